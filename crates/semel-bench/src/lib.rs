@@ -1,0 +1,1 @@
+//! Benchmarks of Semel as ratios against raw baselines

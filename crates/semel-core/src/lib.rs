@@ -1,0 +1,38 @@
+//! The heart of Semel: what "the same operation" means and how it takes effect once.
+//!
+//! Read it in this order:
+//!
+//! 1. [`identity`] and [`fingerprint`] say *which* operation is meant and *what* was asked.
+//! 2. [`record`] and [`outcome`] hold what is known about it.
+//! 3. [`protocol`] is the state machine: pure, total functions from a record to the next one.
+//! 4. [`store`] is the trait that makes those transitions durable; [`memory`] is the simplest one.
+//! 5. [`once`] runs a function under the protocol: claim, run, settle.
+//!
+//! This crate does no IO: it opens no file and no socket. It reads no clock but the
+//! one it is given ([`clock`]), and it names no store but the one in memory.
+
+pub mod clock;
+pub mod error;
+pub mod fingerprint;
+pub mod identity;
+pub mod memory;
+pub mod once;
+pub mod outcome;
+pub mod policy;
+pub mod protocol;
+pub mod record;
+pub mod store;
+pub mod template;
+
+pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
+pub use error::{Error, Kind, Result};
+pub use fingerprint::Fingerprint;
+pub use identity::{Digest, Identity, Key, Scope, Tenant};
+pub use memory::MemoryStore;
+pub use once::Once;
+
+pub use outcome::{Body, Headers, Outcome, Verdict};
+pub use policy::{InProgress, LeaseTerm, OnFailure, OnUnknown, Policy, Retention};
+pub use record::{Claim, Event, EventKind, Fence, Lease, Record, State};
+pub use store::{Store, StoreExt};
+pub use template::Template;

@@ -1,0 +1,306 @@
+//! A store in memory: for tests, and as a read cache in front of a durable store.
+//!
+//! It is **not** a source of truth: it forgets everything when the process ends, so nothing
+//! that it says survives the crashes that Semel exists for. It holds whole records and decides by
+//! [`crate::protocol`] directly, which makes it the shortest reading of the protocol.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::clock::{Clock, SystemClock, Timestamp};
+use crate::error::{Error, Kind, Result};
+use crate::identity::{Digest, Identity};
+use crate::protocol::{self, Change, Step};
+use crate::record::{Claim, Event, EventKind, Fence, Record, State};
+use crate::store::{
+    Answer, ClaimAnswer, ClaimRequest, EVENTS_MAX, MarkAnswer, MarkRequest, Page, Query,
+    ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
+    SettleRequest, StateFilter, Stats, Store, Swept, check_batch,
+};
+
+/// The most records that the store holds; claims beyond it are refused.
+pub const RECORDS_MAX: usize = 1_000_000;
+
+/// A store that lives and dies with the process.
+#[derive(Debug)]
+pub struct MemoryStore {
+    clock: Arc<dyn Clock>,
+    /// A std mutex, not an async one: it is held for pure computation only, never over an await.
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    records: HashMap<Digest, Record>,
+    archive: BTreeMap<Fence, Record>,
+    history: HashMap<Digest, Vec<Event>>,
+    last_fence: u64,
+    /// Time never goes back for the store, even if its clock does.
+    now: Option<Timestamp>,
+}
+
+impl MemoryStore {
+    /// An empty store on the machine's clock.
+    pub fn new() -> Self {
+        Self::with_clock(Arc::new(SystemClock::new()))
+    }
+
+    /// An empty store on the given clock.
+    pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            table: Mutex::default(),
+        }
+    }
+
+    fn table(&self) -> (MutexGuard<'_, Table>, Timestamp) {
+        // No code that holds the lock can panic half-way through a change, so a poisoned table is whole.
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock.now().max(table.now.unwrap_or(self.clock.now()));
+        table.now = Some(now);
+        (table, now)
+    }
+
+    /// Runs one verb over all items under one lock.
+    fn each<I, A>(
+        &self,
+        items: Vec<I>,
+        verb: impl Fn(&mut Table, I, Timestamp) -> Result<A>,
+    ) -> Result<Vec<A>> {
+        check_batch(items.len())?;
+        let (mut table, now) = self.table();
+        items
+            .into_iter()
+            .map(|item| verb(&mut table, item, now))
+            .collect()
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Table {
+    fn apply<A>(&mut self, identity: &Identity, step: Step<A>) -> A {
+        let digest = identity.digest();
+        if !step.events.is_empty() {
+            let history = self.history.entry(digest).or_default();
+            history.extend(step.events);
+            let excess = history.len().saturating_sub(EVENTS_MAX);
+            history.drain(..excess);
+        }
+        if step.change != Change::None {
+            let current = self.records.remove(&digest);
+            if matches!(step.change, Change::Grant(_)) {
+                self.keep_archived(current.as_ref());
+            }
+            if let Some(record) = step.change.apply(current) {
+                self.records.insert(digest, record);
+            }
+        }
+        step.answer
+    }
+
+    /// A record whose retention ended is archived when it makes room, if that was asked.
+    fn keep_archived(&mut self, replaced: Option<&Record>) -> bool {
+        match replaced {
+            Some(record) if matches!(&record.state, State::Settled(s) if s.archive) => {
+                self.archive.insert(record.fence, record.clone());
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> Result<ClaimAnswer> {
+        let current = self.records.get(&request.identity.digest());
+        if current.is_none() && self.records.len() >= RECORDS_MAX {
+            let message = format!("the store in memory holds at most {RECORDS_MAX} records");
+            return Err(Error::new(Kind::Limit, message));
+        }
+        let next = Fence::new(self.last_fence + 1);
+        let step = protocol::claim(current, request, next, now);
+        if matches!(step.change, Change::Grant(_)) {
+            self.last_fence = next.get();
+        }
+        Ok(self.apply(&request.identity, step))
+    }
+
+    fn current(&self, identity: &Identity) -> Option<&Record> {
+        self.records.get(&identity.digest())
+    }
+
+    fn sweep(&mut self, limit: usize, now: Timestamp) -> Swept {
+        let mut swept = Swept::default();
+        let due: Vec<Identity> = self
+            .records
+            .values()
+            .filter(|record| is_due(record, now))
+            .take(limit)
+            .map(|record| record.identity.clone())
+            .collect();
+        swept.more = due.len() == limit;
+        for identity in due {
+            let step = protocol::sweep_lease(self.current(&identity), now);
+            if self.apply(&identity, step) {
+                swept.leases_ended += 1;
+            } else if let Some(record) = self.records.remove(&identity.digest()) {
+                match self.keep_archived(Some(&record)) {
+                    true => swept.archived += 1,
+                    false => swept.deleted += 1,
+                }
+            }
+        }
+        swept
+    }
+
+    fn stats(&self, now: Timestamp) -> Stats {
+        let mut stats = Stats {
+            archived: self.archive.len() as u64,
+            ..Stats::default()
+        };
+        for record in self.records.values() {
+            match &record.state {
+                State::Running { lease_until } if *lease_until > now => {
+                    stats.running += 1;
+                    stats.oldest_running = earliest(stats.oldest_running, record.claimed_at);
+                }
+                State::Running { lease_until: since } | State::Unknown { since, .. } => {
+                    stats.unknown += 1;
+                    stats.oldest_unknown = earliest(stats.oldest_unknown, *since);
+                }
+                State::Settled(_) => stats.settled += 1,
+            }
+        }
+        let events = self.history.values().flatten();
+        let late = events.filter(|e| matches!(e.kind, EventKind::LateOutcome(_)));
+        stats.late_outcomes = late.count() as u64;
+        stats
+    }
+
+    fn list(&self, query: &Query, now: Timestamp) -> Page {
+        let archived = query.state == Some(StateFilter::Archived);
+        let mut found: Vec<Record> = if archived {
+            self.archive.values().cloned().collect()
+        } else {
+            let records = self.records.values().cloned();
+            records
+                .filter_map(|r| protocol::view(Some(r), now))
+                .collect()
+        };
+        found.retain(|record| archived || matches(query, record));
+        found.retain(|record| of_query(query, record));
+        found.sort_by_key(|record| std::cmp::Reverse(record.fence));
+        let more = found.len() > query.page_len();
+        found.truncate(query.page_len());
+        let next = found.last().filter(|_| more).map(|record| record.fence);
+        Page {
+            records: found,
+            next,
+        }
+    }
+}
+
+fn earliest(so_far: Option<Timestamp>, at: Timestamp) -> Option<Timestamp> {
+    Some(so_far.map_or(at, |so_far| so_far.min(at)))
+}
+
+fn is_due(record: &Record, now: Timestamp) -> bool {
+    match &record.state {
+        State::Running { lease_until } => *lease_until <= now,
+        State::Unknown { .. } => false,
+        State::Settled(settled) => settled.expires_at <= now,
+    }
+}
+
+fn matches(query: &Query, record: &Record) -> bool {
+    query
+        .state
+        .is_none_or(|filter| filter.name() == record.state.name())
+}
+
+fn of_query(query: &Query, record: &Record) -> bool {
+    let identity = &record.identity;
+    let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|w| w == found);
+    is(&query.tenant, identity.tenant().as_str())
+        && is(&query.scope, &identity.scope().to_string())
+        && query.before.is_none_or(|before| record.fence < before)
+}
+
+/// Nothing in memory waits, so every verb answers at once.
+fn ready<'a, T: Send + 'a>(result: Result<T>) -> Answer<'a, T> {
+    Box::pin(std::future::ready(result))
+}
+
+impl Store for MemoryStore {
+    fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
+        ready(self.each(items, |table, item, now| table.claim(&item, now)))
+    }
+
+    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
+        ready(
+            self.each(items, |table, RenewRequest { claim, lease }, now| {
+                let step = protocol::renew(table.current(&claim.identity), claim.fence, lease, now);
+                Ok(table.apply(&claim.identity, step))
+            }),
+        )
+    }
+
+    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
+        ready(self.each(items, |table, item, now| {
+            let step = protocol::settle(table.current(&item.claim.identity), &item, now);
+            Ok(table.apply(&item.claim.identity, step))
+        }))
+    }
+
+    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
+        ready(self.each(items, |table, Claim { identity, fence }, now| {
+            let step = protocol::release(table.current(&identity), fence, now);
+            Ok(table.apply(&identity, step))
+        }))
+    }
+
+    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
+        ready(self.each(items, |table, item, now| {
+            let step = protocol::mark_unknown(table.current(&item.claim.identity), &item, now);
+            Ok(table.apply(&item.claim.identity, step))
+        }))
+    }
+
+    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
+        ready(self.each(items, |table, item, now| {
+            let step = protocol::resolve(table.current(&item.claim.identity), &item, now);
+            Ok(table.apply(&item.claim.identity, step))
+        }))
+    }
+
+    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
+        ready(self.each(identities, |table, identity, now| {
+            let found = table.current(&identity).cloned();
+            Ok(protocol::view(found, now).map(Arc::new))
+        }))
+    }
+
+    fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {
+        let (table, _) = self.table();
+        let events = table.history.get(&identity.digest());
+        ready(Ok(events.cloned().unwrap_or_default()))
+    }
+
+    fn list(&self, query: Query) -> Answer<'_, Page> {
+        let (table, now) = self.table();
+        ready(Ok(table.list(&query, now)))
+    }
+
+    fn sweep(&self, limit: usize) -> Answer<'_, Swept> {
+        let (mut table, now) = self.table();
+        ready(Ok(table.sweep(limit, now)))
+    }
+
+    fn stats(&self) -> Answer<'_, Stats> {
+        let (table, now) = self.table();
+        ready(Ok(table.stats(now)))
+    }
+}

@@ -1,0 +1,120 @@
+//! Claim, run, settle: runs a function so that its effect happens once.
+//!
+//! ```
+//! use semel_core::{Fingerprint, Identity, MemoryStore, Once};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let once = Once::new(MemoryStore::new());
+//! let identity = Identity::parse("acme", "payments@1", "order-17")?;
+//! let asked = Fingerprint::of(&("EUR", 4_200))?;
+//!
+//! for attempt in 0..2 {
+//!     let answer = once
+//!         .operation(identity.clone(), asked)
+//!         .run(|_run| async { Ok::<_, String>("charged 42.00 EUR".to_owned()) })
+//!         .await?;
+//!     assert_eq!(answer.value, "charged 42.00 EUR");
+//!     assert_eq!(answer.replayed, attempt > 0);
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! How a run goes, and where to read on:
+//!
+//! - [`Operation`] is one call: identity, fingerprint, policy, and the typed `run`.
+//! - `drive` asks for the claim and, if it is not granted, waits, replays, reconciles or refuses.
+//! - `flight` is the task that owns a granted claim: it runs the function, renews the lease
+//!   meanwhile, and settles. It is spawned, so a caller that goes away cancels nothing.
+//! - `attach` wakes duplicates of the same process as soon as a flight has landed.
+//!
+//! This module must be used inside a Tokio runtime. If the runtime is shut down during a run, the
+//! lease ends and the record becomes unknown: a truthful record, never a wrong one.
+
+mod answer;
+mod attach;
+mod batch;
+mod drive;
+mod flight;
+mod operation;
+mod reconcile;
+
+pub use answer::{Answer, Error, Finished, Recorded, Refusal, Reply, Settlement};
+pub use batch::BatchItem;
+pub use flight::Run;
+pub use operation::Operation;
+pub use reconcile::{Asking, Reconcile, Reconciled};
+
+use std::sync::Arc;
+
+use crate::clock::{Clock, SystemClock};
+use crate::fingerprint::Fingerprint;
+use crate::identity::Identity;
+use crate::policy::{OnUnknown, Policy};
+use crate::store::Store;
+use attach::Flights;
+
+/// Runs functions under the protocol. Cheap to clone; clones share everything but the policy.
+#[derive(Debug, Clone)]
+pub struct Once {
+    shared: Arc<Shared>,
+    policy: Policy,
+    reconciler: Option<Arc<dyn Reconcile>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    flights: Flights,
+}
+
+impl Once {
+    /// On this store, with the default policy.
+    pub fn new(store: impl Store) -> Self {
+        Self::on(Arc::new(store))
+    }
+
+    /// On a store that others use too.
+    pub fn on(store: Arc<dyn Store>) -> Self {
+        let shared = Shared {
+            store,
+            clock: Arc::new(SystemClock::new()),
+            flights: Flights::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            policy: Policy::default(),
+            reconciler: None,
+        }
+    }
+
+    /// The same, with another policy.
+    #[must_use]
+    pub fn with_policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// The same, but whoever knows the effect is asked about unknown outcomes.
+    #[must_use]
+    pub fn reconcile_with(mut self, reconciler: impl Reconcile) -> Self {
+        self.policy.on_unknown = OnUnknown::Reconcile;
+        self.reconciler = Some(Arc::new(reconciler));
+        self
+    }
+
+    /// The policy of operations made by this value.
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The store beneath.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.shared.store
+    }
+
+    /// One operation: `identity` says which, `fingerprint` what is asked.
+    pub fn operation(&self, identity: Identity, fingerprint: Fingerprint) -> Operation {
+        Operation::new(self.clone(), identity, fingerprint)
+    }
+}

@@ -1,0 +1,178 @@
+//! One call: the typed way to run a function once.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Once;
+use super::answer::{Answer, Error, Finished, Recorded, Refusal, Reply, Settlement};
+use super::drive::{Asked, drive};
+use super::flight::Run;
+use crate::fingerprint::Fingerprint;
+use crate::identity::Identity;
+use crate::outcome::{Body, Outcome, Verdict};
+use crate::policy::{OnFailure, Policy};
+use crate::record::{Record, State};
+
+/// One operation to run once.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    pub(super) once: Once,
+    pub(super) identity: Identity,
+    pub(super) fingerprint: Fingerprint,
+}
+
+impl Operation {
+    pub(super) const fn new(once: Once, identity: Identity, fingerprint: Fingerprint) -> Self {
+        Self {
+            once,
+            identity,
+            fingerprint,
+        }
+    }
+
+    /// The same operation under another policy.
+    #[must_use]
+    pub fn with_policy(mut self, policy: Policy) -> Self {
+        self.once.policy = policy;
+        self
+    }
+
+    /// Runs `f` unless it ran before; then replays what it brought, its error included.
+    ///
+    /// Every error of `f` is kept. Use [`Operation::run_classified`] where some errors mean that
+    /// nothing happened. Results are stored as JSON.
+    pub async fn run<T, E, F, Fut>(self, f: F) -> Result<Answer<T>, Error<E>>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+        E: Serialize + DeserializeOwned + Send + 'static,
+        F: FnOnce(Run) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        self.run_classified(|_| OnFailure::Keep, f).await
+    }
+
+    /// Runs `f` unless it ran before; `classify` says what each error means for the record.
+    pub async fn run_classified<T, E, C, F, Fut>(
+        self,
+        classify: C,
+        f: F,
+    ) -> Result<Answer<T>, Error<E>>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+        E: Serialize + DeserializeOwned + Send + 'static,
+        C: FnOnce(&E) -> OnFailure + Send + 'static,
+        F: FnOnce(Run) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        self.run_typed(None, classify, f).await
+    }
+
+    pub(super) async fn run_typed<T, E, C, F, Fut>(
+        self,
+        first: Option<Asked>,
+        classify: C,
+        f: F,
+    ) -> Result<Answer<T>, Error<E>>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+        E: Serialize + DeserializeOwned + Send + 'static,
+        C: FnOnce(&E) -> OnFailure + Send + 'static,
+        F: FnOnce(Run) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        let policy = self.once.policy;
+        let typed = move |run| async move {
+            let value = f(run).await;
+            let settlement = settlement(&value, classify, &policy);
+            Finished { value, settlement }
+        };
+        match drive(self, first, typed).await? {
+            Reply::Ran {
+                value,
+                fence,
+                attempt,
+                recorded,
+            } => match value {
+                Ok(value) => Ok(Answer {
+                    value,
+                    replayed: false,
+                    fence,
+                    attempt,
+                    recorded,
+                }),
+                Err(error) => Err(Error::Failed {
+                    error,
+                    replayed: false,
+                    recorded,
+                }),
+            },
+            Reply::Replayed(record) => replay(&record),
+        }
+    }
+
+    /// Runs `f`, which itself says what to record; what the doors (HTTP, messages) build on.
+    pub async fn run_raw<R, F, Fut>(self, f: F) -> Result<Reply<R>, Refusal>
+    where
+        R: Send + 'static,
+        F: FnOnce(Run) -> Fut + Send + 'static,
+        Fut: Future<Output = Finished<R>> + Send + 'static,
+    {
+        drive(self, None, f).await
+    }
+}
+
+fn settlement<T: Serialize, E: Serialize>(
+    value: &Result<T, E>,
+    classify: impl FnOnce(&E) -> OnFailure,
+    policy: &Policy,
+) -> Settlement {
+    let (verdict, json) = match value {
+        Ok(value) => (Verdict::Succeeded, serde_json::to_vec(value)),
+        Err(error) => match classify(error) {
+            OnFailure::Keep => (Verdict::Failed, serde_json::to_vec(error)),
+            OnFailure::Release => return Settlement::Release,
+            OnFailure::Unknown => return Settlement::Unknown,
+        },
+    };
+    // The effect has happened: a result that cannot be written as JSON is left out, not an error.
+    let body = match json {
+        Ok(json) if policy.keep_result => Body::capped(json.into(), policy.body_bytes_max),
+        Ok(json) => Body::omitted(&json),
+        Err(_) => Body::omitted(&[]),
+    };
+    Settlement::Settle(Outcome {
+        verdict,
+        status: 0,
+        headers: crate::Headers::default(),
+        body,
+    })
+}
+
+fn replay<T: DeserializeOwned, E: DeserializeOwned>(
+    record: &Arc<Record>,
+) -> Result<Answer<T>, Error<E>> {
+    let State::Settled(settled) = &record.state else {
+        unreachable!("only settled records are replayed");
+    };
+    let Some(body) = settled.outcome.body.kept() else {
+        return Err(Error::NotKept {
+            settled_at: settled.at,
+        });
+    };
+    match settled.outcome.verdict {
+        Verdict::Succeeded => Ok(Answer {
+            value: serde_json::from_slice(body).map_err(Error::Undecodable)?,
+            replayed: true,
+            fence: record.fence,
+            attempt: record.attempt,
+            recorded: Recorded::Settled,
+        }),
+        Verdict::Failed => Err(Error::Failed {
+            error: serde_json::from_slice(body).map_err(Error::Undecodable)?,
+            replayed: true,
+            recorded: Recorded::Settled,
+        }),
+    }
+}

@@ -1,0 +1,285 @@
+//! What a run brought: the canonical result that every duplicate gets, byte for byte.
+//!
+//! Limits are checked here, when an outcome is made, so that a store can never meet
+//! one that it must refuse after the effect has happened.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::clock::Timestamp;
+use crate::error::{Error, Kind, Result};
+
+/// The largest body that a store keeps, in bytes.
+pub const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The most headers that an outcome carries.
+pub const HEADERS_MAX: usize = 256;
+/// The most bytes of header names and values together.
+pub const HEADER_BYTES_MAX: usize = 64 * 1024;
+
+/// Whether the run did what was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Verdict {
+    /// It did.
+    Succeeded,
+    /// It did not, and trying again would not change that.
+    Failed,
+}
+
+impl Verdict {
+    /// The lowercase name used in SQL, JSON and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// The body of an outcome, or what is left of it.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Body {
+    /// All bytes.
+    Kept(Bytes),
+    /// Only length and digest: the body was above the cap or was not to be kept.
+    Omitted {
+        /// How many bytes the body had.
+        len: u64,
+        /// BLAKE3 of the body.
+        digest: [u8; 32],
+    },
+}
+
+impl Body {
+    /// No bytes at all.
+    pub const fn empty() -> Self {
+        Self::Kept(Bytes::new())
+    }
+
+    /// Keeps `bytes` up to `bytes_max`; of a longer body only length and digest.
+    pub fn capped(bytes: Bytes, bytes_max: usize) -> Self {
+        if bytes.len() <= bytes_max.min(BODY_BYTES_MAX) {
+            Self::Kept(bytes)
+        } else {
+            Self::omitted(&bytes)
+        }
+    }
+
+    /// Keeps only length and digest.
+    pub fn omitted(bytes: &[u8]) -> Self {
+        Self::Omitted {
+            len: bytes.len() as u64,
+            digest: *blake3::hash(bytes).as_bytes(),
+        }
+    }
+
+    /// The bytes, if they were kept.
+    pub const fn kept(&self) -> Option<&Bytes> {
+        match self {
+            Self::Kept(bytes) => Some(bytes),
+            Self::Omitted { .. } => None,
+        }
+    }
+
+    /// How many bytes the body had, kept or not.
+    pub const fn len(&self) -> u64 {
+        match self {
+            Self::Kept(bytes) => bytes.len() as u64,
+            Self::Omitted { len, .. } => *len,
+        }
+    }
+
+    /// Whether the body had no bytes.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// BLAKE3 of the body, kept or not.
+    pub fn digest(&self) -> [u8; 32] {
+        match self {
+            Self::Kept(bytes) => *blake3::hash(bytes).as_bytes(),
+            Self::Omitted { digest, .. } => *digest,
+        }
+    }
+}
+
+impl fmt::Debug for Body {
+    /// Payloads never reach logs: only the length shows.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kept(bytes) => write!(f, "Kept({} bytes)", bytes.len()),
+            Self::Omitted { len, .. } => write!(f, "Omitted({len} bytes)"),
+        }
+    }
+}
+
+/// Header fields in their order, repeats kept.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Headers(Vec<(String, Bytes)>);
+
+impl Headers {
+    /// The fields in the given order.
+    pub fn new(fields: Vec<(String, Bytes)>) -> Result<Self> {
+        let bytes: usize = fields.iter().map(|(n, v)| n.len() + v.len()).sum();
+        if fields.len() > HEADERS_MAX || bytes > HEADER_BYTES_MAX {
+            return Err(Error::new(
+                Kind::Limit,
+                format!(
+                    "an outcome keeps at most {HEADERS_MAX} headers of {HEADER_BYTES_MAX} bytes \
+                     together, found {} of {bytes}",
+                    fields.len()
+                ),
+            ));
+        }
+        Ok(Self(fields))
+    }
+
+    /// The fields in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Bytes)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// How many fields there are, repeats counted.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no field.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// One compact byte string for stores: count, then length-prefixed names and values.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (name, value) in &self.0 {
+            for part in [name.as_bytes(), value] {
+                // Both lengths are below HEADER_BYTES_MAX, which a u32 always holds.
+                out.extend_from_slice(&(part.len() as u32).to_le_bytes());
+                out.extend_from_slice(part);
+            }
+        }
+        out
+    }
+
+    /// The inverse of [`Headers::encode`].
+    pub fn decode(mut bytes: &[u8]) -> Result<Self> {
+        let mut fields = Vec::new();
+        while !bytes.is_empty() {
+            let name = String::from_utf8(take_part(&mut bytes)?.to_vec())
+                .map_err(|e| Error::new(Kind::Damaged, "header name is not text").caused_by(e))?;
+            fields.push((name, Bytes::copy_from_slice(take_part(&mut bytes)?)));
+        }
+        Self::new(fields)
+    }
+}
+
+fn take_part<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8]> {
+    let cut = || Error::new(Kind::Damaged, "stored headers end in the middle of a field");
+    let (len, rest) = bytes.split_first_chunk::<4>().ok_or_else(cut)?;
+    let len = u32::from_le_bytes(*len) as usize;
+    let (part, rest) = rest.split_at_checked(len).ok_or_else(cut)?;
+    *bytes = rest;
+    Ok(part)
+}
+
+impl fmt::Debug for Headers {
+    /// Values may hold secrets: only the names show.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.0.iter().map(|(n, _)| n))
+            .finish()
+    }
+}
+
+/// The canonical result of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether the run did what was asked.
+    pub verdict: Verdict,
+    /// The HTTP status, or 0 where there is none.
+    pub status: u16,
+    /// Header fields in their order.
+    pub headers: Headers,
+    /// The result itself.
+    pub body: Body,
+}
+
+impl Outcome {
+    /// Success with a body and no HTTP status.
+    pub fn succeeded(body: impl Into<Bytes>) -> Self {
+        Self::plain(Verdict::Succeeded, body.into())
+    }
+
+    /// Failure with a body and no HTTP status.
+    pub fn failed(body: impl Into<Bytes>) -> Self {
+        Self::plain(Verdict::Failed, body.into())
+    }
+
+    fn plain(verdict: Verdict, body: Bytes) -> Self {
+        Self {
+            verdict,
+            status: 0,
+            headers: Headers::default(),
+            body: Body::capped(body, BODY_BYTES_MAX),
+        }
+    }
+}
+
+/// An outcome that is on record, with when and how it came about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    /// The canonical result.
+    pub outcome: Outcome,
+    /// When it was settled, by the store's clock. Retention starts here.
+    pub at: Timestamp,
+    /// How long the run took.
+    pub took: Duration,
+    /// When retention ends.
+    pub expires_at: Timestamp,
+    /// Whether the record is archived rather than deleted when retention ends.
+    pub archive: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_keep_order_and_repeats_through_encoding() {
+        let fields = [("Set-Cookie", "a=1"), ("X", ""), ("Set-Cookie", "b=2")];
+        let fields = fields.map(|(n, v)| (n.to_owned(), Bytes::from(v)));
+        let headers = Headers::new(fields.to_vec()).unwrap();
+        assert_eq!(Headers::decode(&headers.encode()).unwrap(), headers);
+    }
+
+    #[test]
+    fn cut_headers_are_damage_and_not_a_panic() {
+        let headers = Headers::new(vec![("name".into(), "value".into())]).unwrap();
+        let bytes = headers.encode();
+        for cut in 1..bytes.len() {
+            let error = Headers::decode(&bytes[..cut]).unwrap_err();
+            assert_eq!(error.kind(), Kind::Damaged, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_body_above_the_cap_keeps_length_and_digest() {
+        let bytes = Bytes::from_static(b"12345");
+        assert_eq!(Body::capped(bytes.clone(), 5), Body::Kept(bytes.clone()));
+        let omitted = Body::capped(bytes.clone(), 4);
+        assert_eq!(omitted.kept(), None);
+        assert_eq!(
+            (omitted.len(), omitted.digest()),
+            (5, Body::Kept(bytes).digest())
+        );
+    }
+
+    #[test]
+    fn debug_shows_neither_body_nor_header_values() {
+        let mut outcome = Outcome::succeeded("secret-body");
+        outcome.headers = Headers::new(vec![("X-Token".into(), "secret".into())]).unwrap();
+        assert!(!format!("{outcome:?}").contains("secret"));
+    }
+}

@@ -1,0 +1,298 @@
+//! The verbs. Each matches every standing, so a new state cannot be forgotten in one of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Change, Standing, Step};
+use crate::clock::Timestamp;
+use crate::outcome::{Outcome, Settled};
+use crate::policy::{LeaseTerm, Retention};
+use crate::record::{Claim, Event, EventKind, Fence, Lease, Record, Resolved, State, UnknownCause};
+use crate::store::{
+    ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, Resolution,
+    ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Takeover,
+};
+
+impl<A> Step<A> {
+    fn answer(answer: A) -> Self {
+        Self {
+            answer,
+            change: Change::None,
+            events: Vec::new(),
+        }
+    }
+
+    fn change(mut self, change: Change) -> Self {
+        self.change = change;
+        self
+    }
+
+    fn event(mut self, at: Timestamp, fence: Fence, kind: EventKind) -> Self {
+        self.events.push(Event { at, fence, kind });
+        self
+    }
+
+    /// Writes down that a lease has ended, so that no step of the clock can revive it.
+    fn lease_ended(self, now: Timestamp, fence: Fence, since: Timestamp) -> Self {
+        let cause = UnknownCause::LeaseEnded;
+        self.change(Change::Unknown { since, cause }).event(
+            now,
+            fence,
+            EventKind::BecameUnknown(cause),
+        )
+    }
+}
+
+/// Asks for the right to run. `next` is the fence that a grant takes.
+pub fn claim(
+    current: Option<&Record>,
+    request: &ClaimRequest,
+    next: Fence,
+    now: Timestamp,
+) -> Step<ClaimAnswer> {
+    let standing = Standing::of(current, now);
+    // The fingerprint comes before the state, on every path.
+    if let Some(record) = standing.record()
+        && record.fingerprint != request.fingerprint
+    {
+        let kind = EventKind::Mismatch(request.fingerprint);
+        return Step::answer(ClaimAnswer::Mismatch).event(now, record.fence, kind);
+    }
+    match standing {
+        Standing::Absent => grant(request, next, 1, now),
+        Standing::Running {
+            record,
+            lease_until,
+        } => Step::answer(ClaimAnswer::Running {
+            fence: record.fence,
+            lease_left: lease_until.since(now),
+        }),
+        Standing::Settled { record, .. } => {
+            Step::answer(ClaimAnswer::Settled(Arc::new(record.clone())))
+        }
+        Standing::Ended { record, since } => {
+            let cause = UnknownCause::LeaseEnded;
+            claim_unknown(record, since, cause, request, next, now)
+                .unwrap_or_else(|answer| Step::answer(answer).lease_ended(now, record.fence, since))
+        }
+        Standing::Unknown {
+            record,
+            since,
+            cause,
+        } => claim_unknown(record, since, cause, request, next, now).unwrap_or_else(Step::answer),
+    }
+}
+
+/// A takeover where it is allowed; otherwise what the caller is told.
+fn claim_unknown(
+    record: &Record,
+    since: Timestamp,
+    cause: UnknownCause,
+    request: &ClaimRequest,
+    next: Fence,
+    now: Timestamp,
+) -> Result<Step<ClaimAnswer>, ClaimAnswer> {
+    let allowed = match request.takeover {
+        Takeover::Never => false,
+        Takeover::Allowed => true,
+        Takeover::Of(fence) => fence == record.fence,
+    };
+    if !allowed {
+        let fence = record.fence;
+        return Err(ClaimAnswer::Unknown {
+            fence,
+            since,
+            cause,
+        });
+    }
+    let from = record.fence;
+    let attempt = record.attempt.saturating_add(1);
+    Ok(grant(request, next, attempt, now).event(now, next, EventKind::TookOver { from }))
+}
+
+fn grant(request: &ClaimRequest, fence: Fence, attempt: u32, now: Timestamp) -> Step<ClaimAnswer> {
+    let lease_until = now.after(request.lease.get());
+    let identity = request.identity.clone();
+    let record = Record {
+        identity: identity.clone(),
+        fingerprint: request.fingerprint,
+        fence,
+        attempt,
+        claimed_at: now,
+        state: State::Running { lease_until },
+    };
+    Step::answer(ClaimAnswer::Granted(Lease {
+        claim: Claim { identity, fence },
+        attempt,
+        until: lease_until,
+    }))
+    .change(Change::Grant(record))
+}
+
+/// Extends a lease that is still alive.
+pub fn renew(
+    current: Option<&Record>,
+    fence: Fence,
+    lease: LeaseTerm,
+    now: Timestamp,
+) -> Step<RenewAnswer> {
+    match Standing::of(current, now) {
+        Standing::Running {
+            record,
+            lease_until,
+        } if record.fence == fence => {
+            // A shorter term than what is left must not take time away.
+            let lease_until = lease_until.max(now.after(lease.get()));
+            Step::answer(RenewAnswer::Renewed(lease_until)).change(Change::Extend { lease_until })
+        }
+        Standing::Ended { record, since } => {
+            Step::answer(RenewAnswer::Lost).lease_ended(now, record.fence, since)
+        }
+        Standing::Absent
+        | Standing::Running { .. }
+        | Standing::Unknown { .. }
+        | Standing::Settled { .. } => Step::answer(RenewAnswer::Lost),
+    }
+}
+
+/// Records an outcome, or keeps it as a late one.
+pub fn settle(
+    current: Option<&Record>,
+    request: &SettleRequest,
+    now: Timestamp,
+) -> Step<SettleAnswer> {
+    let fence = request.claim.fence;
+    let standing = Standing::of(current, now);
+    match standing {
+        Standing::Running { record, .. } if record.fence == fence => {
+            let settled = on_record(&request.outcome, request.took, request.retention, now);
+            Step::answer(SettleAnswer::Settled).change(Change::Settle(settled))
+        }
+        // The same settle, sent again because its answer was lost.
+        Standing::Settled { record, settled }
+            if record.fence == fence && settled.outcome == request.outcome =>
+        {
+            Step::answer(SettleAnswer::Settled)
+        }
+        Standing::Ended { record, since } => late(
+            request,
+            now,
+            Step::answer(SettleAnswer::Late).lease_ended(now, record.fence, since),
+        ),
+        Standing::Absent
+        | Standing::Running { .. }
+        | Standing::Unknown { .. }
+        | Standing::Settled { .. } => late(request, now, Step::answer(SettleAnswer::Late)),
+    }
+}
+
+fn late(request: &SettleRequest, now: Timestamp, step: Step<SettleAnswer>) -> Step<SettleAnswer> {
+    let kind = EventKind::LateOutcome(request.outcome.clone());
+    step.event(now, request.claim.fence, kind)
+}
+
+fn on_record(outcome: &Outcome, took: Duration, retention: Retention, now: Timestamp) -> Settled {
+    Settled {
+        outcome: outcome.clone(),
+        at: now,
+        took,
+        expires_at: now.after(retention.keep()),
+        archive: retention.archive(),
+    }
+}
+
+/// Gives a claim back: nothing happened.
+pub fn release(current: Option<&Record>, fence: Fence, now: Timestamp) -> Step<ReleaseAnswer> {
+    match Standing::of(current, now) {
+        Standing::Running { record, .. } if record.fence == fence => {
+            Step::answer(ReleaseAnswer::Released)
+                .change(Change::Remove)
+                .event(now, fence, EventKind::Released)
+        }
+        Standing::Ended { record, since } => {
+            Step::answer(ReleaseAnswer::Lost).lease_ended(now, record.fence, since)
+        }
+        Standing::Absent
+        | Standing::Running { .. }
+        | Standing::Unknown { .. }
+        | Standing::Settled { .. } => Step::answer(ReleaseAnswer::Lost),
+    }
+}
+
+/// Says of a live claim that its outcome cannot be known.
+pub fn mark_unknown(
+    current: Option<&Record>,
+    request: &MarkRequest,
+    now: Timestamp,
+) -> Step<MarkAnswer> {
+    let fence = request.claim.fence;
+    let standing = Standing::of(current, now);
+    if !standing.is_of(fence) {
+        return Step::answer(MarkAnswer::Lost);
+    }
+    match standing {
+        Standing::Running { .. } => Step::answer(MarkAnswer::Marked)
+            .change(Change::Unknown {
+                since: now,
+                cause: request.cause,
+            })
+            .event(now, fence, EventKind::BecameUnknown(request.cause)),
+        Standing::Ended { since, .. } => {
+            Step::answer(MarkAnswer::Marked).lease_ended(now, fence, since)
+        }
+        Standing::Unknown { .. } => Step::answer(MarkAnswer::Marked),
+        Standing::Absent | Standing::Settled { .. } => Step::answer(MarkAnswer::Lost),
+    }
+}
+
+/// Decides an unknown outcome, or erases a settled record.
+pub fn resolve(
+    current: Option<&Record>,
+    request: &ResolveRequest,
+    now: Timestamp,
+) -> Step<ResolveAnswer> {
+    let fence = request.claim.fence;
+    let standing = Standing::of(current, now);
+    if !standing.is_of(fence) {
+        return Step::answer(ResolveAnswer::Refused);
+    }
+    let by = request.by.as_str().to_owned();
+    let done = |change, kind| {
+        Step::answer(ResolveAnswer::Resolved)
+            .change(change)
+            .event(now, fence, kind)
+    };
+    match (standing, &request.resolution) {
+        (
+            Standing::Unknown { .. } | Standing::Ended { .. },
+            Resolution::Settle { outcome, retention },
+        ) => {
+            let settled = on_record(outcome, Duration::ZERO, *retention, now);
+            let how = Resolved::Settled;
+            done(Change::Settle(settled), EventKind::Resolved { by, how })
+        }
+        (Standing::Unknown { .. } | Standing::Ended { .. }, Resolution::Release) => {
+            let how = Resolved::Released;
+            done(Change::Remove, EventKind::Resolved { by, how })
+        }
+        (Standing::Settled { .. }, Resolution::Erase) => {
+            done(Change::Remove, EventKind::Erased { by })
+        }
+        (Standing::Unknown { .. } | Standing::Ended { .. }, Resolution::Erase)
+        | (Standing::Settled { .. }, Resolution::Settle { .. } | Resolution::Release)
+        | (Standing::Absent | Standing::Running { .. }, _) => Step::answer(ResolveAnswer::Refused),
+    }
+}
+
+/// Writes down that a lease has ended, if it has; the answer says whether it had.
+pub fn sweep_lease(current: Option<&Record>, now: Timestamp) -> Step<bool> {
+    match Standing::of(current, now) {
+        Standing::Ended { record, since } => {
+            Step::answer(true).lease_ended(now, record.fence, since)
+        }
+        Standing::Absent
+        | Standing::Running { .. }
+        | Standing::Unknown { .. }
+        | Standing::Settled { .. } => Step::answer(false),
+    }
+}

@@ -1,0 +1,194 @@
+//! What is known about an operation: the record, its states, and the events of its history.
+
+use std::fmt;
+
+use crate::clock::Timestamp;
+use crate::fingerprint::Fingerprint;
+use crate::identity::Identity;
+use crate::outcome::{Outcome, Settled};
+
+/// A number that grows with every claim in a store and is never used twice.
+///
+/// An owner that lost its lease carries a fence that no longer matches, so it can change nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fence(u64);
+
+impl Fence {
+    /// The fence with this number.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number, for headers, SQL and effects that check it.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One claim of an identity: what renew, settle and release must show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The operation that was claimed.
+    pub identity: Identity,
+    /// The number that tells this claim from every other.
+    pub fence: Fence,
+}
+
+/// A granted claim: the right to run until the lease ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The claim itself.
+    pub claim: Claim,
+    /// 1 for the first run, one more for each takeover.
+    pub attempt: u32,
+    /// When the lease ends unless it is renewed, by the store's clock.
+    pub until: Timestamp,
+}
+
+/// Why the outcome of a run cannot be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UnknownCause {
+    /// The lease ended without a settle: the owner died or was cut off.
+    LeaseEnded,
+    /// The run itself could not tell, for example because its call timed out.
+    RunUndecided,
+    /// The run panicked.
+    RunPanicked,
+}
+
+impl UnknownCause {
+    /// Every cause, in the order of their codes.
+    pub const ALL: [Self; 3] = [Self::LeaseEnded, Self::RunUndecided, Self::RunPanicked];
+
+    /// The lowercase name used in SQL, JSON and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LeaseEnded => "lease-ended",
+            Self::RunUndecided => "run-undecided",
+            Self::RunPanicked => "run-panicked",
+        }
+    }
+
+    /// The cause with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|cause| cause.name() == name)
+    }
+}
+
+/// Where an operation stands. An absent one has no record at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// Somebody holds a live lease.
+    Running {
+        /// When the lease ends unless it is renewed.
+        lease_until: Timestamp,
+    },
+    /// The effect may or may not have happened.
+    Unknown {
+        /// Since when nobody knows.
+        since: Timestamp,
+        /// Why nobody knows.
+        cause: UnknownCause,
+    },
+    /// The outcome is on record and does not change until its retention ends.
+    Settled(Settled),
+}
+
+impl State {
+    /// The lowercase name used in JSON, on the command line and in metrics.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Running { .. } => "running",
+            Self::Unknown { .. } => "unknown",
+            Self::Settled(settled) => settled.outcome.verdict.name(),
+        }
+    }
+}
+
+/// Everything a store knows about one operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Which operation.
+    pub identity: Identity,
+    /// What was asked.
+    pub fingerprint: Fingerprint,
+    /// The number of the current claim.
+    pub fence: Fence,
+    /// How often the operation was claimed without being released.
+    pub attempt: u32,
+    /// When the current claim was granted.
+    pub claimed_at: Timestamp,
+    /// Where it stands.
+    pub state: State,
+}
+
+/// Something unusual that happened to an operation, kept for the audit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// When, by the store's clock.
+    pub at: Timestamp,
+    /// The claim that it concerns.
+    pub fence: Fence,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What happened. The happy path leaves no event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventKind {
+    /// A new claim took over from this earlier one, whose outcome was unknown.
+    TookOver {
+        /// The claim that lost its lease.
+        from: Fence,
+    },
+    /// The owner gave the claim back: nothing happened.
+    Released,
+    /// The outcome became unknown.
+    BecameUnknown(UnknownCause),
+    /// An unknown outcome was decided.
+    Resolved {
+        /// Who decided.
+        by: String,
+        /// What was decided.
+        how: Resolved,
+    },
+    /// An owner that had lost its lease brought this; it is never served.
+    LateOutcome(Outcome),
+    /// The same identity came with another fingerprint and was refused.
+    Mismatch(Fingerprint),
+    /// A person removed a settled record before its retention ended.
+    Erased {
+        /// Who removed it.
+        by: String,
+    },
+}
+
+/// How an unknown outcome was decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Resolved {
+    /// It happened: an outcome is on record.
+    Settled,
+    /// It did not happen: the next attempt runs.
+    Released,
+}
+
+impl EventKind {
+    /// The lowercase name used in SQL, JSON and on the command line.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::TookOver { .. } => "took-over",
+            Self::Released => "released",
+            Self::BecameUnknown(_) => "became-unknown",
+            Self::Resolved { .. } => "resolved",
+            Self::LateOutcome(_) => "late-outcome",
+            Self::Mismatch(_) => "mismatch",
+            Self::Erased { .. } => "erased",
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Semel's embedded store on SQLite

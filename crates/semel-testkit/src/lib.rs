@@ -1,0 +1,1 @@
+//! Conformance suite, crash harness, effect ledger and protocol model for Semel stores
