@@ -1,1 +1,31 @@
-//! Semel's embedded store on SQLite
+//! Semel's embedded store: one SQLite file, durable, no server to install.
+//!
+//! Read it in this order: [`config`] says how to open a file; `schema` and `migrations/` what is in it;
+//! `rows` and `verbs` turn the protocol's decisions into SQL inside a transaction; `writer` is the
+//! one thread that writes, many callers per commit; `reader` answers look-ups beside it;
+//! `checkpoint` and `sweeper` keep the file small; [`store`] puts them behind [`semel_core::Store`].
+//! [`tx`] does the same inside a transaction of the user's own.
+//!
+//! Several processes may open one file; SQLite's lock orders them, and nothing that matters is kept
+//! in memory. What this crate does not do: it never uses the system's SQLite, and it never runs with
+//! less than `synchronous=FULL`.
+
+mod checkpoint;
+mod clock;
+pub mod config;
+mod connection;
+mod error;
+mod query;
+mod queue;
+mod reader;
+mod rows;
+mod schema;
+pub mod store;
+mod sweeper;
+pub mod tx;
+mod verbs;
+mod writer;
+
+pub use config::Config;
+pub use store::SqliteStore;
+pub use tx::{claim_in, release_in, settle_in};

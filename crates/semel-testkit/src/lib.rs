@@ -1,1 +1,3 @@
 //! Conformance suite, crash harness, effect ledger and protocol model for Semel stores
+
+pub mod model;

@@ -1,0 +1,241 @@
+//! What readers ask: records, histories, lists and counts. Nothing here writes.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, Row, params};
+use semel_core::protocol::{Standing, view};
+use semel_core::record::{Event, EventKind, Resolved, UnknownCause};
+use semel_core::store::{Page, Query, StateFilter, Stats};
+use semel_core::{Fence, Fingerprint, Identity, Record, Result, Timestamp};
+
+use crate::error::{damaged, from_sqlite};
+use crate::rows::{self, record_columns};
+
+/// The record of an identity as it stands at `now`.
+pub(crate) fn look_up(
+    connection: &Connection,
+    identity: &Identity,
+    now: Timestamp,
+) -> Result<Option<Arc<Record>>> {
+    let found = rows::load(connection, identity)?;
+    Ok(view(found, now).map(Arc::new))
+}
+
+/// The events of an identity, oldest first.
+pub(crate) fn history(connection: &Connection, identity: &Identity) -> Result<Vec<Event>> {
+    let sql = "SELECT at_ms, fence, event, detail, from_fence, fingerprint, \
+               flags, status, headers, body, omitted_len, omitted_digest \
+               FROM semel_history WHERE digest = ?1 ORDER BY id";
+    collect(connection, sql, params![identity.digest().short()], |row| {
+        event_of(row).map(Some)
+    })
+}
+
+fn event_of(row: &Row<'_>) -> Result<Event> {
+    let failed = |e| from_sqlite("reading an event", e);
+    let read =
+        || -> rusqlite::Result<_> { Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)) };
+    let (at_ms, fence, name) = read().map_err(failed)?;
+    Ok(Event {
+        at: Timestamp::from_millis(at_ms),
+        fence: Fence::new(fence),
+        kind: kind_of(row, &name)?,
+    })
+}
+
+fn kind_of(row: &Row<'_>, name: &str) -> Result<EventKind> {
+    let failed = |e| from_sqlite("reading an event", e);
+    let detail = || row.get::<_, String>(3).map_err(failed);
+    let from = || row.get::<_, u64>(4).map_err(failed);
+    Ok(match name {
+        "took-over" => EventKind::TookOver {
+            from: Fence::new(from()?),
+        },
+        "released" => EventKind::Released,
+        "became-unknown" => {
+            let cause = UnknownCause::from_name(&detail()?);
+            EventKind::BecameUnknown(cause.ok_or_else(|| damaged("unknown cause"))?)
+        }
+        "resolved" => EventKind::Resolved {
+            by: detail()?,
+            how: match from()? {
+                0 => Resolved::Released,
+                _ => Resolved::Settled,
+            },
+        },
+        "late-outcome" => EventKind::LateOutcome(rows::outcome_of(row, 6)?),
+        "mismatch" => {
+            let print = row.get(5).map_err(failed)?;
+            EventKind::Mismatch(Fingerprint::from_bytes(print))
+        }
+        "erased" => EventKind::Erased { by: detail()? },
+        other => return Err(damaged(&format!("the history has an event {other:?}"))),
+    })
+}
+
+/// One page of records, the newest claim first; bodies are left out.
+pub(crate) fn list(connection: &Connection, query: &Query, now: Timestamp) -> Result<Page> {
+    let before = query.before.map_or(i64::MAX, |fence| {
+        i64::try_from(fence.get()).unwrap_or(i64::MAX)
+    });
+    let params = params![
+        before,
+        query.tenant,
+        scope_name(query),
+        scope_version(query),
+        now.as_millis()
+    ];
+    let archived = query.state == Some(StateFilter::Archived);
+    let mut records = collect_some(
+        connection,
+        sql_for(query.state),
+        params,
+        query.page_len() + 1,
+        |row| {
+            let record = rows::record_of(row, None)?;
+            Ok(if archived {
+                Some(record)
+            } else {
+                view(Some(record), now)
+            })
+        },
+    )?;
+    let more = records.len() > query.page_len();
+    records.truncate(query.page_len());
+    let next = records.last().filter(|_| more).map(|record| record.fence);
+    Ok(Page { records, next })
+}
+
+fn scope_name(query: &Query) -> Option<String> {
+    scope_of(query).map(|scope| scope.name().to_owned())
+}
+
+fn scope_version(query: &Query) -> Option<u32> {
+    scope_of(query).map(|scope| scope.version())
+}
+
+fn scope_of(query: &Query) -> Option<semel_core::Scope> {
+    query.scope.as_deref().and_then(|scope| scope.parse().ok())
+}
+
+/// Running and unknown records are found through the small table of leases, settled ones
+/// through the claims, newest first.
+fn sql_for(state: Option<StateFilter>) -> &'static str {
+    macro_rules! sql {
+        ($from:literal, $filter:literal) => {
+            concat!(
+                "SELECT ",
+                record_columns!("NULL"),
+                " FROM ",
+                $from,
+                " WHERE c.fence < ?1 AND (?2 IS NULL OR c.tenant = ?2) \
+                 AND (?3 IS NULL OR c.scope = ?3 AND c.version = ?4) AND ",
+                $filter,
+                " ORDER BY c.fence DESC"
+            )
+        };
+    }
+    macro_rules! live {
+        ($filter:literal) => {
+            sql!(
+                "semel_claims c LEFT JOIN semel_leases l USING (fence) \
+                 LEFT JOIN semel_outcomes o USING (fence)",
+                $filter
+            )
+        };
+    }
+    macro_rules! leased {
+        ($filter:literal) => {
+            sql!(
+                "semel_leases l CROSS JOIN semel_claims c USING (fence) \
+                 LEFT JOIN semel_outcomes o USING (fence)",
+                $filter
+            )
+        };
+    }
+    match state {
+        None => live!("(o.expires_ms IS NULL OR o.expires_ms > ?5)"),
+        Some(StateFilter::Running) => leased!("l.cause IS NULL AND l.until_ms > ?5"),
+        Some(StateFilter::Unknown) => leased!("(l.cause IS NOT NULL OR l.until_ms <= ?5)"),
+        Some(StateFilter::Succeeded) => live!("o.expires_ms > ?5 AND o.flags & 1 = 0"),
+        Some(StateFilter::Failed) => live!("o.expires_ms > ?5 AND o.flags & 1 = 1"),
+        Some(StateFilter::Archived) => sql!(
+            "semel_archive c JOIN semel_archive o USING (fence) \
+             LEFT JOIN semel_leases l USING (fence)",
+            "?5 IS NOT NULL"
+        ),
+    }
+}
+
+/// Counts for operators.
+pub(crate) fn stats(connection: &Connection, now: Timestamp) -> Result<Stats> {
+    let mut stats = Stats::default();
+    let sql = "SELECT c.fence, l.until_ms, coalesce(l.since_ms, l.until_ms), l.cause IS NOT NULL, c.claimed_ms \
+               FROM semel_leases l JOIN semel_claims c USING (fence)";
+    let failed = |e| from_sqlite("counting", e);
+    collect(connection, sql, &[], |row| {
+        let read = || -> rusqlite::Result<(i64, i64, bool, i64)> {
+            Ok((row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+        };
+        let (until_ms, since_ms, unknown, claimed_ms) = read().map_err(failed)?;
+        let earliest = |so_far: Option<Timestamp>, ms| {
+            let at = Timestamp::from_millis(ms);
+            Some(so_far.map_or(at, |so_far| so_far.min(at)))
+        };
+        if unknown || until_ms <= now.as_millis() {
+            stats.unknown += 1;
+            stats.oldest_unknown = earliest(stats.oldest_unknown, since_ms);
+        } else {
+            stats.running += 1;
+            stats.oldest_running = earliest(stats.oldest_running, claimed_ms);
+        }
+        Ok(None::<()>)
+    })?;
+    let count = |sql: &str| {
+        connection
+            .query_row(sql, [], |row| row.get::<_, u64>(0))
+            .map_err(failed)
+    };
+    stats.settled = count("SELECT count(*) FROM semel_outcomes")?;
+    stats.archived = count("SELECT count(*) FROM semel_archive")?;
+    stats.late_outcomes = count("SELECT count(*) FROM semel_history WHERE event = 'late-outcome'")?;
+    let bytes = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+    stats.bytes = Some(count(bytes)?);
+    Ok(stats)
+}
+
+fn collect<T>(
+    connection: &Connection,
+    sql: &str,
+    params: &[&dyn rusqlite::ToSql],
+    each: impl FnMut(&Row<'_>) -> Result<Option<T>>,
+) -> Result<Vec<T>> {
+    collect_some(connection, sql, params, usize::MAX, each)
+}
+
+/// Reads rows until `limit` values were made of them.
+fn collect_some<T>(
+    connection: &Connection,
+    sql: &str,
+    params: &[&dyn rusqlite::ToSql],
+    limit: usize,
+    mut each: impl FnMut(&Row<'_>) -> Result<Option<T>>,
+) -> Result<Vec<T>> {
+    let failed = |e| from_sqlite("reading", e);
+    let mut statement = connection.prepare_cached(sql).map_err(failed)?;
+    let mut rows = statement.query(params).map_err(failed)?;
+    let mut found = Vec::new();
+    while found.len() < limit {
+        let Some(row) = rows.next().map_err(failed)? else {
+            break;
+        };
+        found.extend(each(row)?);
+    }
+    Ok(found)
+}
+
+/// Whether a claim can be answered without the writer: settled, and asked for the same thing.
+pub(crate) fn is_replay(record: &Record, fingerprint: Fingerprint, now: Timestamp) -> bool {
+    let settled = matches!(Standing::of(Some(record), now), Standing::Settled { .. });
+    settled && record.fingerprint == fingerprint
+}

@@ -1,0 +1,64 @@
+//! The schema and its migrations: applied in order, each once, never past what this version knows.
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use semel_core::{Error, Kind, Result};
+
+use crate::error::from_sqlite;
+
+/// The migrations in order; a file at version `n` has had the first `n`.
+const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_records.sql")];
+
+/// Brings the file to this version's schema; refuses one that a newer version wrote.
+pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
+    let failed = |e| from_sqlite("bringing the schema up to date", e);
+    if version(connection).map_err(failed)? == MIGRATIONS.len() {
+        return Ok(());
+    }
+    // The lock is taken before the version is read again: two processes may start at once.
+    let behavior = TransactionBehavior::Immediate;
+    let transaction = connection
+        .transaction_with_behavior(behavior)
+        .map_err(failed)?;
+    let found = version(&transaction).map_err(failed)?;
+    if found > MIGRATIONS.len() {
+        return Err(newer(found));
+    }
+    for migration in &MIGRATIONS[found..] {
+        transaction.execute_batch(migration).map_err(failed)?;
+    }
+    set_version(&transaction, MIGRATIONS.len()).map_err(failed)?;
+    transaction.commit().map_err(failed)
+}
+
+fn newer(found: usize) -> Error {
+    let known = MIGRATIONS.len();
+    Error::new(
+        Kind::NewerVersion,
+        format!(
+            "the store has schema version {found}, this Semel knows up to {known}; \
+             nothing was changed, use the version of Semel that wrote it or a later one"
+        ),
+    )
+}
+
+/// The version is kept in a table of ours, because `user_version` belongs to whoever owns the file.
+fn version(connection: &Connection) -> rusqlite::Result<usize> {
+    let exists = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'semel_meta'";
+    if connection
+        .query_row(exists, [], |_| Ok(()))
+        .optional()?
+        .is_none()
+    {
+        return Ok(0);
+    }
+    let version = "SELECT value FROM semel_meta WHERE name = 'schema_version'";
+    let version = connection
+        .query_row(version, [], |row| row.get(0))
+        .optional()?;
+    Ok(version.unwrap_or(0))
+}
+
+fn set_version(connection: &Connection, version: usize) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO semel_meta (name, value) VALUES ('schema_version', ?1)";
+    connection.execute(sql, params![version]).map(drop)
+}

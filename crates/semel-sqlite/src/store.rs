@@ -1,0 +1,263 @@
+//! The store: threads around one file, behind [`semel_core::Store`].
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use semel_core::record::{Claim, Event};
+use semel_core::store::{
+    Answer, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, Page, Query, ReleaseAnswer,
+    RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Stats,
+    Swept, check_batch,
+};
+use semel_core::{Error, Identity, Kind, Record, Result, Store};
+use tokio::sync::oneshot;
+
+use crate::checkpoint::Checkpointer;
+use crate::clock::StoreClock;
+use crate::config::Config;
+use crate::error::from_sqlite;
+use crate::queue::Queue;
+use crate::reader::{self, Question};
+use crate::sweeper::{self, Stop};
+use crate::verbs::Session;
+use crate::writer::{self, Job, VerbJob};
+use crate::{connection, query, schema};
+
+/// Semel's embedded store. Dropping it lets waiting calls finish and closes the file.
+///
+/// ```
+/// use semel_sqlite::Config;
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("semel.db");
+/// let store = Config::new(path).open()?;
+/// let once = semel_core::Once::new(store);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct SqliteStore {
+    config: Config,
+    clock: StoreClock,
+    writes: Arc<Queue<Box<dyn Job>>>,
+    reads: Arc<Queue<Question>>,
+    checkpointer: Arc<Checkpointer>,
+    stop: Arc<Stop>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl SqliteStore {
+    pub(crate) fn open(config: Config) -> Result<Self> {
+        let mut writer = connection::writable(&config)?;
+        schema::migrate(&mut writer)?;
+        let page_bytes: u64 = writer
+            .pragma_query_value(None, "page_size", |row| row.get(0))
+            .map_err(|e| from_sqlite("opening the store", e))?;
+        let (checkpointer, started) = Checkpointer::new(config.wal_bytes / page_bytes);
+        let store = Self {
+            clock: StoreClock::new(config.clock.clone()),
+            writes: Arc::new(Queue::new()),
+            reads: Arc::new(Queue::new()),
+            checkpointer: Arc::new(checkpointer),
+            stop: Arc::default(),
+            threads: Mutex::default(),
+            config,
+        };
+        store.start(writer, started)?;
+        Ok(store)
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.config.path
+    }
+
+    fn start(&self, writer: Connection, started: std::sync::mpsc::Receiver<()>) -> Result<()> {
+        let (queue, clock) = (self.writes.clone(), self.clock.clone());
+        let checkpointer = self.checkpointer.clone();
+        self.spawn("writer", move || {
+            writer::run(&writer, &queue, &clock, &checkpointer);
+        })?;
+        for _ in 0..self.config.readers {
+            let (connection, queue) = (connection::reading(&self.config)?, self.reads.clone());
+            self.spawn("reader", move || reader::run(&connection, &queue))?;
+        }
+        let copier = connection::writable(&self.config)?;
+        let (checkpointer, stop) = (self.checkpointer.clone(), self.stop.clone());
+        self.spawn("checkpoint", move || {
+            checkpointer.run(&copier, &started, || stop.is_stopped());
+        })?;
+        if let Some(interval) = self.config.sweep_every {
+            let (queue, stop) = (self.writes.clone(), self.stop.clone());
+            let keep = self.config.history_keep;
+            self.spawn("sweeper", move || {
+                sweeper::run(&stop, interval, || {
+                    let (caller, answer) = oneshot::channel();
+                    let verb =
+                        move |session: &mut Session<'_>, limit: &usize| session.sweep(*limit, keep);
+                    queue.push(Box::new(VerbJob::new(vec![sweeper::STEP], verb, caller)))?;
+                    let swept = answer.blocking_recv().map_err(closed)??;
+                    Ok(swept[0])
+                });
+            })?;
+        }
+        Ok(())
+    }
+
+    fn spawn(&self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
+        let thread = std::thread::Builder::new().name(format!("semel-{name}"));
+        let thread = thread.spawn(work).map_err(|e| {
+            Error::new(Kind::Unavailable, "the store cannot start a thread").caused_by(e)
+        })?;
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.push(thread);
+        Ok(())
+    }
+
+    /// Queues a verb for the writer.
+    fn write<I, A, V>(&self, items: Vec<I>, verb: V) -> Answer<'_, Vec<A>>
+    where
+        I: Send + 'static,
+        A: Send + 'static,
+        V: Fn(&mut Session<'_>, &I) -> Result<A> + Send + 'static,
+    {
+        let (caller, answer) = oneshot::channel();
+        let queued = check_batch(items.len()).and_then(|()| {
+            self.writes
+                .push(Box::new(VerbJob::new(items, verb, caller)))
+        });
+        Box::pin(async move {
+            queued?;
+            answer.await.map_err(closed)?
+        })
+    }
+
+    /// Asks a reader.
+    fn read<A: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Connection) -> Result<A> + Send + 'static,
+    ) -> Answer<'_, A> {
+        let (caller, answer) = oneshot::channel();
+        let queued = self.reads.push(Box::new(move |connection: &Connection| {
+            // A caller that went away learns nothing.
+            let _ = caller.send(question(connection));
+        }));
+        Box::pin(async move {
+            queued?;
+            answer.await.map_err(closed)?
+        })
+    }
+}
+
+/// The thread that was to answer is gone.
+fn closed<E>(_: E) -> Error {
+    Error::new(
+        Kind::Unavailable,
+        "the store was closed while a call waited",
+    )
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.stop.stop();
+        self.writes.close();
+        self.reads.close();
+        self.checkpointer.wake();
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
+            // A thread that panicked has nothing left to finish.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Store for SqliteStore {
+    /// Duplicates of settled operations are answered by a reader; only the rest goes to the writer.
+    fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
+        Box::pin(async move {
+            check_batch(items.len())?;
+            let identities = items.iter().map(|item| item.identity.clone()).collect();
+            let mut answers: Vec<Option<ClaimAnswer>> = Vec::with_capacity(items.len());
+            let mut rest = Vec::new();
+            for (item, found) in items.into_iter().zip(self.look_up(identities).await?) {
+                let now = self.clock.now();
+                match found {
+                    Some(record) if query::is_replay(&record, item.fingerprint, now) => {
+                        answers.push(Some(ClaimAnswer::Settled(record)));
+                    }
+                    _ => {
+                        answers.push(None);
+                        rest.push(item);
+                    }
+                }
+            }
+            let mut written = match rest.is_empty() {
+                true => Vec::new(),
+                false => {
+                    self.write(rest, |session, item| session.claim(item))
+                        .await?
+                }
+            }
+            .into_iter();
+            let filled = answers
+                .into_iter()
+                .map(|answer| answer.or_else(|| written.next()));
+            Ok(filled.flatten().collect())
+        })
+    }
+
+    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
+        self.write(items, |session, item| session.renew(item))
+    }
+
+    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
+        self.write(items, |session, item| session.settle(item))
+    }
+
+    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
+        self.write(items, |session, item| session.release(item))
+    }
+
+    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
+        self.write(items, |session, item| session.mark_unknown(item))
+    }
+
+    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
+        self.write(items, |session, item| session.resolve(item))
+    }
+
+    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
+        if let Err(error) = check_batch(identities.len()) {
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        let clock = self.clock.clone();
+        self.read(move |connection| {
+            let now = clock.now();
+            let look_up = |identity| query::look_up(connection, identity, now);
+            identities.iter().map(look_up).collect()
+        })
+    }
+
+    fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {
+        self.read(move |connection| query::history(connection, &identity))
+    }
+
+    fn list(&self, query: Query) -> Answer<'_, Page> {
+        let clock = self.clock.clone();
+        self.read(move |connection| query::list(connection, &query, clock.now()))
+    }
+
+    fn sweep(&self, limit: usize) -> Answer<'_, Swept> {
+        let keep = self.config.history_keep;
+        let swept = self.write(vec![limit], move |session, limit| {
+            session.sweep(*limit, keep)
+        });
+        Box::pin(async move { Ok(swept.await?[0]) })
+    }
+
+    fn stats(&self) -> Answer<'_, Stats> {
+        let clock = self.clock.clone();
+        self.read(move |connection| query::stats(connection, clock.now()))
+    }
+}

@@ -1,0 +1,230 @@
+//! The protocol's verbs on an open transaction: load, decide, apply, remember what was unusual.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+use semel_core::protocol::{self, Change, Step};
+use semel_core::record::{Claim, Event, EventKind, Resolved};
+use semel_core::store::{
+    ClaimAnswer, ClaimRequest, EVENTS_MAX, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer,
+    RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Swept,
+};
+use semel_core::{Fence, Identity, Record, Result, State, Timestamp};
+
+use crate::clock::StoreClock;
+use crate::error::from_sqlite;
+use crate::rows::{self, record_columns, run};
+
+/// A write transaction in progress: the connection, the present instant, the next fence.
+pub(crate) struct Session<'a> {
+    connection: &'a Connection,
+    now: Timestamp,
+    last_fence: u64,
+}
+
+impl<'a> Session<'a> {
+    /// Begins verbs on a connection whose write transaction is open.
+    pub(crate) fn begin(connection: &'a Connection, clock: &StoreClock) -> Result<Self> {
+        let (last_fence, at_ms) = rows::newest(connection)?;
+        clock.seen(at_ms);
+        Ok(Self {
+            connection,
+            now: clock.now(),
+            last_fence,
+        })
+    }
+
+    pub(crate) fn claim(&mut self, request: &ClaimRequest) -> Result<ClaimAnswer> {
+        let current = rows::load(self.connection, &request.identity)?;
+        let next = Fence::new(self.last_fence + 1);
+        let step = protocol::claim(current.as_ref(), request, next, self.now);
+        if matches!(step.change, Change::Grant(_)) {
+            self.last_fence = next.get();
+        }
+        self.finish(&request.identity, current.as_ref(), step)
+    }
+
+    pub(crate) fn renew(&mut self, request: &RenewRequest) -> Result<RenewAnswer> {
+        let fence = request.claim.fence;
+        self.decide(&request.claim.identity, |current, now| {
+            protocol::renew(current, fence, request.lease, now)
+        })
+    }
+
+    pub(crate) fn settle(&mut self, request: &SettleRequest) -> Result<SettleAnswer> {
+        self.decide(&request.claim.identity, |current, now| {
+            protocol::settle(current, request, now)
+        })
+    }
+
+    pub(crate) fn release(&mut self, claim: &Claim) -> Result<ReleaseAnswer> {
+        self.decide(&claim.identity, |current, now| {
+            protocol::release(current, claim.fence, now)
+        })
+    }
+
+    pub(crate) fn mark_unknown(&mut self, request: &MarkRequest) -> Result<MarkAnswer> {
+        self.decide(&request.claim.identity, |current, now| {
+            protocol::mark_unknown(current, request, now)
+        })
+    }
+
+    pub(crate) fn resolve(&mut self, request: &ResolveRequest) -> Result<ResolveAnswer> {
+        self.decide(&request.claim.identity, |current, now| {
+            protocol::resolve(current, request, now)
+        })
+    }
+
+    fn decide<A>(
+        &mut self,
+        identity: &Identity,
+        verb: impl FnOnce(Option<&Record>, Timestamp) -> Step<A>,
+    ) -> Result<A> {
+        let current = rows::load(self.connection, identity)?;
+        let step = verb(current.as_ref(), self.now);
+        self.finish(identity, current.as_ref(), step)
+    }
+
+    fn finish<A>(&self, identity: &Identity, current: Option<&Record>, step: Step<A>) -> Result<A> {
+        rows::apply(self.connection, identity, current, &step.change)?;
+        for event in &step.events {
+            remember(self.connection, identity, event).map_err(rows::writing)?;
+        }
+        Ok(step.answer)
+    }
+
+    /// One bounded step of housekeeping.
+    pub(crate) fn sweep(&mut self, limit: usize, history_keep: Duration) -> Result<Swept> {
+        let leases_ended = self.end_leases(limit)?;
+        let (deleted, archived) = self.drop_expired(limit)?;
+        let events_deleted = self.forget_events(limit, history_keep)?;
+        let full = |count| count >= limit;
+        Ok(Swept {
+            leases_ended,
+            deleted,
+            archived,
+            events_deleted,
+            more: full(leases_ended) || full(deleted + archived) || full(events_deleted),
+        })
+    }
+
+    fn end_leases(&mut self, limit: usize) -> Result<usize> {
+        const SQL: &str = concat!(
+            "SELECT ",
+            record_columns!("NULL"),
+            " FROM semel_leases l JOIN semel_claims c USING (fence) \
+             LEFT JOIN semel_outcomes o USING (fence) \
+             WHERE l.cause IS NULL AND l.until_ms <= ?1 LIMIT ?2"
+        );
+        let ended = self.due(SQL, limit)?;
+        for record in &ended {
+            let step = protocol::sweep_lease(Some(record), self.now);
+            self.finish(&record.identity, Some(record), step)?;
+        }
+        Ok(ended.len())
+    }
+
+    fn drop_expired(&mut self, limit: usize) -> Result<(usize, usize)> {
+        const SQL: &str = concat!(
+            "SELECT ",
+            record_columns!("NULL"),
+            " FROM semel_outcomes o JOIN semel_claims c USING (fence) \
+             LEFT JOIN semel_leases l USING (fence) \
+             WHERE o.expires_ms <= ?1 ORDER BY o.expires_ms LIMIT ?2"
+        );
+        let expired = self.due(SQL, limit)?;
+        let is_archived =
+            |record: &&Record| matches!(&record.state, State::Settled(settled) if settled.archive);
+        for record in &expired {
+            rows::apply(
+                self.connection,
+                &record.identity,
+                Some(record),
+                &Change::Remove,
+            )?;
+        }
+        let archived = expired.iter().filter(is_archived).count();
+        Ok((expired.len() - archived, archived))
+    }
+
+    fn due(&self, sql: &str, limit: usize) -> Result<Vec<Record>> {
+        let failed = |e| from_sqlite("sweeping", e);
+        let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
+        let mut found = statement
+            .query(params![self.now.as_millis(), limit])
+            .map_err(failed)?;
+        let mut records = Vec::new();
+        while let Some(row) = found.next().map_err(failed)? {
+            records.push(rows::record_of(row, None)?);
+        }
+        Ok(records)
+    }
+
+    fn forget_events(&self, limit: usize, keep: Duration) -> Result<usize> {
+        let keep_ms = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
+        let cutoff = self.now.as_millis().saturating_sub(keep_ms);
+        // Events are numbered in the order of time, so only the oldest need to be looked at.
+        let sql = "DELETE FROM semel_history WHERE at_ms < ?1 AND id IN \
+                   (SELECT id FROM semel_history ORDER BY id LIMIT ?2)";
+        let mut statement = self.connection.prepare_cached(sql).map_err(rows::writing)?;
+        statement
+            .execute(params![cutoff, limit])
+            .map_err(rows::writing)
+    }
+}
+
+/// Writes an event and drops the oldest of the identity beyond [`EVENTS_MAX`].
+fn remember(connection: &Connection, identity: &Identity, event: &Event) -> rusqlite::Result<()> {
+    let digest = identity.digest().short();
+    let (mut detail, mut from, mut print, mut outcome) = (None, None, None, None);
+    match &event.kind {
+        EventKind::TookOver { from: fence } => from = Some(sql_fence(*fence)),
+        EventKind::Released => {}
+        EventKind::BecameUnknown(cause) => detail = Some(cause.name().to_owned()),
+        EventKind::Resolved { by, how } => {
+            detail = Some(by.clone());
+            from = Some(i64::from(matches!(how, Resolved::Settled)));
+        }
+        EventKind::LateOutcome(late) => outcome = Some(rows::outcome_columns(late, false)),
+        EventKind::Mismatch(found) => print = Some(*found.as_bytes()),
+        EventKind::Erased { by } => detail = Some(by.clone()),
+    }
+    let (flags, status, headers, body, omitted_len, omitted_digest) = match outcome {
+        Some((flags, status, headers, body, len, digest)) => {
+            (Some(flags), Some(status), headers, body, len, digest)
+        }
+        None => Default::default(),
+    };
+    run(
+        connection,
+        "INSERT INTO semel_history (digest, at_ms, fence, event, detail, from_fence, fingerprint, \
+         flags, status, headers, body, omitted_len, omitted_digest) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        params![
+            digest,
+            event.at.as_millis(),
+            sql_fence(event.fence),
+            event.kind.name(),
+            detail,
+            from,
+            print,
+            flags,
+            status,
+            headers,
+            body,
+            omitted_len,
+            omitted_digest,
+        ],
+    )?;
+    run(
+        connection,
+        "DELETE FROM semel_history WHERE digest = ?1 AND id <= \
+         (SELECT id FROM semel_history WHERE digest = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+        params![digest, EVENTS_MAX],
+    )
+}
+
+/// A fence as a column; one that no store can have drawn must not spoil the batch it came in.
+fn sql_fence(fence: Fence) -> i64 {
+    i64::try_from(fence.get()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,70 @@
+//! The workspace's own commands, run as `cargo xtask <verb>`.
+//!
+//! Read [`mod@test`] first: it is the one command that people and CI run. It leans on
+//! [`tidy`] (the repository's rules), [`services`] (real servers for the tests),
+//! [`steps`] (timing and the summary) and [`guard`] (nothing outlives a run).
+//!
+//! This crate deliberately has no dependencies, so that it builds in seconds, and
+//! it does nothing that a shell with cargo and git at hand could not do.
+
+use std::env;
+use std::path::Path;
+use std::process::ExitCode;
+
+mod error;
+mod guard;
+mod output;
+mod services;
+mod steps;
+mod test;
+mod tidy;
+mod workspace;
+
+use error::{Error, Result};
+
+const USAGE: &str = "\
+usage: cargo xtask <verb>
+
+  test [--keep-services] [CARGO TEST ARGS...]
+                            format, tidy, clippy, services, tests, docs
+  ci                        what CI runs: the same as `test`
+  tidy                      check the repository's rules
+  services up [NAME...]     start what is missing; prints `export` lines
+  services down [NAME...]   stop what `up` started, and remove its data
+  services status           say what is running
+  help                      show this text
+
+exit codes: 0 all is well, 1 something failed, 2 the command line is wrong";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let Err(error) = run(&workspace::root(), &args) else {
+        return ExitCode::SUCCESS;
+    };
+    output::note(&format!("error: {error}"));
+    match error {
+        Error::Failed(_) => ExitCode::FAILURE,
+        Error::Usage(_) => {
+            output::note(&format!("\n{USAGE}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(root: &Path, args: &[String]) -> Result<()> {
+    let (verb, rest) = match args.split_first() {
+        Some((verb, rest)) => (verb.as_str(), rest),
+        None => ("help", args),
+    };
+    match verb {
+        "test" | "ci" => test::run(root, rest),
+        "tidy" => tidy::run(root),
+        "services" => services::run(root, rest),
+        guard::VERB => guard::watch(root, rest),
+        "help" | "--help" | "-h" => {
+            output::note(USAGE);
+            Ok(())
+        }
+        unknown => Err(Error::Usage(format!("unknown verb `{unknown}`"))),
+    }
+}

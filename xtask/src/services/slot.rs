@@ -1,0 +1,195 @@
+//! Where a server's state is kept: `.services/<slot>/<service>/`.
+//!
+//! A slot is a set of servers with one owner. Files in a place are small facts
+//! that must survive the process that wrote them, such as an address.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+
+const SHARED: &str = "shared";
+const RUN_PREFIX: &str = "run-";
+const HOME: &str = "home";
+const ADDRESS: &str = "address";
+
+/// Installing packages takes the longest of all that happens under the lock.
+const LOCK_WAIT: Duration = Duration::from_secs(600);
+const LOCK_POLL: Duration = Duration::from_millis(100);
+
+/// A set of servers with one owner.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    services: PathBuf,
+    name: String,
+}
+
+impl Slot {
+    /// The slot of `services up`, which everyone in this workspace uses.
+    pub(crate) fn shared(root: &Path) -> Self {
+        Self::named(root, SHARED)
+    }
+
+    /// The slot of the test run that this process is.
+    pub(crate) fn of_this_run(root: &Path) -> Self {
+        Self::named(root, &format!("{RUN_PREFIX}{}", std::process::id()))
+    }
+
+    pub(super) fn named(root: &Path, name: &str) -> Self {
+        Self {
+            services: root.join(".services"),
+            name: name.to_owned(),
+        }
+    }
+
+    /// The slots of test runs whose process is gone.
+    pub(super) fn abandoned(root: &Path) -> Vec<Self> {
+        let Ok(entries) = fs::read_dir(root.join(".services")) else {
+            return Vec::new();
+        };
+        entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| name.strip_prefix(RUN_PREFIX).is_some_and(is_gone))
+            .map(|name| Self::named(root, &name))
+            .collect()
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn is_shared(&self) -> bool {
+        self.name == SHARED
+    }
+
+    pub(super) fn place(&self, service: &str) -> Place {
+        Place {
+            dir: self.services.join(&self.name).join(service),
+            label: format!("{}-{service}", self.name),
+        }
+    }
+
+    /// Keeps others in this workspace from starting or stopping servers meanwhile.
+    /// The kernel lets go of the lock when its holder ends.
+    pub(super) fn lock(&self) -> Result<File> {
+        create_dir(&self.services)?;
+        let path = self.services.join("lock");
+        let file = File::create(&path).map_err(Error::at("open", &path))?;
+        let mut waited = Duration::ZERO;
+        while waited < LOCK_WAIT {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::Error(error)) => return Err(Error::at("lock", &path)(error)),
+                Err(TryLockError::WouldBlock) => thread::sleep(LOCK_POLL),
+            }
+            waited += LOCK_POLL;
+        }
+        Err(Error::failed(format!(
+            "another process held {} for {} s",
+            path.display(),
+            LOCK_WAIT.as_secs()
+        )))
+    }
+
+    /// Removes the slot itself once its places are gone.
+    pub(super) fn remove(&self) {
+        // Either it was never created or it still has a place; both are fine.
+        let _ = fs::remove_dir(self.services.join(&self.name));
+    }
+}
+
+/// Without `/proc` nothing can be said, and a live run must not be disturbed.
+fn is_gone(process: &str) -> bool {
+    let command_line = fs::read(Path::new("/proc").join(process).join("cmdline"));
+    // A process that ended but was not collected yet has an empty command line.
+    Path::new("/proc/self").exists() && command_line.map_or(true, |line| line.is_empty())
+}
+
+/// The state of one server in one slot.
+#[derive(Debug)]
+pub(super) struct Place {
+    dir: PathBuf,
+    label: String,
+}
+
+impl Place {
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// A name for this place that is unique in the workspace.
+    pub(super) fn label(&self) -> &str {
+        &self.label
+    }
+
+    pub(super) fn exists(&self) -> bool {
+        self.dir.exists()
+    }
+
+    /// The address of the server that was started here.
+    pub(super) fn address(&self) -> Option<String> {
+        self.recall(ADDRESS)
+    }
+
+    pub(super) fn record_address(&self, address: &str) -> Result<()> {
+        self.record(ADDRESS, address)
+    }
+
+    /// The directory that belongs to the server itself.
+    pub(super) fn home(&self) -> Option<PathBuf> {
+        let home = self.recall(HOME)?;
+        Some(self.dir.join(home))
+    }
+
+    pub(super) fn record_home(&self, home: &Path) -> Result<()> {
+        // A home inside of the place is recorded relative to it: a copy of the
+        // workspace must not take the original's server for its own.
+        let relative = home.strip_prefix(&self.dir).unwrap_or(home);
+        let shown = relative.to_str();
+        let shown = shown
+            .ok_or_else(|| Error::failed(format!("{} is not a UTF-8 path", home.display())))?;
+        self.record(HOME, shown)
+    }
+
+    /// Forgets everything about this place.
+    pub(super) fn forget(&self) -> Result<()> {
+        remove_dir(&self.dir)
+    }
+
+    fn recall(&self, fact: &str) -> Option<String> {
+        fs::read_to_string(self.dir.join(fact)).ok()
+    }
+
+    fn record(&self, fact: &str, value: &str) -> Result<()> {
+        create_dir(&self.dir)?;
+        let path = self.dir.join(fact);
+        // An address holds a password.
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = options.open(&path).map_err(Error::at("write", &path))?;
+        file.write_all(value.as_bytes())
+            .map_err(Error::at("write", &path))
+    }
+}
+
+/// Creates a directory that others may pass through but not look into.
+pub(super) fn create_dir(dir: &Path) -> Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o711);
+    builder.create(dir).map_err(Error::at("create", dir))
+}
+
+/// Removes a directory and all in it; one that is not there is fine.
+pub(super) fn remove_dir(dir: &Path) -> Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::at("remove", dir)(error))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,138 @@
+//! The one test command: what a person runs before a change, and what CI runs.
+//!
+//! Steps go from the cheapest to the dearest and stop at the first failure. The
+//! services are stopped in any case; see [`crate::guard`] for how.
+
+use std::path::Path;
+
+use crate::error::Result;
+use crate::guard::Guard;
+use crate::output::note;
+use crate::services::{self, Slot, Variable};
+use crate::steps::Steps;
+use crate::tidy;
+use crate::workspace::cargo;
+
+/// Runs every step and prints the summary.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
+    let options = Options::parse(args);
+    let slot = if options.keep_services {
+        Slot::shared(root)
+    } else {
+        Slot::of_this_run(root)
+    };
+    let mut guard = Guard::start(&slot)?;
+    let mut steps = Steps::default();
+    let checked = check(root, &options, &slot, &mut guard, &mut steps);
+    let stopped = steps.run("stop services", || guard.finish());
+    note(&steps.summary());
+    checked.and(stopped)
+}
+
+fn check(
+    root: &Path,
+    options: &Options,
+    slot: &Slot,
+    guard: &mut Guard,
+    steps: &mut Steps,
+) -> Result<()> {
+    steps.run("format", || {
+        guard.run(cargo(root, &["fmt", "--all", "--check"]))
+    })?;
+    steps.run("tidy", || tidy::run(root))?;
+    steps.run("clippy", || guard.run(cargo(root, CLIPPY)))?;
+    let variables = steps.run("services", || services::for_tests(root, slot))?;
+    steps.run("test", || test(root, options, &variables, guard))?;
+    steps.run("docs", || {
+        let mut docs = cargo(root, &["doc", "--workspace", "--no-deps", "--locked"]);
+        docs.env("RUSTDOCFLAGS", "-D warnings");
+        guard.run(docs)
+    })
+}
+
+const CLIPPY: &[&str] = &[
+    "clippy",
+    "--workspace",
+    "--all-targets",
+    "--locked",
+    "--",
+    "-D",
+    "warnings",
+];
+
+fn test(root: &Path, options: &Options, variables: &[Variable], guard: &mut Guard) -> Result<()> {
+    let mut tests = cargo(root, &options.cargo_test_args());
+    tests.envs(variables.iter().map(|var| (var.name, &var.value)));
+    guard.run(tests)
+}
+
+#[derive(Debug, Default)]
+struct Options {
+    keep_services: bool,
+    /// Whatever is not ours is passed on to `cargo test`.
+    rest: Vec<String>,
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Self {
+        let (ours, rest) = args
+            .iter()
+            .cloned()
+            .partition::<Vec<_>, _>(|arg| arg == "--keep-services");
+        Self {
+            keep_services: !ours.is_empty(),
+            rest,
+        }
+    }
+
+    fn cargo_test_args(&self) -> Vec<&str> {
+        let mut args = vec!["test", "--locked"];
+        // Cargo lets `--workspace` win over `--package`, which would silently
+        // test everything when one package was asked for.
+        if !self.names_a_package() {
+            args.push("--workspace");
+        }
+        args.extend(self.rest.iter().map(String::as_str));
+        args
+    }
+
+    fn names_a_package(&self) -> bool {
+        self.rest
+            .iter()
+            .take_while(|arg| *arg != "--")
+            .any(|arg| arg.starts_with("-p") || arg.starts_with("--package"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_reach_cargo_test_and_a_package_replaces_the_workspace() {
+        let table: &[(&[&str], bool, &[&str])] = &[
+            (&[], false, &["test", "--locked", "--workspace"]),
+            (
+                &["--keep-services", "fence"],
+                true,
+                &["test", "--locked", "--workspace", "fence"],
+            ),
+            (
+                &["-p", "semel-core"],
+                false,
+                &["test", "--locked", "-p", "semel-core"],
+            ),
+            (
+                &["--", "-p"],
+                false,
+                &["test", "--locked", "--workspace", "--", "-p"],
+            ),
+        ];
+        for (args, keep, expected) in table {
+            let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+            let options = Options::parse(&args);
+            assert_eq!(options.keep_services, *keep, "{args:?}");
+            assert_eq!(options.cargo_test_args(), *expected, "{args:?}");
+        }
+    }
+}
