@@ -1,1 +1,26 @@
-//! Benchmarks of Semel as ratios against raw baselines
+//! Benchmarks of Semel as ratios: ours and a raw baseline take turns in one run.
+//!
+//! Machines are shared and noisy, so an absolute figure proves nothing; the ratio of two figures that
+//! were taken seconds apart does. Read it in this order: `sample` is the record that everything is
+//! measured with; [`baseline`] is what a store is compared to; `load` lets many callers work for
+//! a while and counts; [`store`] takes the turns; [`report`] and [`goal`] say what came of it.
+//!
+//! This crate names no store: the caller says how to open one. It writes nothing to standard output,
+//! and [`progress`] shows only on a terminal.
+
+pub mod baseline;
+pub mod goal;
+mod latency;
+mod load;
+mod machine;
+mod prefill;
+pub mod progress;
+pub mod report;
+mod sample;
+pub mod store;
+mod timing;
+
+pub use baseline::Baseline;
+pub use report::Report;
+pub use sample::Sample;
+pub use store::StoreOptions;

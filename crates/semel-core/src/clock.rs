@@ -5,6 +5,7 @@
 //! follows the monotonic clock, so a step neither ends a lease early nor revives one.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -119,6 +120,52 @@ impl Timestamp {
     }
 }
 
+/// Time for a store: it follows a clock, never goes back, and never stands still.
+///
+/// A store may hold times that lie ahead of the machine's clock: the clock was wrong once and has been
+/// set back, or another process started before a step. Time then goes on from the latest instant
+/// that is known, so that no ended lease revives and every lease still ends.
+#[derive(Debug, Clone)]
+pub struct SteadyClock {
+    clock: Arc<dyn Clock>,
+    shared: Arc<Offset>,
+}
+
+#[derive(Debug, Default)]
+struct Offset {
+    offset_ms: AtomicI64,
+    latest_ms: AtomicI64,
+}
+
+impl SteadyClock {
+    /// Steady time on top of `clock`.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            shared: Arc::default(),
+        }
+    }
+
+    /// The present instant, not before any that was returned or reported.
+    pub fn now(&self) -> Timestamp {
+        let offset = self.shared.offset_ms.load(Ordering::Acquire);
+        let reading = self.clock.now().as_millis().saturating_add(offset);
+        let latest = self.shared.latest_ms.fetch_max(reading, Ordering::AcqRel);
+        if latest > reading {
+            let behind = latest - reading;
+            self.shared
+                .offset_ms
+                .fetch_max(offset + behind, Ordering::AcqRel);
+        }
+        Timestamp::from_millis(latest.max(reading))
+    }
+
+    /// Reports a time that the store's data knows.
+    pub fn seen(&self, at_ms: i64) {
+        self.shared.latest_ms.fetch_max(at_ms, Ordering::AcqRel);
+    }
+}
+
 /// A clock that moves only when told to, for tests.
 #[derive(Debug)]
 pub struct ManualClock(AtomicI64);
@@ -176,5 +223,20 @@ mod tests {
         let clock = SystemClock::new();
         let first = clock.now();
         assert!((0..1_000).all(|_| clock.now() >= first));
+    }
+
+    #[test]
+    fn time_goes_on_from_the_latest_known_instant() {
+        let manual = Arc::new(ManualClock::at(Timestamp::from_millis(1_000)));
+        let clock = SteadyClock::new(manual.clone());
+        assert_eq!(clock.now().as_millis(), 1_000);
+        clock.seen(5_000);
+        assert_eq!(clock.now().as_millis(), 5_000);
+        manual.advance(Duration::from_millis(10));
+        assert_eq!(clock.now().as_millis(), 5_010);
+        manual.set(Timestamp::from_millis(0));
+        assert_eq!(clock.now().as_millis(), 5_010);
+        manual.advance(Duration::from_millis(7));
+        assert_eq!(clock.now().as_millis(), 5_017);
     }
 }

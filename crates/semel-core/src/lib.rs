@@ -24,7 +24,7 @@ pub mod record;
 pub mod store;
 pub mod template;
 
-pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
+pub use clock::{Clock, ManualClock, SteadyClock, SystemClock, Timestamp};
 pub use error::{Error, Kind, Result};
 pub use fingerprint::Fingerprint;
 pub use identity::{Digest, Identity, Key, Scope, Tenant};

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::clock::{Clock, SystemClock, Timestamp};
+use crate::clock::{Clock, SteadyClock, SystemClock, Timestamp};
 use crate::error::{Error, Kind, Result};
 use crate::identity::{Digest, Identity};
 use crate::protocol::{self, Change, Step};
@@ -24,7 +24,7 @@ pub const RECORDS_MAX: usize = 1_000_000;
 /// A store that lives and dies with the process.
 #[derive(Debug)]
 pub struct MemoryStore {
-    clock: Arc<dyn Clock>,
+    clock: SteadyClock,
     /// A std mutex, not an async one: it is held for pure computation only, never over an await.
     table: Mutex<Table>,
 }
@@ -35,8 +35,6 @@ struct Table {
     archive: BTreeMap<Fence, Record>,
     history: HashMap<Digest, Vec<Event>>,
     last_fence: u64,
-    /// Time never goes back for the store, even if its clock does.
-    now: Option<Timestamp>,
 }
 
 impl MemoryStore {
@@ -48,17 +46,15 @@ impl MemoryStore {
     /// An empty store on the given clock.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         Self {
-            clock,
+            clock: SteadyClock::new(clock),
             table: Mutex::default(),
         }
     }
 
     fn table(&self) -> (MutexGuard<'_, Table>, Timestamp) {
         // No code that holds the lock can panic half-way through a change, so a poisoned table is whole.
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = self.clock.now().max(table.now.unwrap_or(self.clock.now()));
-        table.now = Some(now);
-        (table, now)
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        (table, self.clock.now())
     }
 
     /// Runs one verb over all items under one lock.

@@ -1,7 +1,6 @@
 //! The annotated function, checked: async, owned arguments with names, a `Result` with both types.
 
 use proc_macro2::Span;
-use syn::spanned::Spanned;
 use syn::{
     Error, Expr, FnArg, GenericArgument, Ident, ItemFn, Pat, PathArguments, Receiver, ReceiverKind,
     Result, ReturnType, Safety, Token, Type, UnOp,
@@ -25,7 +24,8 @@ pub(crate) struct Function {
 pub(crate) struct Argument {
     pub(crate) ident: Ident,
     pub(crate) mutability: Option<Token![mut]>,
-    pub(crate) is_reference: bool,
+    /// Whether it is the borrowed argument that the `Once` comes from.
+    pub(crate) is_borrowed_source: bool,
     /// Whether it is part of what is asked.
     pub(crate) counts: bool,
 }
@@ -62,12 +62,9 @@ impl Function {
 
     /// The argument that is itself the `Once`, if it is borrowed.
     pub(crate) fn borrowed_once(&self) -> Option<&Ident> {
-        let found = self.arguments.iter().find(|argument| {
-            argument.is_reference
-                && self.source.is_argument
-                && self.source.argument.as_ref() == Some(&argument.ident)
-        });
-        found.map(|argument| &argument.ident)
+        let mut arguments = self.arguments.iter();
+        let borrowed = arguments.find(|argument| argument.is_borrowed_source)?;
+        self.source.is_argument.then_some(&borrowed.ident)
     }
 
     /// The arguments that are part of what is asked, in the order of their names.
@@ -239,7 +236,7 @@ fn arguments(item: &ItemFn, options: &Options, source: &Source) -> Result<Vec<Ar
         arguments.push(Argument {
             ident: pat.ident.clone(),
             mutability: pat.mutability,
-            is_reference: matches!(typed.ty.as_ref(), Type::Reference(_)),
+            is_borrowed_source: is_source && matches!(typed.ty.as_ref(), Type::Reference(_)),
             counts: !is_source && !options.skip.contains(&pat.ident),
         });
     }

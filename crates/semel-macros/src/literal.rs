@@ -1,7 +1,7 @@
 //! Literals that are checked at compile time: scopes, durations and templates.
 //!
 //! The limits are those of the core, which this crate does not depend on: a procedural macro is built
-//! for the host, and the core would be built twice. `tests/limits.rs` holds the two to each other.
+//! for the host, and the core would be built twice. A test holds the two to each other.
 
 use std::time::Duration;
 
@@ -9,7 +9,10 @@ use syn::{Error, LitStr, Result};
 
 /// The longest scope name or tenant, in bytes.
 const PART_BYTES_MAX: usize = 255;
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const TTL_MAX: Duration = Duration::from_secs(3_653 * 24 * 60 * 60);
+const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// The core has no limit here; a caller that waits longer than a lease can last waits for nothing.
+const WAIT_MAX: Duration = LEASE_MAX;
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// A scope that the core accepts.
@@ -63,17 +66,17 @@ pub(crate) fn check_part(literal: &LitStr, what: &str, text: &str) -> Result<()>
 
 /// How long settled records are kept: 1 ms to ten years.
 pub(crate) fn ttl(literal: &LitStr) -> Result<Duration> {
-    within(literal, MILLISECOND, DAY * 3_653, "1ms to 3653d")
+    within(literal, MILLISECOND, TTL_MAX, "1ms to 3653d")
 }
 
 /// How long a lease lasts: 1 ms to 24 h.
 pub(crate) fn lease(literal: &LitStr) -> Result<Duration> {
-    within(literal, MILLISECOND, DAY, "1ms to 24h")
+    within(literal, MILLISECOND, LEASE_MAX, "1ms to 24h")
 }
 
 /// How long a duplicate waits for the first one: not at all to 24 h.
 pub(crate) fn wait(literal: &LitStr) -> Result<Duration> {
-    within(literal, Duration::ZERO, DAY, "0s to 24h")
+    within(literal, Duration::ZERO, WAIT_MAX, "0s to 24h")
 }
 
 fn within(literal: &LitStr, min: Duration, max: Duration, range: &str) -> Result<Duration> {
@@ -139,6 +142,13 @@ mod tests {
             assert_eq!(duration(text), None, "{text}");
         }
         assert_eq!(duration("18446744073709551615d"), None);
+    }
+
+    #[test]
+    fn limits_are_those_of_the_core() {
+        assert_eq!(PART_BYTES_MAX, semel::identity::PART_BYTES_MAX);
+        assert_eq!(LEASE_MAX, semel::LeaseTerm::MAX);
+        assert_eq!(TTL_MAX, semel::Retention::MAX);
     }
 
     #[test]

@@ -98,7 +98,8 @@ impl Draft {
             "skip" => self.skip = idents(input)?,
             _ => {
                 check_known(&name)?;
-                input.parse::<Token![=]>()?;
+                let expected = |_| Error::new(name.span(), format!("expected `{name} = …`"));
+                input.parse::<Token![=]>().map_err(expected)?;
                 self.value(&name.to_string(), input)?;
             }
         }
@@ -164,8 +165,9 @@ fn check_known(name: &Ident) -> Result<()> {
 
 /// A string literal; `example` is shown where something else was found.
 fn string(input: ParseStream<'_>, example: &str) -> Result<LitStr> {
-    let message = |span| Error::new(span, format!("expected a string literal, as {example}"));
-    input.parse().map_err(|_| message(input.span()))
+    let span = input.span();
+    let expected = |_| Error::new(span, format!("expected a string literal, as {example}"));
+    input.parse().map_err(expected)
 }
 
 /// The literal, if the expression is a string literal.

@@ -11,7 +11,6 @@
 //! less than `synchronous=FULL`.
 
 mod checkpoint;
-mod clock;
 pub mod config;
 mod connection;
 mod error;

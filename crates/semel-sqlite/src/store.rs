@@ -11,11 +11,10 @@ use semel_core::store::{
     RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Stats,
     Swept, check_batch,
 };
-use semel_core::{Error, Identity, Kind, Record, Result, Store};
+use semel_core::{Error, Identity, Kind, Record, Result, SteadyClock, Store};
 use tokio::sync::oneshot;
 
 use crate::checkpoint::Checkpointer;
-use crate::clock::StoreClock;
 use crate::config::Config;
 use crate::error::from_sqlite;
 use crate::queue::Queue;
@@ -39,7 +38,7 @@ use crate::{connection, query, schema};
 #[derive(Debug)]
 pub struct SqliteStore {
     config: Config,
-    clock: StoreClock,
+    clock: SteadyClock,
     writes: Arc<Queue<Box<dyn Job>>>,
     reads: Arc<Queue<Question>>,
     checkpointer: Arc<Checkpointer>,
@@ -56,7 +55,7 @@ impl SqliteStore {
             .map_err(|e| from_sqlite("opening the store", e))?;
         let (checkpointer, started) = Checkpointer::new(config.wal_bytes / page_bytes);
         let store = Self {
-            clock: StoreClock::new(config.clock.clone()),
+            clock: SteadyClock::new(config.clock.clone()),
             writes: Arc::new(Queue::new()),
             reads: Arc::new(Queue::new()),
             checkpointer: Arc::new(checkpointer),

@@ -43,9 +43,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, Transaction};
 use semel_core::record::Claim;
 use semel_core::store::{ClaimAnswer, ClaimRequest, ReleaseAnswer, SettleAnswer, SettleRequest};
-use semel_core::{Result, SystemClock};
+use semel_core::{Result, SteadyClock, SystemClock};
 
-use crate::clock::StoreClock;
 use crate::schema;
 use crate::verbs::Session;
 
@@ -72,5 +71,5 @@ pub fn release_in(tx: &Transaction<'_>, claim: &Claim) -> Result<ReleaseAnswer> 
 }
 
 fn session<'a>(tx: &'a Transaction<'_>) -> Result<Session<'a>> {
-    Session::begin(tx, &StoreClock::new(Arc::new(SystemClock::new())))
+    Session::begin(tx, &SteadyClock::new(Arc::new(SystemClock::new())))
 }

@@ -9,9 +9,8 @@ use semel_core::store::{
     ClaimAnswer, ClaimRequest, EVENTS_MAX, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer,
     RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Swept,
 };
-use semel_core::{Fence, Identity, Record, Result, State, Timestamp};
+use semel_core::{Fence, Identity, Record, Result, State, SteadyClock, Timestamp};
 
-use crate::clock::StoreClock;
 use crate::error::from_sqlite;
 use crate::rows::{self, record_columns, run};
 
@@ -24,7 +23,7 @@ pub(crate) struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Begins verbs on a connection whose write transaction is open.
-    pub(crate) fn begin(connection: &'a Connection, clock: &StoreClock) -> Result<Self> {
+    pub(crate) fn begin(connection: &'a Connection, clock: &SteadyClock) -> Result<Self> {
         let (last_fence, at_ms) = rows::newest(connection)?;
         clock.seen(at_ms);
         Ok(Self {

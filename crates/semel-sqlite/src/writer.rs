@@ -4,11 +4,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rusqlite::Connection;
-use semel_core::{Error, Kind, Result};
+use semel_core::{Error, Kind, Result, SteadyClock};
 use tokio::sync::oneshot;
 
 use crate::checkpoint::Checkpointer;
-use crate::clock::StoreClock;
 use crate::error::from_sqlite;
 use crate::queue::Queue;
 use crate::verbs::Session;
@@ -69,7 +68,7 @@ where
 pub(crate) fn run(
     connection: &Connection,
     queue: &Queue<Box<dyn Job>>,
-    clock: &StoreClock,
+    clock: &SteadyClock,
     checkpointer: &Checkpointer,
 ) {
     checkpointer.watch(connection);
@@ -88,7 +87,7 @@ pub(crate) fn run(
     }
 }
 
-fn commit(connection: &Connection, jobs: &mut [Box<dyn Job>], clock: &StoreClock) -> Result<()> {
+fn commit(connection: &Connection, jobs: &mut [Box<dyn Job>], clock: &SteadyClock) -> Result<()> {
     execute(connection, "BEGIN IMMEDIATE", "taking the write lock")?;
     let mut session = Session::begin(connection, clock)?;
     for job in jobs {

@@ -1,3 +1,15 @@
-//! Conformance suite, crash harness, effect ledger and protocol model for Semel stores
+//! What every store is held to, written once.
+//!
+//! - [`conformance`]: the rules of the protocol as named tests; a store's crate runs them all by
+//!   one line, [`conformance!`].
+//! - [`ledger`]: where effects are counted, outside every process that could be killed.
+//! - [`crash`]: starts worker processes, kills them with SIGKILL at named and at random points, and
+//!   compares the ledger with what callers were told.
+//! - [`model`]: the protocol under a model checker, with bugs seeded to show that it would find them.
+//!
+//! This crate names no durable store; each store's crate brings its own to these tests.
 
+pub mod conformance;
+pub mod crash;
+pub mod ledger;
 pub mod model;

@@ -1,1 +1,82 @@
-//! Makes a request or a message take effect once: the facade for Rust users
+//! Makes a request or a message take effect once.
+//!
+//! A payment is retried by a client that saw a time-out; a message is delivered twice; a process dies between
+//! the effect and its acknowledgement. Semel gives each operation an identity (tenant, scope,
+//! key), lets one caller at a time run it under a lease, and replays the recorded result to every other.
+//!
+//! # A function that takes effect once
+//!
+#![cfg_attr(feature = "macros", doc = "```")]
+#![cfg_attr(not(feature = "macros"), doc = "```ignore")]
+//! use semel::{MemoryStore, Once, idempotent};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Debug, PartialEq, Serialize, Deserialize)]
+//! struct Receipt { number: u64, cents: u64 }
+//!
+//! #[idempotent(scope = "payments@1", key = "{order_id}", ttl = "7d")]
+//! async fn charge(once: &Once, order_id: String, cents: u64) -> Result<Receipt, String> {
+//!     // Talk to the payment provider here.
+//!     Ok(Receipt { number: 1, cents })
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let once = Once::new(MemoryStore::new());
+//! let first = charge(&once, "order-17".into(), 4_200).await?;
+//! let again = charge(&once, "order-17".into(), 4_200).await?;
+//! assert_eq!(first.value, again.value);
+//! assert!(again.replayed);
+//!
+//! // The same order with another amount is a mistake, not a duplicate: nothing runs.
+//! assert!(charge(&once, "order-17".into(), 9_900).await.is_err());
+//! # Ok(()) }
+//! ```
+//!
+//! # The same without a macro
+//!
+//! [`Once`] is what the attribute calls. It is there for identities and policies that are known only at run
+//! time, and for batches.
+//!
+//! ```
+//! use semel::{Fingerprint, Identity, MemoryStore, Once, Policy, Retention};
+//! use std::time::Duration;
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let once = Once::new(MemoryStore::new()).with_policy(Policy {
+//!     retention: Retention::archive_after(Duration::from_secs(7 * 86_400))?,
+//!     ..Policy::default()
+//! });
+//! let identity = Identity::parse("acme", "payments@1", "order-17")?;
+//! let asked = Fingerprint::of(&("EUR", 4_200))?;
+//! let charge = |run: semel::once::Run| async move {
+//!     // A provider that refuses lower fences is safe from slow owners, too.
+//!     Ok::<_, String>(format!("charged 42.00 EUR under fence {}", run.fence()))
+//! };
+//!
+//! let first = once.operation(identity.clone(), asked).run(charge).await?;
+//! let again = once.operation(identity, asked).run(charge).await?;
+//! assert_eq!(first.value, again.value);
+//! # Ok(()) }
+//! ```
+//!
+//! # Crates and features
+//!
+//! Everything of [`semel_core`] is here under the same path. Each feature adds one crate:
+//!
+//! | feature | crate | what it adds |
+//! |---|---|---|
+//! | `macros` (default) | `semel-macros` | the `#[idempotent]` attribute |
+//! | `sqlite` (default) | `semel-sqlite` | the module `sqlite`: a durable store in one file |
+//!
+//! [`MemoryStore`] forgets everything when the process ends; use it for tests.
+
+#[doc(inline)]
+pub use semel_core::*;
+
+#[cfg(feature = "macros")]
+#[doc(inline)]
+pub use semel_macros::idempotent;
+
+#[cfg(feature = "sqlite")]
+#[doc(inline)]
+pub use semel_sqlite as sqlite;

@@ -4,6 +4,7 @@ use stateright::{Checker, Expectation, Model};
 
 use super::config::Config;
 use super::machine::Machine;
+use super::property;
 
 /// One thread per core of the smallest machine that runs the tests.
 const THREADS: usize = 2;
@@ -61,10 +62,12 @@ fn violations(checker: &impl Checker<Machine>) -> Vec<String> {
 }
 
 /// The shortest way to break a property that must always hold, or to reach one that must be
-/// reachable, step by step; nothing if there is none.
+/// reachable, step by step; nothing if there is none, or if the configuration has no such property.
 ///
 /// One thread that looks at one property stops at its first discovery, which makes it the shortest.
-pub fn shortest(config: &Config, property: &'static str) -> Option<Vec<String>> {
+pub fn shortest(config: &Config, property: &str) -> Option<Vec<String>> {
+    let mut properties = property::of(config).into_iter();
+    let property = properties.find(|known| known.name == property)?.name;
     let machine = Machine {
         config: config.clone(),
         only: Some(property),

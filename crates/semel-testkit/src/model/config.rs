@@ -93,15 +93,6 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// Every provider.
-    pub const ALL: [Self; 5] = [
-        Self::Plain,
-        Self::Fenced,
-        Self::Keyed,
-        Self::Answering,
-        Self::Closing,
-    ];
-
     /// Whether it refuses a fence below the highest that it has seen.
     pub const fn checks_fence(self) -> bool {
         match self {
@@ -126,6 +117,10 @@ pub enum Bug {
     None,
     /// Settle does not compare the fence.
     SettleWithoutFence,
+    /// Settle compares neither fence nor state: it overwrites whatever there is.
+    SettleOverwrites,
+    /// An outcome that comes too late is thrown away.
+    LateOutcomeDropped,
     /// A claim takes over although the lease is alive.
     TakeoverOfLiveLease,
     /// Release does not compare the fence.

@@ -41,7 +41,7 @@ impl Model for Machine {
 
     fn init_states(&self) -> Vec<Whole> {
         vec![Whole {
-            store: Store::new(),
+            store: Store::new(self.config.bug),
             ledger: Ledger::new(),
             workers: vec![Worker::Idle; self.config.workers],
             crashes: 0,

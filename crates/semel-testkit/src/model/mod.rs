@@ -8,7 +8,7 @@
 //!
 //! Read it in this order: [`Config`] says what is modelled; `mirror` and `store` hold the record;
 //! `ledger` is the provider; `worker` is what a caller does; `machine` ties them together;
-//! [`property`] is what must hold. [`check`] explores everything, [`shortest`] tells how a
+//! [`property`] is what must hold; `mistake` builds in each [`Bug`], to show that the checker sees it. [`check`] explores everything, [`shortest`] tells how a
 //! property is reached or broken.
 //!
 //! What it does not cover:
@@ -38,6 +38,7 @@ mod config;
 mod ledger;
 mod machine;
 mod mirror;
+mod mistake;
 mod predicate;
 pub mod property;
 mod store;

@@ -28,6 +28,7 @@ pub const OWNER_IS_SERVED: &str = "a live owner is never refused";
 /// No claim has two effects.
 pub const ONE_EFFECT_PER_FENCE: &str = "at most one effect per fence";
 /// The operation has at most one effect: the promise, where policy and provider can keep it.
+/// Together with [`SETTLED_IS_TRUE`] a settled success had exactly one.
 pub const ONE_EFFECT: &str = "at most one effect";
 /// No effect of an old claim follows that of a newer one: what checking the fence buys.
 pub const EFFECTS_IN_ORDER: &str = "no old effect after a newer one";

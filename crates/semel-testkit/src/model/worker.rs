@@ -90,9 +90,14 @@ impl Worker {
         config: &Config,
     ) -> Self {
         match (self, step) {
-            (Self::Idle, Move::Claim) => claim(store, config),
+            (Self::Idle, Move::Claim) => {
+                after_claim(store.claim(first_takeover(config.policy)), config.policy)
+            }
+            (Self::Told { fence, .. }, Move::TakeOver) => {
+                after_claim(store.claim(Takeover::Of(fence)), config.policy)
+            }
             (Self::Owner { fence, until, sent }, Move::Renew) => {
-                let until = match store.renew(fence, config.bug) {
+                let until = match store.renew(fence) {
                     RenewAnswer::Renewed(until) => until,
                     // A run that has begun goes on: what it brings will be late.
                     RenewAnswer::Lost => until,
@@ -105,24 +110,16 @@ impl Worker {
                 Self::Owner { fence, until, sent }
             }
             (Self::Owner { fence, .. } | Self::Closing { fence, .. }, Move::Close(last)) => {
-                let accepted = close(fence, last, store, config);
-                Self::Closing {
-                    fence,
-                    last,
-                    accepted,
-                }
+                close(fence, last, store)
             }
             (Self::Wondering { fence }, Move::Ask) => {
                 let happened = ledger.ask(fence, config.provider);
                 Self::Told { fence, happened }
             }
-            (Self::Told { fence, .. }, Move::TakeOver) => {
-                owner(store.claim(Takeover::Of(fence), config.bug), config)
-            }
             (Self::Told { fence, happened }, Move::Resolve) => {
                 let verdict = Verdict::Succeeded;
                 let brought = Brought { verdict, by: fence };
-                store.resolve(fence, happened.then_some(brought), config.bug);
+                store.resolve(fence, happened.then_some(brought));
                 // It stays as it is: the answer may be lost, and it then resolves again.
                 self
             }
@@ -143,22 +140,22 @@ fn after_reply(fence: Fence, ledger: &Ledger) -> Vec<Move> {
     }
 }
 
-fn claim(store: &mut Store, config: &Config) -> Worker {
-    let takeover = match config.policy {
+/// What the first claim of a worker may do about an unknown outcome.
+fn first_takeover(policy: OnUnknown) -> Takeover {
+    match policy {
         OnUnknown::Hold | OnUnknown::Reconcile => Takeover::Never,
         OnUnknown::Rerun => Takeover::Allowed,
-    };
-    owner(store.claim(takeover, config.bug), config)
+    }
 }
 
-fn owner(answer: ClaimAnswer, config: &Config) -> Worker {
+fn after_claim(answer: ClaimAnswer, policy: OnUnknown) -> Worker {
     match answer {
         ClaimAnswer::Granted(lease) => Worker::Owner {
             fence: lease.claim.fence,
             until: lease.until,
             sent: false,
         },
-        ClaimAnswer::Unknown { fence, .. } if config.policy == OnUnknown::Reconcile => {
+        ClaimAnswer::Unknown { fence, .. } if policy == OnUnknown::Reconcile => {
             Worker::Wondering { fence }
         }
         ClaimAnswer::Unknown { .. } | ClaimAnswer::Running { .. } | ClaimAnswer::Settled(_) => {
@@ -168,10 +165,15 @@ fn owner(answer: ClaimAnswer, config: &Config) -> Worker {
     }
 }
 
-fn close(fence: Fence, last: Last, store: &mut Store, config: &Config) -> bool {
-    match last {
-        Last::Settle(brought) => store.settle(fence, brought, config.bug) == SettleAnswer::Settled,
-        Last::Release => store.release(fence, config.bug) == ReleaseAnswer::Released,
+fn close(fence: Fence, last: Last, store: &mut Store) -> Worker {
+    let accepted = match last {
+        Last::Settle(brought) => store.settle(fence, brought) == SettleAnswer::Settled,
+        Last::Release => store.release(fence) == ReleaseAnswer::Released,
         Last::MarkUnknown => store.mark_unknown(fence) == MarkAnswer::Marked,
+    };
+    Worker::Closing {
+        fence,
+        last,
+        accepted,
     }
 }

@@ -1,0 +1,82 @@
+//! A run of a few milliseconds has the shape of a real one; its figures mean nothing.
+
+use std::sync::Arc;
+
+use semel_bench::store::{OpenStore, StoreOptions, run};
+use semel_core::MemoryStore;
+use semel_sqlite::Config;
+
+fn sqlite() -> OpenStore {
+    Box::new(|dir| Ok(Arc::new(Config::new(dir.join("semel.db")).open()?)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_goal_is_measured_and_every_ratio_is_ours_by_the_baseline() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = StoreOptions::new(dir.path(), sqlite()).quick();
+    options.prefill = vec![3_000, 1_000];
+    let report = run(options).await.unwrap();
+
+    let goals: Vec<_> = report.results.iter().map(|r| r.goal).collect();
+    assert_eq!(goals, ["G1", "G1b", "G2", "lone", "G8", "G8b"]);
+    for result in &report.results {
+        assert!(result.ours > 0.0 && result.baseline > 0.0, "{result:?}");
+        assert_eq!(result.ratio, result.ours / result.baseline, "{result:?}");
+        assert!(result.ratio_min <= result.ratio && result.ratio <= result.ratio_max);
+        assert_eq!(result.rounds, if result.goal == "G8b" { 1 } else { 3 });
+    }
+    let left = std::fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(left, 0, "the benchmark removes its files");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_json_has_the_agreed_fields_and_the_table_a_row_each() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = StoreOptions::new(dir.path(), sqlite()).quick();
+    options.rounds = 1;
+    let report = run(options).await.unwrap();
+
+    let json = report.json();
+    let results = json["results"].as_array().unwrap();
+    let table = report.table();
+    for result in results {
+        for field in [
+            "ours",
+            "baseline",
+            "ratio",
+            "ratio_min",
+            "ratio_max",
+            "rounds",
+        ] {
+            assert!(result[field].is_number(), "{field} of {result}");
+        }
+        assert!(table.contains(result["name"].as_str().unwrap()));
+        let has_latency = result["goal"] != "G8b";
+        assert_eq!(result["p50_us"].is_number(), has_latency);
+        assert_eq!(result["p99_us"].is_number(), has_latency);
+    }
+    assert!(table.contains("reached"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_without_files_has_no_bytes_per_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let open: OpenStore = Box::new(|_| Ok(Arc::new(MemoryStore::new())));
+    let report = run(StoreOptions::new(dir.path(), open).quick())
+        .await
+        .unwrap();
+    assert_eq!(report.machine.bytes_per_record, None);
+    assert!(report.results.iter().all(|r| r.goal != "G8b"));
+}
+
+#[tokio::test]
+async fn options_out_of_bounds_are_refused() {
+    let refused = |change: fn(&mut StoreOptions)| async move {
+        let mut options = StoreOptions::new("/tmp", sqlite()).quick();
+        change(&mut options);
+        run(options).await.is_err()
+    };
+    assert!(refused(|options| options.rounds = 0).await);
+    assert!(refused(|options| options.callers = 0).await);
+    assert!(refused(|options| options.prefill = vec![1; 5]).await);
+}

@@ -1,0 +1,31 @@
+//! The verbs, one file each.
+
+mod check;
+mod keys;
+mod stats;
+
+use clap::Subcommand;
+
+use crate::error::Result;
+use crate::stores::StoreArgs;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Look at keys, and decide about those that nobody else can decide
+    #[command(subcommand)]
+    Keys(keys::Command),
+    /// Count what is in the store
+    Stats(stats::Args),
+    /// Check that the store and this machine are fit for use
+    Check(check::Args),
+}
+
+/// Does it.
+pub(crate) async fn run(command: Command, store: &StoreArgs) -> Result<()> {
+    match command {
+        Command::Keys(command) => keys::run(command, store).await,
+        Command::Stats(args) => stats::run(&args, store).await,
+        Command::Check(args) => check::run(&args, store).await,
+    }
+}

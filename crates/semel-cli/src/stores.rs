@@ -1,0 +1,128 @@
+//! Opens the store that is meant. The only place of this program that names concrete stores.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use semel_core::{Clock, Identity, Record, Store, StoreExt, SystemClock, Timestamp};
+
+use crate::error::{Error, Result};
+use crate::exit::Exit;
+use crate::{duration, text};
+
+/// The store that is used when none is named.
+const DEFAULT: &str = "sqlite:semel.db";
+
+/// Schemes that other builds of Semel can open.
+const ELSEWHERE: [&str; 5] = ["postgres", "mysql", "redis", "redis-cluster", "dynamodb"];
+
+/// Which store, and how patiently.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// The store, such as sqlite:PATH
+    #[arg(
+        long = "store",
+        global = true,
+        value_name = "URL",
+        env = "SEMEL_STORE",
+        hide_env_values = true,
+        default_value = DEFAULT
+    )]
+    pub(crate) url: String,
+
+    /// How long to wait for another process that writes to the store
+    #[arg(
+        long,
+        global = true,
+        hide = true,
+        value_name = "DURATION",
+        env = "SEMEL_BUSY_TIMEOUT",
+        value_parser = duration::parse,
+        default_value = "5s"
+    )]
+    busy_timeout: Duration,
+}
+
+impl StoreArgs {
+    /// Opens a store that exists, to look into it: nothing is created and nothing is swept.
+    pub(crate) fn open_existing(&self) -> Result<Opened> {
+        let path = self.path()?;
+        must_be_a_file(&path)?;
+        let clock = Arc::new(SystemClock::new());
+        let store = semel_sqlite::Config::new(path)
+            .clock(clock.clone())
+            .busy_timeout(self.busy_timeout)
+            .readers(1)
+            .sweep_every(None)
+            .must_exist()
+            .open()?;
+        Ok(Opened {
+            store: Arc::new(store),
+            clock,
+        })
+    }
+
+    /// The file that the URL names. Other schemes may carry passwords, so only the scheme is told.
+    pub(crate) fn path(&self) -> Result<PathBuf> {
+        let bad = |message: String| Error::new(Exit::Configuration, message);
+        match self.url.split_once(':') {
+            Some(("sqlite", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
+            Some(("sqlite", _)) => Err(bad("expected sqlite:PATH, found no path".into())),
+            Some((scheme, _)) if ELSEWHERE.contains(&scheme) => Err(bad(format!(
+                "this build of semel cannot open {scheme} stores; it can open sqlite:PATH"
+            ))),
+            Some((scheme, _)) => Err(bad(format!(
+                "expected a store URL such as {DEFAULT}, found the scheme {scheme:?}"
+            ))
+            .hint("this build of semel can open sqlite:PATH")),
+            None => Err(bad(format!(
+                "expected a store URL such as {DEFAULT}, found {:?}",
+                self.url
+            ))
+            .hint(format!("for a SQLite file write {}", text::word(&format!("sqlite:{}", self.url))))),
+        }
+    }
+
+    /// The option that makes another command use the same store; empty if it would by itself.
+    pub(crate) fn option(&self) -> String {
+        match self.url.as_str() {
+            DEFAULT => String::new(),
+            url => format!(" --store {}", text::word(url)),
+        }
+    }
+}
+
+fn must_be_a_file(path: &Path) -> Result<()> {
+    let shown = path.display();
+    let found = match path.metadata() {
+        Ok(metadata) if metadata.is_dir() => format!("{shown} is a directory, expected a file"),
+        Ok(_) => return Ok(()),
+        Err(error) => format!("there is no store at {shown}: {error}"),
+    };
+    Err(Error::new(Exit::Configuration, found)
+        .hint("name the store with --store sqlite:PATH or in SEMEL_STORE"))
+}
+
+/// The version of SQLite in this build.
+pub(crate) fn sqlite_version() -> &'static str {
+    rusqlite::version()
+}
+
+/// An open store, and the clock that it judges by.
+pub(crate) struct Opened {
+    pub(crate) store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Opened {
+    /// The present instant.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The record as it stands now.
+    pub(crate) async fn look_up(&self, identity: &Identity) -> Result<Option<Arc<Record>>> {
+        Ok(self.store.look_up_one(identity.clone()).await?)
+    }
+}

@@ -1,0 +1,13 @@
+//! What callers of `Once` can rely on, on the store in memory.
+//!
+//! Most tests run in Tokio's paused time, which the store's clock follows (`support::clock`): leases end, waits
+//! time out and retries pause in no real time and in the same order every time.
+
+mod batch;
+mod callers;
+mod duplicates;
+mod failures;
+mod leases;
+mod outages;
+mod support;
+mod unknowns;

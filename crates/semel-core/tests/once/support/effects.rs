@@ -1,0 +1,68 @@
+//! Effects that count how often they happened and how many happened at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio::sync::Semaphore;
+
+/// An effect on the world outside. Clones are the same effect.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Effects(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    begun: AtomicU32,
+    ended: AtomicU32,
+    at_once_max: AtomicU32,
+}
+
+impl Effects {
+    /// Happens, and says for the how manieth time.
+    pub(crate) fn happen(&self) -> u32 {
+        let number = self.begin();
+        self.end();
+        number
+    }
+
+    /// Begins to happen, and says for the how manieth time.
+    pub(crate) fn begin(&self) -> u32 {
+        let number = self.0.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        let at_once = number - self.0.ended.load(Ordering::SeqCst);
+        self.0.at_once_max.fetch_max(at_once, Ordering::SeqCst);
+        number
+    }
+
+    /// Is over.
+    pub(crate) fn end(&self) {
+        self.0.ended.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How often it began.
+    pub(crate) fn count(&self) -> u32 {
+        self.0.begun.load(Ordering::SeqCst)
+    }
+
+    /// How many went on at the same time, at most.
+    pub(crate) fn at_once_max(&self) -> u32 {
+        self.0.at_once_max.load(Ordering::SeqCst)
+    }
+}
+
+/// A gate that is closed until it is opened; it may be opened before anybody comes. Clones are the same gate.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate(Arc<Semaphore>);
+
+impl Gate {
+    pub(crate) fn closed() -> Self {
+        Self(Arc::new(Semaphore::new(0)))
+    }
+
+    pub(crate) fn open(&self) {
+        self.0.add_permits(1_000);
+    }
+
+    /// Waits until the gate is open.
+    pub(crate) async fn pass(&self) {
+        self.0.acquire().await.expect("gates stay").forget();
+    }
+}

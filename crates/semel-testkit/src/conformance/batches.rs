@@ -1,0 +1,191 @@
+//! Many items per call: a batch answers as its items would one after another.
+
+use std::time::Duration;
+
+use semel_core::record::{Claim, UnknownCause};
+use semel_core::store::{
+    BATCH_MAX, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer,
+    RenewRequest, SettleAnswer, SettleRequest, Store,
+};
+use semel_core::{Kind, Outcome};
+use tokio::task::JoinSet;
+
+use super::subject::{Subject, granted, lease, print, retention};
+
+fn settle_request(claim: &Claim) -> SettleRequest {
+    SettleRequest {
+        claim: claim.clone(),
+        outcome: Outcome::succeeded("batched"),
+        took: Duration::ZERO,
+        retention: retention(),
+    }
+}
+
+/// Each verb, over items in different states.
+pub async fn a_batch_answers_like_single_calls(s: Subject) {
+    s.settled("settled", "done").await;
+    let running = s.granted("running").await.claim;
+    let marked = s.granted("unknown").await.claim;
+    s.mark(&marked).await;
+    let keys = ["settled", "running", "unknown", "new", "mismatch"];
+    s.settled("mismatch", "done").await;
+    let mut requests: Vec<ClaimRequest> = keys.iter().map(|key| s.request(key)).collect();
+    requests[4].fingerprint = print(2);
+    let answers = s.store().claim(requests).await.expect("the store answers");
+    assert!(matches!(answers[0], ClaimAnswer::Settled(_)));
+    assert!(matches!(answers[1], ClaimAnswer::Running { .. }));
+    assert!(matches!(answers[2], ClaimAnswer::Unknown { .. }));
+    let new = granted(answers[3].clone()).claim;
+    assert_eq!(answers[4], ClaimAnswer::Mismatch);
+
+    let renews = [&running, &marked, &new].map(|claim| RenewRequest {
+        claim: claim.clone(),
+        lease: lease(),
+    });
+    let renewed = s
+        .store()
+        .renew(renews.to_vec())
+        .await
+        .expect("the store answers");
+    assert!(matches!(
+        renewed[..],
+        [
+            RenewAnswer::Renewed(_),
+            RenewAnswer::Lost,
+            RenewAnswer::Renewed(_)
+        ]
+    ));
+
+    let settles = vec![
+        settle_request(&running),
+        settle_request(&marked),
+        settle_request(&running),
+    ];
+    let settled = s.store().settle(settles).await.expect("the store answers");
+    assert_eq!(
+        settled,
+        [
+            SettleAnswer::Settled,
+            SettleAnswer::Late,
+            SettleAnswer::Settled
+        ]
+    );
+
+    let cause = UnknownCause::RunUndecided;
+    let marks = [&new, &running].map(|claim| MarkRequest {
+        claim: claim.clone(),
+        cause,
+    });
+    let marks = s
+        .store()
+        .mark_unknown(marks.to_vec())
+        .await
+        .expect("the store answers");
+    assert_eq!(marks, [MarkAnswer::Marked, MarkAnswer::Lost]);
+
+    let fresh = s.granted("fresh").await.claim;
+    let released = s.store().release(vec![fresh.clone(), new, fresh]).await;
+    let expected = [
+        ReleaseAnswer::Released,
+        ReleaseAnswer::Lost,
+        ReleaseAnswer::Lost,
+    ];
+    assert_eq!(released.expect("the store answers"), expected);
+
+    let identities = ["settled", "absent", "running"].map(|key| s.identity(key));
+    let found = s
+        .store()
+        .look_up(identities.to_vec())
+        .await
+        .expect("the store answers");
+    let states: Vec<_> = found
+        .iter()
+        .map(|r| r.as_ref().map(|r| r.state.name()))
+        .collect();
+    assert_eq!(states, [Some("succeeded"), None, Some("succeeded")]);
+}
+
+/// Two callers with one identity may land in the same batch.
+pub async fn two_claims_of_one_identity_in_a_batch_have_one_winner(s: Subject) {
+    let requests = vec![s.request("k"), s.request("other"), s.request("k")];
+    let answers = s.store().claim(requests).await.expect("the store answers");
+    let first = granted(answers[0].clone());
+    granted(answers[1].clone());
+    let fence = first.claim.fence;
+    assert!(matches!(answers[2], ClaimAnswer::Running { fence: found, .. } if found == fence));
+}
+
+/// Nothing asked, nothing answered.
+pub async fn an_empty_batch_has_no_answers(s: Subject) {
+    assert!(
+        s.store()
+            .claim(Vec::new())
+            .await
+            .expect("an answer")
+            .is_empty()
+    );
+    assert!(
+        s.store()
+            .settle(Vec::new())
+            .await
+            .expect("an answer")
+            .is_empty()
+    );
+    assert!(
+        s.store()
+            .look_up(Vec::new())
+            .await
+            .expect("an answer")
+            .is_empty()
+    );
+}
+
+/// The limit is an error, not a cut.
+pub async fn a_batch_above_the_limit_is_refused_whole(s: Subject) {
+    let requests: Vec<_> = (0..=BATCH_MAX)
+        .map(|n| s.request(&format!("k-{n}")))
+        .collect();
+    let error = s
+        .store()
+        .claim(requests.clone())
+        .await
+        .expect_err("too many items");
+    assert_eq!(error.kind(), Kind::Limit);
+    assert_eq!(s.state("k-0").await, "absent");
+    let answers = s
+        .store()
+        .claim(requests[..BATCH_MAX].to_vec())
+        .await
+        .expect("an answer");
+    assert!(
+        answers
+            .iter()
+            .all(|answer| matches!(answer, ClaimAnswer::Granted(_)))
+    );
+}
+
+/// Batches that lock the same rows in different orders neither deadlock nor share a grant.
+pub async fn concurrent_batches_in_opposite_orders_all_answer(s: Subject) {
+    const KEYS: usize = 50;
+    let mut batches = JoinSet::new();
+    for n in 0..8 {
+        let s = s.clone();
+        batches.spawn(async move {
+            let mut keys: Vec<usize> = (0..KEYS).collect();
+            if n % 2 == 0 {
+                keys.reverse();
+            }
+            let requests = keys
+                .iter()
+                .map(|key| s.request(&format!("k-{key}")))
+                .collect();
+            let answers = Store::claim(s.store().as_ref(), requests).await;
+            answers.expect("the store answers")
+        });
+    }
+    let answers: Vec<_> = batches.join_all().await.concat();
+    let grants = answers
+        .iter()
+        .filter(|a| matches!(a, ClaimAnswer::Granted(_)));
+    assert_eq!(grants.count(), KEYS);
+}

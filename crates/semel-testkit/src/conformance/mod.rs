@@ -1,0 +1,144 @@
+//! The conformance suite: every rule of the protocol as a named test, for every store.
+//!
+//! A store's crate writes one file:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use semel_core::{MemoryStore, SystemClock};
+//! use semel_testkit::conformance::Subject;
+//!
+//! fn fresh() -> Subject {
+//!     Subject::in_real_time(Arc::new(MemoryStore::new()))
+//! }
+//! semel_testkit::conformance!(fresh());
+//! # fn main() {}
+//! ```
+//!
+//! A store whose clock can be set also runs [`conformance_with_clock!`](crate::conformance_with_clock).
+
+pub mod batches;
+pub mod claims;
+pub mod clocks;
+pub mod leases;
+pub mod operators;
+pub mod retention;
+mod subject;
+pub mod unknowns;
+
+pub use subject::Subject;
+
+use std::pin::Pin;
+
+/// One named test of the suite.
+#[derive(Clone, Copy)]
+pub struct Test {
+    /// The fact that it states.
+    pub name: &'static str,
+    /// Panics if the fact does not hold for the subject.
+    pub run: fn(Subject) -> Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl std::fmt::Debug for Test {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Runs one test to its end on a runtime of its own.
+pub fn block_on(test: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime can be built in tests")
+        .block_on(test);
+}
+
+/// Lists the tests once, as values and as a macro that makes a `#[test]` of each.
+macro_rules! suite {
+    ($d:tt $all:ident $macro:ident: $($module:ident::$name:ident,)+) => {
+        /// The tests as values, for runs that expect some of them to fail.
+        pub fn $all() -> Vec<Test> {
+            vec![$(Test {
+                name: stringify!($name),
+                run: |subject| Box::pin($module::$name(subject)),
+            }),+]
+        }
+
+        /// Makes a `#[test]` of every test; the expression makes a fresh [`Subject`](crate::conformance::Subject).
+        #[macro_export]
+        macro_rules! $macro {
+            ($d fresh:expr) => {
+                $(#[test]
+                fn $name() {
+                    $d crate::conformance::block_on(async {
+                        $d crate::conformance::$module::$name($d fresh).await;
+                    });
+                })+
+            };
+        }
+    };
+}
+
+suite! { $ all conformance:
+    claims::a_first_claim_is_granted_and_seen,
+    claims::a_second_claim_sees_it_running,
+    claims::a_settled_outcome_is_replayed_verbatim,
+    claims::a_kept_failure_is_replayed_too,
+    claims::an_omitted_body_keeps_length_and_digest,
+    claims::bodies_of_any_size_come_back,
+    claims::identities_of_any_text_come_back,
+    claims::tenants_scopes_and_versions_never_meet,
+    claims::the_fingerprint_is_compared_before_the_state,
+    claims::a_released_claim_can_be_claimed_again,
+    claims::a_storm_on_one_identity_has_exactly_one_winner,
+    claims::a_storm_on_many_identities_has_one_winner_each,
+    claims::two_simultaneous_replays_both_answer,
+    leases::a_renewed_lease_lasts,
+    leases::a_renewal_never_shortens_a_lease,
+    leases::an_expired_lease_is_claimable_with_a_higher_fence,
+    leases::a_live_lease_is_never_taken_over,
+    leases::a_takeover_storm_has_exactly_one_winner,
+    leases::a_late_settle_is_kept_and_never_served,
+    leases::a_late_settle_without_a_successor_is_kept_and_never_served,
+    leases::a_late_release_changes_nothing,
+    leases::a_late_renewal_changes_nothing,
+    leases::a_settle_sent_again_is_settled,
+    leases::a_settled_record_does_not_change,
+    leases::a_settle_after_release_is_late,
+    leases::fences_grow_over_release_takeover_erasure_and_sweep,
+    leases::a_foreign_identity_with_a_valid_fence_changes_nothing,
+    unknowns::an_ended_lease_is_unknown_to_readers,
+    unknowns::under_hold_nobody_runs_again,
+    unknowns::a_marked_claim_is_unknown_at_once,
+    unknowns::a_mark_sent_again_is_marked,
+    unknowns::a_takeover_of_another_claim_is_refused,
+    unknowns::resolving_as_happened_settles,
+    unknowns::resolving_as_not_happened_releases,
+    unknowns::resolving_what_is_not_unknown_is_refused,
+    unknowns::two_reconcilers_have_one_winner,
+    unknowns::unknown_records_never_disappear,
+    retention::retention_starts_when_settled,
+    retention::an_expired_record_is_absent_before_it_is_swept,
+    retention::running_records_never_disappear,
+    retention::a_sweep_takes_bounded_steps,
+    retention::a_sweep_under_load_loses_nothing,
+    retention::archived_records_are_kept_apart,
+    retention::an_erased_record_can_run_again,
+    batches::a_batch_answers_like_single_calls,
+    batches::two_claims_of_one_identity_in_a_batch_have_one_winner,
+    batches::an_empty_batch_has_no_answers,
+    batches::a_batch_above_the_limit_is_refused_whole,
+    batches::concurrent_batches_in_opposite_orders_all_answer,
+    operators::history_tells_what_was_unusual_in_order,
+    operators::the_happy_path_leaves_no_history,
+    operators::history_is_bounded,
+    operators::lists_filter_and_page,
+    operators::stats_count_each_state,
+}
+
+suite! { $ all_with_clock conformance_with_clock:
+    clocks::a_step_back_revives_no_lease,
+    clocks::a_step_back_stops_no_lease_from_ending,
+    clocks::a_step_forward_ends_leases_and_fencing_holds,
+}

@@ -1,0 +1,274 @@
+//! What a test gets: a store, a way to let time pass, and shorthand for the verbs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use semel_core::record::{Claim, Event, Lease};
+use semel_core::store::{
+    Actor, ClaimAnswer, ClaimRequest, MarkRequest, RenewRequest, Resolution, ResolveAnswer,
+    ResolveRequest, SettleAnswer, SettleRequest, StoreExt, Takeover,
+};
+use semel_core::{
+    Fingerprint, Identity, LeaseTerm, ManualClock, Outcome, Record, Retention, Store, Timestamp,
+};
+
+/// A fresh tenant per subject keeps tests apart on a server that they share.
+static TENANTS: AtomicU64 = AtomicU64::new(0);
+
+/// A store under test.
+#[derive(Clone)]
+pub struct Subject {
+    store: Arc<dyn Store>,
+    clock: Option<Arc<ManualClock>>,
+    tenant: String,
+    /// Kept until the test is over, for example a temporary directory.
+    _keep: Option<Arc<dyn Send + Sync>>,
+}
+
+impl std::fmt::Debug for Subject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Subject({:?})", self.store)
+    }
+}
+
+impl Subject {
+    /// A store on a clock that the test moves.
+    pub fn on_clock(store: Arc<dyn Store>, clock: Arc<ManualClock>) -> Self {
+        let mut subject = Self::in_real_time(store);
+        subject.clock = Some(clock);
+        subject
+    }
+
+    /// A store on a clock that nobody can move, such as a server's.
+    pub fn in_real_time(store: Arc<dyn Store>) -> Self {
+        let number = TENANTS.fetch_add(1, Ordering::Relaxed);
+        Self {
+            store,
+            clock: None,
+            tenant: format!("tenant-{}-{number}", std::process::id()),
+            _keep: None,
+        }
+    }
+
+    /// Keeps `value` alive until the test is over.
+    #[must_use]
+    pub fn keeping(mut self, value: impl Send + Sync + 'static) -> Self {
+        self._keep = Some(Arc::new(value));
+        self
+    }
+
+    /// The store itself.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// The tenant of this test's identities.
+    pub fn tenant(&self) -> &str {
+        &self.tenant
+    }
+
+    /// Lets `duration` pass by the store's clock.
+    pub async fn pass(&self, duration: Duration) {
+        match &self.clock {
+            Some(clock) => clock.advance(duration),
+            None => tokio::time::sleep(duration).await,
+        }
+    }
+
+    /// Steps the store's clock to `now`; only for stores whose clock can be set.
+    pub fn step_to(&self, now: Timestamp) {
+        let clock = self.clock.as_ref();
+        clock.expect("a store whose clock can be set").set(now);
+    }
+
+    /// The identity with this key.
+    pub fn identity(&self, key: &str) -> Identity {
+        Identity::parse(&self.tenant, "conformance@1", key).expect("keys of tests are valid")
+    }
+
+    /// A claim of `key` that may not take over.
+    pub fn request(&self, key: &str) -> ClaimRequest {
+        ClaimRequest {
+            identity: self.identity(key),
+            fingerprint: print(1),
+            lease: lease(),
+            takeover: Takeover::Never,
+        }
+    }
+
+    /// Claims as asked.
+    pub async fn ask(&self, request: ClaimRequest) -> ClaimAnswer {
+        self.store
+            .claim_one(request)
+            .await
+            .expect("the store answers")
+    }
+
+    /// Claims `key`.
+    pub async fn claim(&self, key: &str) -> ClaimAnswer {
+        self.ask(self.request(key)).await
+    }
+
+    /// Claims `key`, taking over if its outcome is unknown.
+    pub async fn take_over(&self, key: &str) -> ClaimAnswer {
+        let takeover = Takeover::Allowed;
+        self.ask(ClaimRequest {
+            takeover,
+            ..self.request(key)
+        })
+        .await
+    }
+
+    /// Claims `key`, which must be granted.
+    pub async fn granted(&self, key: &str) -> Lease {
+        granted(self.claim(key).await)
+    }
+
+    /// Settles a claim with `body`.
+    pub async fn settle(&self, claim: &Claim, body: &str) -> SettleAnswer {
+        self.settle_for(claim, body, retention()).await
+    }
+
+    /// Settles a claim with `body`, kept as `retention` says.
+    pub async fn settle_for(
+        &self,
+        claim: &Claim,
+        body: &str,
+        retention: Retention,
+    ) -> SettleAnswer {
+        let request = SettleRequest {
+            claim: claim.clone(),
+            outcome: Outcome::succeeded(body.to_owned()),
+            took: Duration::from_millis(7),
+            retention,
+        };
+        self.store
+            .settle_one(request)
+            .await
+            .expect("the store answers")
+    }
+
+    /// Claims and settles `key`.
+    pub async fn settled(&self, key: &str, body: &str) -> Claim {
+        let lease = self.granted(key).await;
+        assert_eq!(self.settle(&lease.claim, body).await, SettleAnswer::Settled);
+        lease.claim
+    }
+
+    /// Renews a claim's lease by the usual term.
+    pub async fn renew(&self, claim: &Claim) -> semel_core::store::RenewAnswer {
+        let (claim, lease) = (claim.clone(), lease());
+        let renewed = self.store.renew_one(RenewRequest { claim, lease }).await;
+        renewed.expect("the store answers")
+    }
+
+    /// Says of a claim that its run could not tell.
+    pub async fn mark(&self, claim: &Claim) -> semel_core::store::MarkAnswer {
+        let cause = semel_core::record::UnknownCause::RunUndecided;
+        let claim = claim.clone();
+        let marked = self.store.mark_one(MarkRequest { claim, cause }).await;
+        marked.expect("the store answers")
+    }
+
+    /// Decides about a claim.
+    pub async fn resolve(&self, claim: &Claim, resolution: Resolution) -> ResolveAnswer {
+        let request = ResolveRequest {
+            claim: claim.clone(),
+            by: Actor::new("the suite").expect("a short name is valid"),
+            resolution,
+        };
+        self.store
+            .resolve_one(request)
+            .await
+            .expect("the store answers")
+    }
+
+    /// The record of `key` as it stands.
+    pub async fn look_up(&self, key: &str) -> Option<Arc<Record>> {
+        let found = self.store.look_up_one(self.identity(key)).await;
+        found.expect("the store answers")
+    }
+
+    /// The name of the state of `key`, or `absent`.
+    pub async fn state(&self, key: &str) -> &'static str {
+        self.look_up(key).await.map_or("absent", |r| r.state.name())
+    }
+
+    /// The events of `key`, oldest first.
+    pub async fn history(&self, key: &str) -> Vec<Event> {
+        let events = self.store.history(self.identity(key)).await;
+        events.expect("the store answers")
+    }
+
+    /// The names of the events of `key`, oldest first.
+    pub async fn event_names(&self, key: &str) -> Vec<&'static str> {
+        let events = self.history(key).await;
+        events.iter().map(|event| event.kind.name()).collect()
+    }
+
+    /// Sweeps until nothing is left to do; returns how many records went.
+    pub async fn sweep_all(&self) -> usize {
+        let mut gone = 0;
+        loop {
+            let swept = self.store.sweep(64).await.expect("the store answers");
+            gone += swept.deleted + swept.archived;
+            if !swept.more {
+                return gone;
+            }
+        }
+    }
+}
+
+/// The usual lease: long enough that no test outlives it by accident on a real clock.
+pub(super) fn lease() -> LeaseTerm {
+    LeaseTerm::new(Duration::from_millis(1_500)).expect("a valid term")
+}
+
+/// A little longer than the usual lease.
+pub(super) const PAST_LEASE: Duration = Duration::from_millis(1_600);
+
+/// A retention that no test outlives.
+pub(super) fn retention() -> Retention {
+    Retention::delete_after(Duration::from_secs(3_600)).expect("a valid retention")
+}
+
+/// A retention that tests wait out.
+pub(super) fn short_retention() -> Retention {
+    Retention::delete_after(Duration::from_millis(400)).expect("a valid retention")
+}
+
+/// A little longer than the short retention.
+pub(super) const PAST_RETENTION: Duration = Duration::from_millis(500);
+
+/// The `number`-th fingerprint.
+pub(super) fn print(number: u8) -> Fingerprint {
+    Fingerprint::of_bytes(&[number])
+}
+
+/// The lease of an answer that must be a grant.
+#[track_caller]
+pub(super) fn granted(answer: ClaimAnswer) -> Lease {
+    match answer {
+        ClaimAnswer::Granted(lease) => lease,
+        other => panic!("expected a grant, found {other:?}"),
+    }
+}
+
+/// The body of an answer that must be a replay.
+#[track_caller]
+pub(super) fn replayed(answer: &ClaimAnswer) -> &[u8] {
+    match answer {
+        ClaimAnswer::Settled(record) => body(record),
+        other => panic!("expected a replay, found {other:?}"),
+    }
+}
+
+/// The body of a record that must be settled.
+#[track_caller]
+pub(super) fn body(record: &Record) -> &[u8] {
+    match &record.state {
+        semel_core::State::Settled(settled) => settled.outcome.body.kept().expect("a kept body"),
+        other => panic!("expected a settled record, found {other:?}"),
+    }
+}
