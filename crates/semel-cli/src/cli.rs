@@ -12,7 +12,6 @@ use crate::stores::StoreArgs;
     name = "semel",
     version,
     after_help = exit::help(),
-    propagate_version = true,
     subcommand_required = true,
     arg_required_else_help = true,
 )]

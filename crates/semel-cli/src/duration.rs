@@ -66,7 +66,16 @@ mod tests {
     fn anything_else_is_refused_with_examples() {
         let too_many_days = format!("{}d", u64::MAX);
         for text in [
-            "", "5", "s", "1.5h", "-5s", "5 s", "5S", "1h30m", "٣s", &too_many_days,
+            "",
+            "5",
+            "s",
+            "1.5h",
+            "-5s",
+            "5 s",
+            "5S",
+            "1h30m",
+            "٣s",
+            &too_many_days,
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains("24h"), "{text:?}: {error}");

@@ -9,7 +9,7 @@ use semel_core::Kind;
 pub(crate) enum Exit {
     /// It did what was asked.
     Done,
-    /// The operation failed or was refused; nothing was changed.
+    /// The operation failed or was refused.
     Refused,
     /// The command line was not understood; clap ends the program with it.
     Usage,
@@ -50,7 +50,7 @@ impl Exit {
     const fn meaning(self) -> &'static str {
         match self {
             Self::Done => "done",
-            Self::Refused => "refused or failed; nothing was changed",
+            Self::Refused => "refused or failed",
             Self::Usage => "the command line was not understood",
             Self::NotFound => "there is no such record",
             Self::Unavailable => "the store is locked or cannot answer; try again",

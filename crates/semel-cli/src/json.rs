@@ -137,8 +137,10 @@ pub(crate) struct OutcomeJson {
 #[derive(Serialize)]
 struct HeaderJson {
     name: String,
-    #[serde(flatten)]
-    value: Option<Content>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value_hex: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -146,44 +148,50 @@ struct BodyJson {
     bytes: u64,
     kept: bool,
     blake3: String,
-    #[serde(flatten)]
-    content: Option<Content>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hex: Option<String>,
 }
 
-/// Bytes as text where they are text.
-#[derive(Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Content {
-    Text(String),
-    Hex(String),
-}
-
-impl Content {
-    fn of(bytes: &[u8]) -> Self {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Self::Text(text.to_owned()),
-            Err(_) => Self::Hex(text::hex(bytes)),
-        }
+/// Bytes as text where they are text, and else in hexadecimal.
+fn text_or_hex(bytes: &[u8]) -> (Option<String>, Option<String>) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (Some(text.to_owned()), None),
+        Err(_) => (None, Some(text::hex(bytes))),
     }
 }
 
 impl OutcomeJson {
     pub(crate) fn of(outcome: &Outcome, payload: Payload) -> Self {
-        let content = |bytes: &[u8]| (payload == Payload::Shown).then(|| Content::of(bytes));
-        let header = |(name, value): (&str, &_)| HeaderJson {
-            name: name.to_owned(),
-            value: content(AsRef::<[u8]>::as_ref(value)),
+        let shown = |bytes: &[u8]| match payload {
+            Payload::Shown => text_or_hex(bytes),
+            Payload::Hidden => (None, None),
         };
-        let kept = outcome.body.kept();
+        let headers = outcome.headers.iter().map(|(name, bytes)| {
+            let (value, value_hex) = shown(bytes);
+            let name = name.to_owned();
+            HeaderJson {
+                name,
+                value,
+                value_hex,
+            }
+        });
+        let (text, hex) = outcome
+            .body
+            .kept()
+            .map(|bytes| shown(bytes))
+            .unwrap_or_default();
         Self {
             verdict: outcome.verdict.name(),
             status: status(outcome),
-            headers: outcome.headers.iter().map(header).collect(),
+            headers: headers.collect(),
             body: BodyJson {
                 bytes: outcome.body.len(),
-                kept: kept.is_some(),
+                kept: outcome.body.kept().is_some(),
                 blake3: text::hex(&outcome.body.digest()),
-                content: kept.and_then(|bytes| content(bytes)),
+                text,
+                hex,
             },
         }
     }

@@ -18,7 +18,10 @@ pub(crate) fn data(text: &str) -> Result<()> {
     let written = writeln!(stdout, "{}", text.trim_end_matches('\n')).and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Error::new(Exit::Io, format!("cannot write to stdout: {error}"))),
+        Err(error) => Err(Error::new(
+            Exit::Io,
+            format!("cannot write to stdout: {error}"),
+        )),
         Ok(()) => Ok(()),
     }
 }

@@ -24,6 +24,7 @@ pub(crate) struct StoreArgs {
     #[arg(
         long = "store",
         global = true,
+        help_heading = "Global options",
         value_name = "URL",
         env = "SEMEL_STORE",
         hide_env_values = true,
@@ -80,7 +81,10 @@ impl StoreArgs {
                 "expected a store URL such as {DEFAULT}, found {:?}",
                 self.url
             ))
-            .hint(format!("for a SQLite file write {}", text::word(&format!("sqlite:{}", self.url))))),
+            .hint(format!(
+                "for a SQLite file write {}",
+                text::word(&format!("sqlite:{}", self.url))
+            ))),
         }
     }
 

@@ -19,7 +19,11 @@ pub(crate) fn ahead(at: Timestamp, now: Timestamp) -> String {
 
 /// An instant with its distance from now.
 pub(crate) fn moment(at: Timestamp, now: Timestamp) -> String {
-    let distance = if at > now { ahead(at, now) } else { ago(at, now) };
+    let distance = if at > now {
+        ahead(at, now)
+    } else {
+        ago(at, now)
+    };
     format!("{at} ({distance})")
 }
 
@@ -96,7 +100,10 @@ mod tests {
             (1_572_864, "1.5 MiB", "1,572,864"),
             (999, "999 B", "999"),
         ] {
-            assert_eq!((bytes(number).as_str(), count(number).as_str()), (size, counted));
+            assert_eq!(
+                (bytes(number).as_str(), count(number).as_str()),
+                (size, counted)
+            );
         }
         assert!(bytes(u64::MAX).ends_with("TiB"));
     }

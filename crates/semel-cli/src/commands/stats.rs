@@ -34,20 +34,34 @@ pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
 }
 
 fn table(stats: &Stats, now: Timestamp) -> String {
-    let claimed = stats.oldest_running.map(|at| format!("the oldest claimed {}", text::ago(at, now)));
-    let waiting = stats.oldest_unknown.map(|at| format!("the oldest since {}", text::moment(at, now)));
+    let claimed = stats
+        .oldest_running
+        .map(|at| format!("the oldest claimed {}", text::ago(at, now)));
+    let waiting = stats
+        .oldest_unknown
+        .map(|at| format!("the oldest since {}", text::moment(at, now)));
     let rows = [
         ("running", text::count(stats.running), claimed),
         ("unknown", text::count(stats.unknown), waiting),
         ("settled", text::count(stats.settled), None),
         ("archived", text::count(stats.archived), None),
         ("late outcomes", text::count(stats.late_outcomes), None),
-        ("on disk", stats.bytes.map_or("-".to_owned(), text::bytes), None),
+        (
+            "on disk",
+            stats.bytes.map_or("-".to_owned(), text::bytes),
+            None,
+        ),
     ];
-    let width = rows.iter().map(|(_, number, _)| number.len()).max().unwrap_or(0);
+    let width = rows
+        .iter()
+        .map(|(_, number, _)| number.len())
+        .max()
+        .unwrap_or(0);
     let line = |(name, number, more): &(&str, String, Option<String>)| {
         let more = more.as_deref().unwrap_or_default();
-        format!("{name:<14} {number:>width$}   {more}").trim_end().to_owned()
+        format!("{name:<14} {number:>width$}   {more}")
+            .trim_end()
+            .to_owned()
     };
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }

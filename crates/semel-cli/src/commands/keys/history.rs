@@ -1,0 +1,51 @@
+//! The events of a record, in words.
+
+use semel_core::record::Resolved;
+use semel_core::{Event, EventKind};
+
+use super::standing::{summary, why};
+use crate::text;
+
+/// Events one below the other, oldest first.
+pub(crate) fn lines(events: &[Event]) -> String {
+    let fence = |event: &Event| format!("fence {}", event.fence);
+    let width = events
+        .iter()
+        .map(|event| fence(event).len())
+        .max()
+        .unwrap_or(0);
+    let line = |event: &Event| {
+        format!(
+            "  {}  {:width$}  {}\n",
+            event.at,
+            fence(event),
+            words(&event.kind)
+        )
+    };
+    events.iter().map(line).collect()
+}
+
+fn words(kind: &EventKind) -> String {
+    match kind {
+        EventKind::TookOver { from } => {
+            format!("took over from fence {from}, whose outcome was unknown")
+        }
+        EventKind::Released => "released by its owner: nothing happened".to_owned(),
+        EventKind::BecameUnknown(cause) => format!("became unknown: {}", why(*cause)),
+        EventKind::Resolved { by, how } => {
+            let by = text::printable(by);
+            match how {
+                Resolved::Settled => format!("resolved by {by}: it happened, with an outcome"),
+                Resolved::Released => format!("resolved by {by}: it did not happen"),
+            }
+        }
+        EventKind::LateOutcome(outcome) => {
+            format!("late outcome, kept and never served: {}", summary(outcome))
+        }
+        EventKind::Mismatch(found) => format!(
+            "refused a request with the same key and another fingerprint ({}…)",
+            text::hex(&found.as_bytes()[..4])
+        ),
+        EventKind::Erased { by } => format!("erased by {}", text::printable(by)),
+    }
+}

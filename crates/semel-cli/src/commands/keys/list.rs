@@ -1,0 +1,164 @@
+//! `semel keys list`: one page of records.
+
+use semel_core::record::UnknownCause;
+use semel_core::store::{PAGE_MAX, Page, Query, StateFilter};
+use semel_core::{Fence, Record, Scope, State, Tenant, Timestamp};
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::json::{RecordJson, listed_bytes, status};
+use crate::output::{self, Table};
+use crate::stores::StoreArgs;
+use crate::text;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only records in this state: running, unknown, succeeded, failed or archived
+    #[arg(long)]
+    state: Option<StateFilter>,
+
+    /// Only this tenant's
+    #[arg(long)]
+    tenant: Option<Tenant>,
+
+    /// Only this scope's: NAME or NAME@VERSION; no version means 1
+    #[arg(long)]
+    scope: Option<Scope>,
+
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=PAGE_MAX as u64))]
+    limit: u64,
+
+    /// Only claims older than this one: where the page before ended
+    #[arg(long, value_name = "FENCE")]
+    before: Option<u64>,
+
+    /// Write JSON: an object with `records` and `next`
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
+    let opened = store.open_existing()?;
+    let page = opened.store.list(args.query()).await?;
+    let now = opened.now();
+    if args.json {
+        output::json(&PageJson::of(&page, now))?;
+    } else if page.records.is_empty() {
+        output::note(args.nothing());
+    } else {
+        table(&page.records, now).print()?;
+    }
+    if let Some(next) = page.next {
+        output::hint(&format!("there are more: {}", args.next_page(next, store)));
+    }
+    Ok(())
+}
+
+impl Args {
+    fn query(&self) -> Query {
+        Query {
+            state: self.state,
+            tenant: self.tenant.as_ref().map(ToString::to_string),
+            scope: self.scope.as_ref().map(ToString::to_string),
+            before: self.before.map(Fence::new),
+            limit: usize::try_from(self.limit).unwrap_or(PAGE_MAX),
+        }
+    }
+
+    const fn nothing(&self) -> &'static str {
+        match (self.state, &self.tenant, &self.scope, self.before) {
+            (None, None, None, None) => "the store has no records",
+            _ => "no record matches",
+        }
+    }
+
+    /// The same question about the next page.
+    fn next_page(&self, next: Fence, store: &StoreArgs) -> String {
+        let option = |name, value: Option<String>| {
+            value.map_or(String::new(), |value| {
+                format!(" --{name} {}", text::word(&value))
+            })
+        };
+        [
+            "semel keys list".to_owned(),
+            store.option(),
+            option("state", self.state.map(|state| state.name().to_owned())),
+            option("tenant", self.tenant.as_ref().map(ToString::to_string)),
+            option("scope", self.scope.as_ref().map(ToString::to_string)),
+            option("limit", Some(self.limit.to_string())),
+            option("before", Some(next.to_string())),
+            if self.json { " --json" } else { "" }.to_owned(),
+        ]
+        .concat()
+    }
+}
+
+fn table(records: &[Record], now: Timestamp) -> Table {
+    let mut table = Table::new([
+        "STATE", "TENANT", "SCOPE", "KEY", ">ATTEMPT", ">FENCE", "CLAIMED", "DETAIL", ">STATUS",
+        ">BODY",
+    ]);
+    for record in records {
+        let identity = &record.identity;
+        let settled = match &record.state {
+            State::Settled(settled) => Some(&settled.outcome),
+            State::Running { .. } | State::Unknown { .. } => None,
+        };
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        table.row(
+            output::style_of(record.state.name()),
+            [
+                record.state.name().to_owned(),
+                identity.tenant().to_string(),
+                identity.scope().to_string(),
+                identity.key().to_string(),
+                record.attempt.to_string(),
+                record.fence.to_string(),
+                text::ago(record.claimed_at, now),
+                detail(&record.state, now),
+                or_dash(settled.and_then(status).map(|status| status.to_string())),
+                or_dash(
+                    settled
+                        .and_then(|outcome| listed_bytes(&outcome.body))
+                        .map(text::bytes),
+                ),
+            ],
+        );
+    }
+    table
+}
+
+fn detail(state: &State, now: Timestamp) -> String {
+    match state {
+        State::Running { lease_until } => format!("lease ends {}", text::ahead(*lease_until, now)),
+        State::Unknown { since, cause } => {
+            let what = match cause {
+                UnknownCause::LeaseEnded => "lease ended",
+                UnknownCause::RunUndecided => "run could not tell",
+                UnknownCause::RunPanicked => "run panicked",
+            };
+            format!("{what} {}", text::ago(*since, now))
+        }
+        State::Settled(settled) if settled.expires_at <= now => {
+            format!("expired {}", text::ago(settled.expires_at, now))
+        }
+        State::Settled(settled) => format!("settled {}", text::ago(settled.at, now)),
+    }
+}
+
+#[derive(Serialize)]
+struct PageJson {
+    records: Vec<RecordJson>,
+    next: Option<u64>,
+}
+
+impl PageJson {
+    fn of(page: &Page, now: Timestamp) -> Self {
+        let record = |record: &Record| RecordJson::of(record, now);
+        Self {
+            records: page.records.iter().map(record).collect(),
+            next: page.next.map(Fence::get),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! `semel keys`: look at records, and decide about those that nobody else can decide.
+//!
+//! A deciding verb looks first and refuses with an explanation, then names the claim that it saw
+//! in its decision: if another process was faster, the store refuses and nothing changes.
+
+mod decide;
+mod history;
+mod late;
+mod list;
+mod purge;
+mod release;
+mod resolve;
+mod show;
+mod standing;
+mod target;
+
+use clap::Subcommand;
+
+use crate::error::Result;
+use crate::stores::StoreArgs;
+
+/// What to do with keys.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List records, the newest claim first
+    List(list::Args),
+    /// Show one record, its outcome and its history
+    Show(show::Args),
+    /// Say that an unknown operation did not happen: the next request runs
+    Release(release::Args),
+    /// Say that an unknown operation happened, and with what outcome
+    Resolve(resolve::Args),
+    /// Erase a settled record before its retention ends, or sweep what has expired
+    Purge(purge::Args),
+}
+
+pub(crate) async fn run(command: Command, store: &StoreArgs) -> Result<()> {
+    match command {
+        Command::List(args) => list::run(&args, store).await,
+        Command::Show(args) => show::run(&args, store).await,
+        Command::Release(args) => release::run(&args, store).await,
+        Command::Resolve(args) => resolve::run(&args, store).await,
+        Command::Purge(args) => purge::run(&args, store).await,
+    }
+}

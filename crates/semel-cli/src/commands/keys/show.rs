@@ -1,0 +1,227 @@
+//! `semel keys show`: everything about one record. Payloads are private: shown only if asked for.
+
+use semel_core::outcome::Settled;
+use semel_core::{Body, Event, Identity, Outcome, Record, State, Timestamp};
+use serde::Serialize;
+
+use super::standing::{summary, why};
+use super::target::{self, Target};
+use super::{history, late};
+use crate::error::Result;
+use crate::json::{EventJson, OutcomeJson, Payload, RecordJson, status};
+use crate::output::{self, fields};
+use crate::stores::StoreArgs;
+use crate::{duration, text};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    target: Target,
+
+    /// Show header values and bodies, which may be private
+    #[arg(long)]
+    body: bool,
+
+    /// Write JSON: an object with `record`, `outcome` and `history`
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
+    let opened = store.open_existing()?;
+    let identity = args.target.identity();
+    let record = opened.look_up(&identity).await?;
+    let history = opened.store.history(identity.clone()).await?;
+    let seen = Seen {
+        identity: &identity,
+        record: record.as_deref(),
+        history: &history,
+        payload: match args.body {
+            true => Payload::Shown,
+            false => Payload::Hidden,
+        },
+        now: opened.now(),
+    };
+    if args.json {
+        output::json(&seen.json())?;
+    } else if record.is_some() || !history.is_empty() {
+        output::data(&seen.text())?;
+    }
+    let Some(record) = &record else {
+        return Err(target::not_found(&identity, store));
+    };
+    if let State::Unknown { .. } = record.state {
+        output::hint(&next_steps(record, &history, store));
+    }
+    Ok(())
+}
+
+/// What an operator can do about an unknown record.
+fn next_steps(record: &Record, history: &[Event], store: &StoreArgs) -> String {
+    let command = |verb, options| target::command(verb, &record.identity, options, store);
+    let mut text = format!(
+        "unless its scope is set to rerun or to reconcile, nobody runs this until it is decided\n\
+         it did not happen:      {}\n\
+         it did happen:          {}",
+        command("release", ""),
+        command("resolve", "--succeeded"),
+    );
+    if !late::candidates(record.fence, history).is_empty() {
+        text += &format!("\ntake the late outcome:  {}", command("resolve", "--late"));
+    }
+    text
+}
+
+/// What the store says about an identity.
+struct Seen<'a> {
+    identity: &'a Identity,
+    record: Option<&'a Record>,
+    history: &'a [Event],
+    payload: Payload,
+    now: Timestamp,
+}
+
+#[derive(Serialize)]
+struct SeenJson {
+    record: Option<RecordJson>,
+    outcome: Option<OutcomeJson>,
+    history: Vec<EventJson>,
+}
+
+impl Seen<'_> {
+    fn json(&self) -> SeenJson {
+        let outcome = self.record.and_then(settled);
+        let event = |event: &Event| EventJson::of(event, self.payload);
+        SeenJson {
+            record: self.record.map(|record| RecordJson::of(record, self.now)),
+            outcome: outcome.map(|settled| OutcomeJson::of(&settled.outcome, self.payload)),
+            history: self.history.iter().map(event).collect(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("{}\n", self.identity);
+        match self.record {
+            Some(record) => text += &fields(&self.standing(record)),
+            None => text += &fields(&[("state", "absent: the next request runs".to_owned())]),
+        }
+        if let Some(settled) = self.record.and_then(settled) {
+            text += "\noutcome\n";
+            text += &self.outcome(&settled.outcome);
+        }
+        if !self.history.is_empty() {
+            text += "\nhistory\n";
+            text += &history::lines(self.history);
+        }
+        if self.payload == Payload::Shown {
+            text += &self.late_payloads();
+        }
+        text
+    }
+
+    fn standing(&self, record: &Record) -> Vec<(&'static str, String)> {
+        let moment = |at| text::moment(at, self.now);
+        let mut fields = vec![("state", record.state.name().to_owned())];
+        match &record.state {
+            State::Running { lease_until } => fields.push(("lease until", moment(*lease_until))),
+            State::Unknown { since, cause } => {
+                fields.push(("because", why(*cause).to_owned()));
+                fields.push(("since", moment(*since)));
+            }
+            State::Settled(settled) => {
+                fields.push(("settled", moment(settled.at)));
+                let then = if settled.archive {
+                    "archived"
+                } else {
+                    "deleted"
+                };
+                fields.push((
+                    "kept until",
+                    format!("{}, then {then}", moment(settled.expires_at)),
+                ));
+                // What a person resolved took no time that anybody measured.
+                if !settled.took.is_zero() {
+                    fields.push(("took", duration::show(settled.took)));
+                }
+            }
+        }
+        fields.extend([
+            ("claimed", moment(record.claimed_at)),
+            ("attempt", record.attempt.to_string()),
+            ("fence", record.fence.to_string()),
+            ("fingerprint", text::hex(record.fingerprint.as_bytes())),
+        ]);
+        fields
+    }
+
+    fn outcome(&self, outcome: &Outcome) -> String {
+        let mut found = vec![("verdict", outcome.verdict.name().to_owned())];
+        found.extend(status(outcome).map(|status| ("status", status.to_string())));
+        if self.payload == Payload::Hidden && !outcome.headers.is_empty() {
+            let names: Vec<_> = outcome
+                .headers
+                .iter()
+                .map(|(name, _)| text::printable(name))
+                .collect();
+            found.push(("headers", names.join(", ")));
+        }
+        let kept = match outcome.body {
+            Body::Kept(_) => "",
+            Body::Omitted { .. } => " (not kept)",
+        };
+        found.push(("body", format!("{}{kept}", text::bytes(outcome.body.len()))));
+        found.push(("blake3", text::hex(&outcome.body.digest())));
+        let mut text = fields(&found);
+        if self.payload == Payload::Shown {
+            text += &payload(outcome);
+        }
+        text
+    }
+
+    fn late_payloads(&self) -> String {
+        let late = self.history.iter().filter_map(|event| match &event.kind {
+            semel_core::EventKind::LateOutcome(outcome) => Some((event, outcome)),
+            _ => None,
+        });
+        late.map(|(event, outcome)| {
+            format!(
+                "\nlate outcome of fence {}: {}\n{}",
+                event.fence,
+                summary(outcome),
+                payload(outcome)
+            )
+        })
+        .collect()
+    }
+}
+
+/// Header values and the body, as text where they are text.
+fn payload(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    if !outcome.headers.is_empty() {
+        text += "\n";
+    }
+    for (name, value) in outcome.headers.iter() {
+        let (name, value) = (text::printable(name), String::from_utf8_lossy(value));
+        text += &format!("  {name}: {}\n", text::printable(&value));
+    }
+    let Some(bytes) = outcome.body.kept().filter(|bytes| !bytes.is_empty()) else {
+        return text;
+    };
+    let body = match std::str::from_utf8(bytes) {
+        Ok(body) => text::printable(body),
+        Err(_) => format!(
+            "({} that are not text; --json writes them in hexadecimal)",
+            text::bytes(bytes.len() as u64)
+        ),
+    };
+    let indented = body.lines().map(|line| format!("  {line}\n"));
+    text + "\n" + &indented.collect::<String>()
+}
+
+const fn settled(record: &Record) -> Option<&Settled> {
+    match &record.state {
+        State::Settled(settled) => Some(settled),
+        State::Running { .. } | State::Unknown { .. } => None,
+    }
+}

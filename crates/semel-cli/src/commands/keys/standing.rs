@@ -1,0 +1,57 @@
+//! Where a record stands, in words.
+
+use semel_core::outcome::Settled;
+use semel_core::record::UnknownCause;
+use semel_core::{Outcome, Record, State, Timestamp, Verdict};
+
+use crate::json::status;
+use crate::{duration, text};
+
+/// A clause that goes on from the identity: `… is running, and its lease ends in 12s`.
+pub(crate) fn clause(record: &Record, now: Timestamp) -> String {
+    match &record.state {
+        State::Running { lease_until } => {
+            let left = lease_until.since(now);
+            format!("is running, and its lease ends in {}", duration::show(left))
+        }
+        State::Unknown { since, cause } => {
+            let passed = duration::show(now.since(*since));
+            format!("has been unknown for {passed}: {}", why(*cause))
+        }
+        State::Settled(settled) => {
+            let when = text::ago(settled.at, now);
+            format!(
+                "{} {when}{}",
+                settled.outcome.verdict.name(),
+                with_status(settled)
+            )
+        }
+    }
+}
+
+fn with_status(settled: &Settled) -> String {
+    status(&settled.outcome).map_or(String::new(), |status| format!(" with status {status}"))
+}
+
+/// Why nobody knows.
+pub(crate) const fn why(cause: UnknownCause) -> &'static str {
+    match cause {
+        UnknownCause::LeaseEnded => "the lease ended without an outcome",
+        UnknownCause::RunUndecided => "the run could not tell whether it took effect",
+        UnknownCause::RunPanicked => "the run panicked",
+    }
+}
+
+/// An outcome in a few words: `succeeded, status 201, 27 B`.
+pub(crate) fn summary(outcome: &Outcome) -> String {
+    let verdict = match outcome.verdict {
+        Verdict::Succeeded => "succeeded",
+        Verdict::Failed => "failed",
+    };
+    let status = status(outcome).map_or(String::new(), |status| format!(", status {status}"));
+    let body = match outcome.body.len() {
+        0 => "no body".to_owned(),
+        bytes => text::bytes(bytes),
+    };
+    format!("{verdict}{status}, {body}")
+}

@@ -1,0 +1,234 @@
+//! A store with a record of every kind, and the real binary run on it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use semel_core::record::{Claim, UnknownCause};
+use semel_core::store::{ClaimAnswer, ClaimRequest, MarkRequest, SettleRequest, Takeover};
+use semel_core::{
+    Clock, Fingerprint, Headers, Identity, LeaseTerm, ManualClock, Outcome, Retention, StoreExt,
+    SystemClock, Timestamp,
+};
+use semel_sqlite::{Config, SqliteStore};
+
+const MINUTE: Duration = Duration::from_secs(60);
+pub const HOUR: Duration = Duration::from_secs(60 * 60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Everything happened this much earlier than a full hour ago, so that ages do not change their
+/// text while a test runs.
+const SLACK: Duration = Duration::from_secs(20);
+
+/// A directory that holds `semel.db`; the binary runs in it.
+pub struct Fixture {
+    dir: tempfile::TempDir,
+}
+
+impl Fixture {
+    /// No store at all.
+    pub fn empty() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        Self { dir }
+    }
+
+    /// A store with records in every state.
+    pub fn filled() -> Self {
+        let fixture = Self::empty();
+        block_on(Filler::open(&fixture.path()).fill());
+        fixture
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().join("semel.db")
+    }
+
+    /// A direct connection, for what no store would do.
+    pub fn connection(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.path()).unwrap()
+    }
+
+    /// Runs `semel` with words that are separated by spaces.
+    pub fn semel(&self, line: &str) -> Ran {
+        self.run(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// Runs `semel` with these words.
+    pub fn run(&self, words: &[&str]) -> Ran {
+        Ran::of(self.command(words).output().unwrap())
+    }
+
+    /// The command, not yet run; nothing of the tester's environment reaches it.
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_semel"));
+        command.args(words).current_dir(self.dir.path());
+        command
+            .env_clear()
+            .env("USER", "alice")
+            .stdin(Stdio::null());
+        command
+    }
+}
+
+/// What a run of the binary left behind.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// All of it for a snapshot, with what differs from run to run replaced.
+    pub fn shown(&self) -> String {
+        let mut text = String::new();
+        if !self.stdout.is_empty() {
+            text += &format!("{}\n", without_times(&self.stdout));
+        }
+        if !self.stderr.is_empty() {
+            text += &format!("stderr:\n{}\n", without_times(&self.stderr));
+        }
+        text + &format!("exit: {}", self.code)
+    }
+
+    /// The data as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        assert_eq!(self.code, 0, "{self:?}");
+        serde_json::from_str(&self.stdout).unwrap()
+    }
+}
+
+/// Replaces every instant in RFC 3339 by `<time>`.
+fn without_times(text: &str) -> String {
+    const SHAPE: &str = "0000-00-00T00:00:00.000Z";
+    let fits = |at: usize| {
+        let found = text.get(at..at + SHAPE.len())?;
+        let same = |(c, shape): (char, char)| {
+            if shape == '0' {
+                c.is_ascii_digit()
+            } else {
+                c == shape
+            }
+        };
+        found.chars().zip(SHAPE.chars()).all(same).then_some(found)
+    };
+    let times = (0..text.len()).filter_map(fits);
+    times.fold(text.to_owned(), |text, time| text.replace(time, "<time>"))
+}
+
+/// Runs a future on a small runtime of its own.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.unwrap().block_on(future)
+}
+
+/// Fills a store in the past, by a clock that it moves itself.
+pub struct Filler {
+    store: SqliteStore,
+    clock: Arc<ManualClock>,
+    now: Timestamp,
+}
+
+impl Filler {
+    pub fn open(path: &Path) -> Self {
+        let now = SystemClock::new().now();
+        let clock = Arc::new(ManualClock::at(now));
+        let config = Config::new(path).clock(clock.clone()).sweep_every(None);
+        let store = config.open().unwrap();
+        Self { store, clock, now }
+    }
+
+    /// Moves the clock to a time before now.
+    pub fn ago(&self, ago: Duration) {
+        let ms = i64::try_from((ago + SLACK).as_millis()).unwrap();
+        let at = Timestamp::from_millis(self.now.as_millis() - ms);
+        self.clock.set(at);
+    }
+
+    pub async fn claim(&self, scope: &str, tenant: &str, key: &str, lease: Duration) -> Claim {
+        let request = ClaimRequest {
+            identity: Identity::parse(tenant, scope, key).unwrap(),
+            fingerprint: Fingerprint::of_bytes(key.as_bytes()),
+            lease: LeaseTerm::new(lease).unwrap(),
+            takeover: Takeover::Allowed,
+        };
+        match self.store.claim_one(request).await.unwrap() {
+            ClaimAnswer::Granted(lease) => lease.claim,
+            other => panic!("expected a grant, found {other:?}"),
+        }
+    }
+
+    pub async fn settle(&self, claim: Claim, outcome: Outcome, retention: Retention) {
+        let request = SettleRequest {
+            claim,
+            outcome,
+            took: Duration::from_millis(120),
+            retention,
+        };
+        self.store.settle_one(request).await.unwrap();
+    }
+
+    async fn fill(&self) {
+        let keep = |days| Retention::delete_after(DAY * days).unwrap();
+        let archive = Retention::archive_after(DAY).unwrap();
+        let claim = |tenant, key| self.claim("payments@1", tenant, key, MINUTE);
+
+        self.ago(DAY * 3);
+        self.settle(
+            claim("public", "expired-1").await,
+            Outcome::succeeded("old"),
+            keep(1),
+        )
+        .await;
+        self.settle(
+            claim("public", "archived-1").await,
+            Outcome::succeeded("old"),
+            archive,
+        )
+        .await;
+        let refund = self.claim("refunds@2", "acme", "refund-7", MINUTE).await;
+        self.settle(refund, created(), keep(30)).await;
+        let mut declined = Outcome::failed("card declined: 4000-0000");
+        declined.status = 402;
+        self.settle(claim("public", "order-1").await, declined, keep(30))
+            .await;
+
+        self.ago(DAY * 2);
+        let late = claim("acme", "order-2").await;
+        self.ago(DAY * 2 - HOUR);
+        self.settle(late, created(), keep(1)).await;
+
+        self.ago(HOUR * 5);
+        let undecided = MarkRequest {
+            claim: claim("public", "order-3").await,
+            cause: UnknownCause::RunUndecided,
+        };
+        self.store.mark_one(undecided).await.unwrap();
+        claim("public", "order-4").await;
+
+        self.ago(HOUR * 2);
+        self.claim("payments@1", "public", "order 5", HOUR * 14 + MINUTE)
+            .await;
+    }
+}
+
+/// An outcome with everything that must stay private.
+pub fn created() -> Outcome {
+    let fields = [
+        ("Content-Type", "application/json"),
+        ("Set-Cookie", "session=SECRET"),
+    ];
+    let fields = fields.map(|(name, value)| (name.to_owned(), value.into()));
+    let mut outcome = Outcome::succeeded(r#"{"id":42,"iban":"SECRET"}"#);
+    outcome.status = 201;
+    outcome.headers = Headers::new(fields.to_vec()).unwrap();
+    outcome
+}

@@ -1,0 +1,165 @@
+//! A store that is away, or whose answers are lost: nothing runs twice, and callers are told the truth.
+
+use std::time::Duration;
+
+use semel_core::once::{Error, Recorded, Refusal};
+use semel_core::{Kind, OnFailure, Once};
+use tokio::time::Instant;
+
+use crate::support::effects::Gate;
+use crate::support::faulty::Fault;
+use crate::support::{Effects, Ran, Verb, operation, settled, state, store};
+
+async fn call(once: &Once, effects: &Effects) -> Ran {
+    let effects = effects.clone();
+    let run = async move |_| Ok(effects.happen());
+    operation(once, "k").run(run).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_runs_while_the_store_is_away() {
+    let (store, effects) = (store(), Effects::default());
+    let once = Once::on(store.clone());
+    store.set(Verb::Claim, Fault::Away);
+    let refused = call(&once, &effects).await;
+    let Err(Error::Refused(Refusal::Store(error))) = refused else {
+        panic!("expected a refusal, found {refused:?}");
+    };
+    assert_eq!(error.kind(), Kind::Unavailable);
+    assert_eq!((effects.count(), state(store.memory(), "k").await), (0, "absent"));
+
+    store.heal(Verb::Claim);
+    assert_eq!(call(&once, &effects).await.unwrap().value, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_runs_when_the_answer_to_the_claim_is_lost() {
+    let (store, effects) = (store(), Effects::default());
+    let once = Once::on(store.clone());
+    store.set(Verb::Claim, Fault::AnswerLost);
+    let refused = call(&once, &effects).await;
+    assert!(matches!(refused, Err(Error::Refused(Refusal::Store(_)))));
+    store.heal(Verb::Claim);
+    let again = call(&once, &effects).await;
+    assert!(matches!(again, Err(Error::Refused(Refusal::InProgress { .. }))));
+    assert_eq!(effects.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_duplicate_that_waits_is_refused_when_the_store_goes_away() {
+    let (store, effects) = (store(), Effects::default());
+    let once = Once::on(store.clone());
+    let end = Gate::closed();
+    let first = {
+        let (end, effects) = (end.clone(), effects.clone());
+        tokio::spawn(operation(&once, "k").run(async move |_| {
+            end.pass().await;
+            Ok::<_, String>(effects.happen())
+        }))
+    };
+    store.called(Verb::Claim, 1).await;
+    store.set(Verb::LookUp, Fault::Away);
+    let refused = call(&once, &effects).await;
+    assert!(matches!(refused, Err(Error::Refused(Refusal::Store(_)))));
+    end.open();
+    assert_eq!(first.await.unwrap().unwrap().value, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_comes_back_soon_settles_and_the_caller_waits_for_it() {
+    let (store, effects) = (store(), Effects::default());
+    let once = Once::on(store.clone());
+    store.set(Verb::Settle, Fault::Away);
+    let caller = {
+        let (once, effects) = (once.clone(), effects.clone());
+        tokio::spawn(async move { call(&once, &effects).await })
+    };
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(state(store.memory(), "k").await, "running");
+    store.heal(Verb::Settle);
+    let answer = caller.await.unwrap().unwrap();
+    assert_eq!((answer.value, answer.recorded), (1, Recorded::Settled));
+    assert_eq!(state(store.memory(), "k").await, "succeeded");
+    assert!(call(&once, &effects).await.unwrap().replayed);
+    assert_eq!(effects.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_whose_patience_ends_is_told_and_the_result_is_settled_later() {
+    let (store, effects) = (store(), Effects::default());
+    let once = Once::on(store.clone());
+    store.set(Verb::Settle, Fault::Away);
+    let asked = Instant::now();
+    let answer = call(&once, &effects).await.unwrap();
+    assert_eq!((answer.value, answer.recorded), (1, Recorded::NotYet));
+    let seconds = asked.elapsed().as_secs_f64();
+    assert!((5.0..7.0).contains(&seconds), "{seconds}");
+    assert_eq!(state(store.memory(), "k").await, "running");
+
+    store.heal(Verb::Settle);
+    settled(store.memory(), "k").await;
+    let again = call(&once, &effects).await.unwrap();
+    assert_eq!((again.value, again.replayed), (1, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_settle_whose_answer_is_lost_is_sent_again_and_counts_once() {
+    let (store, effects) = (store(), Effects::default());
+    let once = Once::on(store.clone());
+    store.set(Verb::Settle, Fault::AnswerLost);
+    let caller = {
+        let (once, effects) = (once.clone(), effects.clone());
+        tokio::spawn(async move { call(&once, &effects).await })
+    };
+    store.called(Verb::Settle, 3).await;
+    assert_eq!(state(store.memory(), "k").await, "succeeded");
+    store.heal(Verb::Settle);
+    let answer = caller.await.unwrap().unwrap();
+    assert_eq!((answer.value, answer.recorded), (1, Recorded::Settled));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mark_whose_answer_is_lost_is_sent_again_and_counts_once() {
+    let store = store();
+    let once = Once::on(store.clone());
+    store.set(Verb::Mark, Fault::AnswerLost);
+    let caller = tokio::spawn({
+        let fail = async |_| Err::<u32, _>("timed out".to_owned());
+        operation(&once, "k").run_classified(|_| OnFailure::Unknown, fail)
+    });
+    store.called(Verb::Mark, 2).await;
+    store.heal(Verb::Mark);
+    let Err(Error::Failed { recorded, .. }) = caller.await.unwrap() else {
+        panic!("expected the run's error");
+    };
+    assert_eq!(recorded, Recorded::Unknown);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_stays_away_leaves_the_outcome_unknown_and_nothing_runs_again() {
+    let (store, effects) = (store(), Effects::default());
+    let once = Once::on(store.clone());
+    store.set(Verb::Settle, Fault::Away);
+    assert_eq!(call(&once, &effects).await.unwrap().recorded, Recorded::NotYet);
+    tokio::time::sleep(Duration::from_secs(400)).await;
+    assert_eq!(state(store.memory(), "k").await, "unknown");
+    store.heal(Verb::Settle);
+    let calls = store.calls(Verb::Settle);
+    let held = call(&once, &effects).await;
+    assert!(matches!(held, Err(Error::Refused(Refusal::Unknown { .. }))));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(store.calls(Verb::Settle), calls, "the flight has given up");
+    assert_eq!(effects.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_refuses_for_good_is_not_asked_again() {
+    let (store, effects) = (store(), Effects::default());
+    let once = Once::on(store.clone());
+    store.set(Verb::Settle, Fault::Broken);
+    let asked = Instant::now();
+    let answer = call(&once, &effects).await.unwrap();
+    assert_eq!(answer.recorded, Recorded::NotYet);
+    assert_eq!(asked.elapsed(), Duration::ZERO);
+    assert_eq!(store.calls(Verb::Settle), 1);
+}

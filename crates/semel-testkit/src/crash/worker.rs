@@ -1,0 +1,203 @@
+//! A worker: reads operations from its standard input, runs each once, and says what came of it.
+//!
+//! Lines in: `run OPERATION POINT`, where the point may be `-`. Lines out: `at OPERATION POINT` when it
+//! stands still there, then never anything more about it; `done OPERATION`, `held OPERATION` for an
+//! unknown outcome, `again OPERATION` when it is worth asking later.
+
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use semel_core::once::{Error, Reconciled, Refusal};
+use semel_core::{
+    Fingerprint, Identity, InProgress, LeaseTerm, OnFailure, OnUnknown, Once, Outcome, Policy,
+};
+
+use super::{Open, Point};
+use crate::ledger::Ledger;
+
+const VARIABLE: &str = "SEMEL_CRASH_WORKER";
+/// Short, so that a test need not wait long for what a killed worker left.
+pub(super) const LEASE: Duration = Duration::from_millis(150);
+
+/// What a worker is started for.
+#[derive(Debug, Clone)]
+pub(super) struct Job {
+    pub(super) dir: PathBuf,
+    pub(super) policy: OnUnknown,
+}
+
+impl Job {
+    /// The variable that makes a process of the same program this worker.
+    pub(super) fn variable(&self) -> (&'static str, String) {
+        let value = format!("{} {}", self.policy.name(), self.dir.display());
+        (VARIABLE, value)
+    }
+
+    pub(super) fn from_environment() -> Option<Self> {
+        let value = std::env::var(VARIABLE).ok()?;
+        let (policy, dir) = value.split_once(' ')?;
+        let policy = super::POLICIES.into_iter().find(|p| p.name() == policy)?;
+        Some(Self {
+            dir: dir.into(),
+            policy,
+        })
+    }
+
+    /// Where this job's effects are counted.
+    pub(super) fn ledger(&self) -> io::Result<Ledger> {
+        Ledger::open(self.dir.join("ledger"))
+    }
+}
+
+/// The identity of an operation of a crash test.
+pub(super) fn identity(operation: &str) -> Identity {
+    Identity::parse("crash", "effects@1", operation).expect("names of operations are valid keys")
+}
+
+/// Whether an operation's effect checks its fence; half of them do where that matters.
+pub(super) fn is_checked(operation: &str) -> bool {
+    operation.ends_with("-checked")
+}
+
+/// Serves operations until standard input ends.
+pub(super) fn run(job: &Job, open: Open) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime can be built");
+    let worker = Arc::new(Worker::new(job, open));
+    for line in io::stdin().lock().lines() {
+        let line = line.expect("the supervisor writes text");
+        let words: Vec<&str> = line.split(' ').collect();
+        let ["run", operation, point] = words[..] else {
+            panic!("expected `run OPERATION POINT`, found {line:?}");
+        };
+        let operation = operation.to_owned();
+        let stop = Point::from_name(point);
+        runtime.spawn(worker.clone().serve(operation, stop));
+    }
+}
+
+struct Worker {
+    once: Once,
+    ledger: Ledger,
+    policy: OnUnknown,
+}
+
+impl Worker {
+    fn new(job: &Job, open: Open) -> Self {
+        let ledger = job.ledger().expect("the ledger opens");
+        let policy = Policy {
+            lease: LeaseTerm::new(LEASE).expect("a valid term"),
+            in_progress: InProgress::Wait(LEASE * 4),
+            on_unknown: job.policy,
+            ..Policy::default()
+        };
+        let mut once = Once::on(open(&job.dir)).with_policy(policy);
+        if job.policy == OnUnknown::Reconcile {
+            let ledger = ledger.clone();
+            once = once.reconcile_with(move |identity: Identity, fence: semel_core::Fence| {
+                let operation = identity.key().as_str().to_owned();
+                let answer = ledger.ask(&operation, fence.get());
+                async move { reconciled(&operation, answer) }
+            });
+        }
+        Self {
+            once,
+            ledger,
+            policy: job.policy,
+        }
+    }
+
+    async fn serve(self: Arc<Self>, operation: String, stop: Option<Point>) {
+        let at = Stops {
+            operation: operation.clone(),
+            stop,
+        };
+        at.reach(Point::BeforeClaim).await;
+        let worker = self.clone();
+        let (name, inside) = (operation.clone(), at.clone());
+        let answer = self
+            .once
+            .operation(
+                identity(&operation),
+                Fingerprint::of_bytes(operation.as_bytes()),
+            )
+            .run_classified(
+                |_: &String| OnFailure::Unknown,
+                move |run| async move {
+                    inside.reach(Point::AfterClaim).await;
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                    inside.reach(Point::DuringRun).await;
+                    worker.take_effect(&name, run.fence().get())?;
+                    inside.reach(Point::AfterEffect).await;
+                    Ok::<String, String>(format!("receipt of {name}"))
+                },
+            )
+            .await;
+        at.reach(Point::AfterSettle).await;
+        match answer {
+            Ok(receipt) => {
+                assert_eq!(receipt.value, format!("receipt of {operation}"));
+                say(&format!("done {operation}"));
+            }
+            Err(Error::Refused(Refusal::Unknown { .. })) => say(&format!("held {operation}")),
+            Err(_) => say(&format!("again {operation}")),
+        }
+    }
+
+    fn take_effect(&self, operation: &str, fence: u64) -> Result<(), String> {
+        let done = match self.policy {
+            OnUnknown::Hold => self.ledger.effect(operation, fence),
+            OnUnknown::Rerun if is_checked(operation) => {
+                self.ledger.effect_checked(operation, fence).map(drop)
+            }
+            OnUnknown::Rerun => self.ledger.effect(operation, fence),
+            OnUnknown::Reconcile => match self.ledger.effect_unless_barred(operation, fence) {
+                Ok(crate::ledger::Effect::Done) => Ok(()),
+                // Whoever barred this claim runs the operation again; this run had no effect.
+                Ok(refused) => return Err(format!("the provider answered {refused:?}")),
+                Err(error) => Err(error),
+            },
+        };
+        done.map_err(|error| error.to_string())
+    }
+}
+
+fn reconciled(operation: &str, answer: io::Result<bool>) -> Reconciled {
+    match answer {
+        Ok(true) => {
+            let receipt = format!("\"receipt of {operation}\"");
+            Reconciled::Happened(Outcome::succeeded(receipt))
+        }
+        Ok(false) => Reconciled::DidNotHappen,
+        Err(_) => Reconciled::CannotTell,
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Stops {
+    operation: String,
+    stop: Option<Point>,
+}
+
+impl Stops {
+    /// Stands still for ever at the point that was asked for.
+    async fn reach(&self, point: Point) {
+        if self.stop == Some(point) {
+            say(&format!("at {} {}", self.operation, point.name()));
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// One write per line, so that a line is heard whole or not at all.
+fn say(line: &str) {
+    let written = io::stdout()
+        .lock()
+        .write_all(format!("{line}\n").as_bytes());
+    written.expect("the supervisor listens");
+}
