@@ -35,6 +35,13 @@ impl Error {
         self
     }
 
+    /// Says first what was being done.
+    #[must_use]
+    pub(crate) fn when(mut self, doing: &str) -> Self {
+        self.message = format!("{doing}: {}", self.message);
+        self
+    }
+
     pub(crate) const fn exit(&self) -> Exit {
         self.exit
     }

@@ -51,13 +51,14 @@ impl StoreArgs {
         let path = self.path()?;
         must_be_a_file(&path)?;
         let clock = Arc::new(SystemClock::new());
-        let store = semel_sqlite::Config::new(path)
+        let store = semel_sqlite::Config::new(&path)
             .clock(clock.clone())
             .busy_timeout(self.busy_timeout)
             .readers(1)
             .sweep_every(None)
             .must_exist()
-            .open()?;
+            .open()
+            .map_err(|error| Error::from(error).when(&format!("cannot open {}", path.display())))?;
         Ok(Opened {
             store: Arc::new(store),
             clock,
@@ -120,6 +121,15 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
+    /// A store for tests, with the machine's time.
+    #[cfg(test)]
+    pub(crate) fn new(store: impl Store) -> Self {
+        Self {
+            store: Arc::new(store),
+            clock: Arc::new(SystemClock::new()),
+        }
+    }
+
     /// The present instant.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()

@@ -87,7 +87,8 @@ pub enum Takeover {
     Never,
     /// It may: the effect is idempotent.
     Allowed,
-    /// It may take over from exactly this claim, which is known to have had no effect.
+    /// It may take over from exactly this claim, which is known to have had no effect and never
+    /// to have one: an owner that was only slow must be dead, or be refused by its provider.
     Of(Fence),
 }
 
@@ -163,7 +164,7 @@ pub enum SettleAnswer {
 pub enum ReleaseAnswer {
     /// The operation is absent again.
     Released,
-    /// The lease was lost before; nothing changed.
+    /// The lease was lost before, or the claim was released already; nothing changed.
     Lost,
 }
 
@@ -229,7 +230,8 @@ pub enum Resolution {
         /// How long to keep it.
         retention: Retention,
     },
-    /// The unknown operation did not happen: the next claim runs.
+    /// The unknown operation did not happen and will not: the next claim runs. An owner that
+    /// was only slow must be dead, or be refused by its provider.
     Release,
     /// The settled record is to be forgotten before its retention ends.
     Erase,

@@ -83,13 +83,22 @@ fn check_kind(item: &ItemFn) -> Result<()> {
         return Err(Error::new(sig.fn_token.span, message));
     }
     if let Some(token) = sig.constness {
-        return Err(Error::new(token.span, "expected a function that is not const"));
+        return Err(Error::new(
+            token.span,
+            "expected a function that is not const",
+        ));
     }
     if let Safety::Unsafe(token) = sig.safety {
-        return Err(Error::new(token.span, "expected a function that is not unsafe"));
+        return Err(Error::new(
+            token.span,
+            "expected a function that is not unsafe",
+        ));
     }
     if let Some(abi) = &sig.abi {
-        return Err(Error::new_spanned(abi, "expected a function without an ABI"));
+        return Err(Error::new_spanned(
+            abi,
+            "expected a function without an ABI",
+        ));
     }
     Ok(())
 }

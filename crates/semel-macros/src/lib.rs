@@ -1,7 +1,8 @@
 //! The `#[idempotent]` attribute.
 //!
 //! Read it in this order: `options` reads what stands in the attribute, with `literal` checking what can be
-//! checked at compile time; `function` checks the annotated function; `expand` writes what takes its place.
+//! checked at compile time; `function` checks the annotated function; `expand` writes what takes its place, with
+//! `operation` for the part that names the operation.
 //!
 //! This crate knows nothing of how an operation is run once: the expansion calls `Once`, and a user could
 //! write it by hand.
@@ -9,6 +10,7 @@
 mod expand;
 mod function;
 mod literal;
+mod operation;
 mod options;
 
 use proc_macro::TokenStream;
@@ -48,9 +50,9 @@ use crate::options::Options;
 /// # The body runs in a task of its own
 ///
 /// It goes on when the caller goes away, so it borrows nothing: arguments are owned (`String`, not `&str`) and `Send`.
-/// Two things are exceptions: the [`Once` argument](#options), which is cloned for a body that uses it, and
-/// `&self`, which is cloned if the body uses `self` (`Self: Clone + Send + Sync`). In a method
-/// the `Once` is by default the field `self.once`:
+/// Two things may be borrowed. `&self` is cloned if the body uses `self` (`Self: Clone + Send + Sync`). The argument that
+/// the `Once` comes from is cloned for a body that uses it if it is the `Once` itself; from `state: &State` with
+/// `once = state.once` nothing else can be used in the body. In a method the `Once` is by default the field `self.once`:
 ///
 /// ```
 /// # use std::sync::{Arc, atomic::{AtomicU32, Ordering}};

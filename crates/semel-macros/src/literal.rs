@@ -174,7 +174,9 @@ mod tests {
         let read = scope(&literal("POST /users/@me@7")).unwrap();
         assert_eq!(read, Scope { name, version });
         let long = format!("{}@1", "n".repeat(256));
-        for bad in ["", "payments", "@1", "a@", "a@01", "a@-1", "a@b", "a\n@1", &long] {
+        for bad in [
+            "", "payments", "@1", "a@", "a@01", "a@-1", "a@b", "a\n@1", &long,
+        ] {
             assert!(scope(&literal(bad)).is_err(), "{bad:?}");
         }
     }

@@ -213,8 +213,7 @@ fn unknown(literal: &LitStr) -> Result<Ident> {
         "rerun" => "Rerun",
         "reconcile" => "Reconcile",
         other => {
-            let message =
-                format!("expected \"hold\", \"rerun\" or \"reconcile\", found {other:?}");
+            let message = format!("expected \"hold\", \"rerun\" or \"reconcile\", found {other:?}");
             return Err(Error::new(literal.span(), message));
         }
     };

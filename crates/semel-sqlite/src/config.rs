@@ -23,6 +23,7 @@ pub struct Config {
     pub(crate) history_keep: Duration,
     pub(crate) create: bool,
     pub(crate) page_bytes: u32,
+    pub(crate) bytes_max: Option<u64>,
 }
 
 impl Config {
@@ -38,6 +39,7 @@ impl Config {
             history_keep: Duration::from_secs(90 * 24 * 60 * 60),
             create: true,
             page_bytes: 4096,
+            bytes_max: None,
         }
     }
 
@@ -97,6 +99,13 @@ impl Config {
     #[must_use]
     pub const fn page_bytes(mut self, bytes: u32) -> Self {
         self.page_bytes = bytes;
+        self
+    }
+
+    /// The largest size of the file; at it, claims fail as on a full disk and nothing is lost.
+    #[must_use]
+    pub const fn bytes_max(mut self, bytes: u64) -> Self {
+        self.bytes_max = Some(bytes);
         self
     }
 

@@ -5,11 +5,13 @@
 //! - [`ledger`]: where effects are counted, outside every process that could be killed.
 //! - [`crash`]: starts worker processes, kills them with SIGKILL at named and at random points, and
 //!   compares the ledger with what callers were told.
-//! - [`model`]: the protocol under a model checker, with bugs seeded to show that it would find them.
+//! - `model` (feature `model`): the protocol under a model checker, with bugs seeded to show that it would find them.
 //!
 //! This crate names no durable store; each store's crate brings its own to these tests.
 
 pub mod conformance;
 pub mod crash;
+pub mod dice;
 pub mod ledger;
+#[cfg(feature = "model")]
 pub mod model;

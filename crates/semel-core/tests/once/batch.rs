@@ -93,7 +93,13 @@ async fn items_that_ran_before_are_replayed() {
 #[tokio::test(start_paused = true)]
 async fn of_two_items_with_one_identity_the_first_runs_and_the_second_gets_its_result() {
     let (once, effects) = (Once::on(store()), Effects::default());
-    let twice = vec![item("a", 1), item("b", 2), item("a", 1), item("b", 2), item("a", 1)];
+    let twice = vec![
+        item("a", 1),
+        item("b", 2),
+        item("a", 1),
+        item("b", 2),
+        item("a", 1),
+    ];
     let answers = double(&once, twice, 1, &effects).await;
     assert_eq!(values(&answers), [2, 4, 2, 4, 2]);
     assert_eq!(replayed(&answers), [false, false, true, true, true]);
@@ -114,12 +120,21 @@ async fn one_failure_one_panic_and_one_mismatch_do_not_sink_the_rest() {
     let answers = double(&once, mixed, 8, &effects).await;
     assert_eq!(answers.len(), 5);
     assert_eq!(answers[0].as_ref().unwrap().value, 2);
-    let Err(Error::Failed { error, recorded, .. }) = &answers[1] else {
+    let Err(Error::Failed {
+        error, recorded, ..
+    }) = &answers[1]
+    else {
         panic!("expected a failure, found {:?}", answers[1]);
     };
     assert_eq!((error.as_str(), *recorded), ("unlucky", Recorded::Settled));
-    assert!(matches!(&answers[2], Err(Error::Refused(Refusal::Panicked))));
-    assert!(matches!(&answers[3], Err(Error::Refused(Refusal::KeyReused))));
+    assert!(matches!(
+        &answers[2],
+        Err(Error::Refused(Refusal::Panicked))
+    ));
+    assert!(matches!(
+        &answers[3],
+        Err(Error::Refused(Refusal::KeyReused))
+    ));
     assert_eq!(answers[4].as_ref().unwrap().value, 6);
     assert_eq!(effects.count(), 4);
     for (key, expected) in [
@@ -135,8 +150,17 @@ async fn one_failure_one_panic_and_one_mismatch_do_not_sink_the_rest() {
 #[tokio::test(start_paused = true)]
 async fn a_panic_gives_its_place_to_the_next_item() {
     let (once, effects) = (Once::on(store()), Effects::default());
-    let answers = double(&once, vec![item("panics", PANICS), item("fine", 1)], 1, &effects).await;
-    assert!(matches!(&answers[0], Err(Error::Refused(Refusal::Panicked))));
+    let answers = double(
+        &once,
+        vec![item("panics", PANICS), item("fine", 1)],
+        1,
+        &effects,
+    )
+    .await;
+    assert!(matches!(
+        &answers[0],
+        Err(Error::Refused(Refusal::Panicked))
+    ));
     assert_eq!(answers[1].as_ref().unwrap().value, 2);
 }
 

@@ -113,7 +113,11 @@ async fn a_duplicate_is_woken_when_the_run_in_its_process_lands() {
     let started = Instant::now();
     let first = begin(&once, "k", 100).await;
     let duplicate: Ran = operation(&once, "k").run(async |_| Ok(2)).await;
-    assert_eq!(started.elapsed(), MS(100), "no look at the store in between hits this");
+    assert_eq!(
+        started.elapsed(),
+        MS(100),
+        "no look at the store in between hits this"
+    );
     assert_eq!(duplicate.unwrap().value, 1);
     assert!(!first.await.unwrap().unwrap().replayed);
 }
@@ -127,7 +131,11 @@ async fn a_duplicate_in_another_process_finds_the_result_by_looking() {
     let duplicate: Ran = operation(&elsewhere, "k").run(async |_| Ok(2)).await;
     let duplicate = duplicate.unwrap();
     assert_eq!((duplicate.value, duplicate.replayed), (1, true));
-    assert!(started.elapsed() <= MS(100 + 250), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() <= MS(100 + 250),
+        "{:?}",
+        started.elapsed()
+    );
     first.await.unwrap().unwrap();
 }
 

@@ -17,7 +17,12 @@ async fn fail(once: &Once, meaning: OnFailure, effects: &Effects) -> (Recorded, 
         let operation = operation(once, "k");
         operation.run_classified(move |_| meaning, run).await
     };
-    let Err(Error::Failed { error, replayed, recorded }) = call().await else {
+    let Err(Error::Failed {
+        error,
+        replayed,
+        recorded,
+    }) = call().await
+    else {
         panic!("expected the run's error");
     };
     assert_eq!((error.as_str(), replayed), ("declined", false));
@@ -30,7 +35,12 @@ async fn a_kept_failure_is_replayed() {
     let (recorded, again) = fail(&Once::on(store.clone()), OnFailure::Keep, &effects).await;
     assert_eq!(recorded, Recorded::Settled);
     assert_eq!(state(store.memory(), "k").await, "failed");
-    let Err(Error::Failed { error, replayed, recorded }) = again else {
+    let Err(Error::Failed {
+        error,
+        replayed,
+        recorded,
+    }) = again
+    else {
         panic!("expected the failure, found {again:?}");
     };
     assert_eq!((error.as_str(), replayed), ("declined", true));
@@ -72,7 +82,10 @@ async fn a_panic_leaves_an_unknown_outcome_and_the_caller_is_told() {
         panic!("oh")
     };
     let answers = [
-        ("early", operation(&once, "early").run(before_the_first_await).await),
+        (
+            "early",
+            operation(&once, "early").run(before_the_first_await).await,
+        ),
         ("late", operation(&once, "late").run(later).await),
     ];
     for (key, answer) in answers {
@@ -86,7 +99,10 @@ async fn a_panic_leaves_an_unknown_outcome_and_the_caller_is_told() {
         let again: Ran = operation(&once, key).run(async |_| Ok(1)).await;
         assert!(matches!(
             again,
-            Err(Error::Refused(Refusal::Unknown { cause: UnknownCause::RunPanicked, .. }))
+            Err(Error::Refused(Refusal::Unknown {
+                cause: UnknownCause::RunPanicked,
+                ..
+            }))
         ));
     }
 }
@@ -96,7 +112,9 @@ async fn a_panic_of_the_classifier_counts_as_one_of_the_run() {
     let store = store();
     let once = Once::on(store.clone());
     let fail = async |_| Err::<u32, _>("declined".to_owned());
-    let answer = operation(&once, "k").run_classified(|_| panic!("oh"), fail).await;
+    let answer = operation(&once, "k")
+        .run_classified(|_| panic!("oh"), fail)
+        .await;
     assert!(matches!(answer, Err(Error::Refused(Refusal::Panicked))));
     assert_eq!(state(store.memory(), "k").await, "unknown");
 }
@@ -119,19 +137,35 @@ async fn the_untyped_layer_records_what_the_run_says() {
     let store = store();
     let once = Once::on(store.clone());
     for (key, settlement, recorded, left) in [
-        ("a", Settlement::Settle(Outcome::failed("no")), Recorded::Settled, "failed"),
+        (
+            "a",
+            Settlement::Settle(Outcome::failed("no")),
+            Recorded::Settled,
+            "failed",
+        ),
         ("b", Settlement::Release, Recorded::Released, "absent"),
         ("c", Settlement::Unknown, Recorded::Unknown, "unknown"),
     ] {
-        let run = async move |_| Finished { value: "for the caller", settlement };
+        let run = async move |_| Finished {
+            value: "for the caller",
+            settlement,
+        };
         let reply = operation(&once, key).run_raw(run).await.unwrap();
-        let Reply::Ran { value, recorded: found, .. } = reply else {
+        let Reply::Ran {
+            value,
+            recorded: found,
+            ..
+        } = reply
+        else {
             panic!("expected a run, found {reply:?}");
         };
         assert_eq!((value, found), ("for the caller", recorded));
         assert_eq!(state(store.memory(), key).await, left);
     }
-    let again = operation(&once, "a").run_raw(async |_| Finished { value: "", settlement: Settlement::Release });
+    let again = operation(&once, "a").run_raw(async |_| Finished {
+        value: "",
+        settlement: Settlement::Release,
+    });
     let Reply::Replayed(record) = again.await.unwrap() else {
         panic!("expected a replay");
     };

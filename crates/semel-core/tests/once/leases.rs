@@ -84,7 +84,10 @@ async fn a_run_that_lost_its_lease_is_told_and_its_result_is_late() {
     assert_eq!(answer.recorded, Recorded::Late);
     assert_eq!(state(store.memory(), "k").await, "unknown");
     let history = store.history(identity("k")).await.unwrap();
-    assert!(matches!(history.last().unwrap().kind, EventKind::LateOutcome(_)));
+    assert!(matches!(
+        history.last().unwrap().kind,
+        EventKind::LateOutcome(_)
+    ));
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,7 +125,10 @@ async fn a_run_that_was_taken_over_changes_nothing_any_more() {
         };
         assert_eq!(recorded, Recorded::Late, "{key}");
         let record = record(store.memory(), &key).await.unwrap();
-        assert_eq!((record.fence, record.state.name()), (second.fence, "succeeded"));
+        assert_eq!(
+            (record.fence, record.state.name()),
+            (second.fence, "succeeded")
+        );
     }
     assert_eq!(effects.count(), 3);
 }
@@ -131,7 +137,10 @@ async fn a_run_that_was_taken_over_changes_nothing_any_more() {
 async fn a_settled_record_says_how_long_it_is_kept() {
     let store = store();
     let once = Once::on(store.clone());
-    operation(&once, "k").run(async |_| Ok::<_, String>(())).await.unwrap();
+    operation(&once, "k")
+        .run(async |_| Ok::<_, String>(()))
+        .await
+        .unwrap();
     let record = record(store.memory(), "k").await.unwrap();
     let State::Settled(settled) = &record.state else {
         panic!("expected a settled record, found {record:?}");

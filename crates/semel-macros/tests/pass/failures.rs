@@ -33,7 +33,12 @@ async fn a_kept_error_is_replayed() {
     let (once, effects) = (once(), Effects::default());
     for expected in [false, true] {
         let answer = charge(&once, effects.clone(), 1, Some(Declined::Funds)).await;
-        let Err(Error::Failed { error, replayed, recorded }) = answer else {
+        let Err(Error::Failed {
+            error,
+            replayed,
+            recorded,
+        }) = answer
+        else {
             panic!("expected a failure, found {answer:?}");
         };
         assert_eq!((error, replayed), (Declined::Funds, expected));
@@ -48,7 +53,10 @@ async fn a_releasing_error_lets_the_next_call_run() {
     let failed = charge(&once, effects.clone(), 1, Some(Declined::Busy)).await;
     assert!(matches!(
         failed,
-        Err(Error::Failed { recorded: Recorded::Released, .. })
+        Err(Error::Failed {
+            recorded: Recorded::Released,
+            ..
+        })
     ));
     let answer = charge(&once, effects.clone(), 1, None).await.unwrap();
     assert_eq!((answer.value, answer.replayed), (2, false));
@@ -60,7 +68,10 @@ async fn an_undecided_error_holds_the_operation() {
     let failed = charge(&once, effects.clone(), 1, Some(Declined::TimedOut)).await;
     assert!(matches!(
         failed,
-        Err(Error::Failed { recorded: Recorded::Unknown, .. })
+        Err(Error::Failed {
+            recorded: Recorded::Unknown,
+            ..
+        })
     ));
     let held = charge(&once, effects.clone(), 1, None).await;
     assert!(matches!(held, Err(Error::Refused(Refusal::Unknown { .. }))));
@@ -100,6 +111,9 @@ async fn the_question_mark_converts_errors_as_in_any_function() {
     let answer = converts(&once(), 1).await;
     assert!(matches!(
         answer,
-        Err(Error::Failed { error: Declined::Funds, .. })
+        Err(Error::Failed {
+            error: Declined::Funds,
+            ..
+        })
     ));
 }

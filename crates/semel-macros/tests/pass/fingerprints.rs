@@ -26,7 +26,9 @@ fn zero() -> u32 {
 #[tokio::test]
 async fn one_key_with_other_arguments_is_refused() {
     let (once, effects) = (once(), Effects::default());
-    pay(&once, effects.clone(), "a".into(), 1, zero).await.unwrap();
+    pay(&once, effects.clone(), "a".into(), 1, zero)
+        .await
+        .unwrap();
     let other = pay(&once, effects.clone(), "a".into(), 2, zero).await;
     assert!(matches!(other, Err(Error::Refused(Refusal::KeyReused))));
     assert_eq!(effects.count(), 1);
@@ -35,7 +37,9 @@ async fn one_key_with_other_arguments_is_refused() {
 #[tokio::test]
 async fn skipped_arguments_do_not_count_and_need_no_json() {
     let (once, effects) = (once(), Effects::default());
-    pay(&once, effects.clone(), "a".into(), 1, zero).await.unwrap();
+    pay(&once, effects.clone(), "a".into(), 1, zero)
+        .await
+        .unwrap();
     let again = pay(&once, effects.clone(), "a".into(), 1, || 9).await;
     assert!(again.unwrap().replayed);
 }
@@ -81,7 +85,12 @@ async fn upload(once: &Once, name: String, bytes: Vec<u8>) -> Result<usize, Decl
 async fn a_given_fingerprint_is_used_as_it_is() {
     let once = once();
     upload(&once, "f".into(), vec![1, 2]).await.unwrap();
-    assert!(upload(&once, "f".into(), vec![3, 4]).await.unwrap().replayed);
+    assert!(
+        upload(&once, "f".into(), vec![3, 4])
+            .await
+            .unwrap()
+            .replayed
+    );
     let other = upload(&once, "f".into(), vec![1]).await;
     assert!(matches!(other, Err(Error::Refused(Refusal::KeyReused))));
 }

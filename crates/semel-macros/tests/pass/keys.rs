@@ -29,7 +29,9 @@ async fn a_second_call_with_one_key_replays_the_first() {
 #[tokio::test]
 async fn a_template_puts_arguments_into_the_key() {
     let (once, effects) = (once(), Effects::default());
-    by_template(&once, effects.clone(), "a".into(), 2).await.unwrap();
+    by_template(&once, effects.clone(), "a".into(), 2)
+        .await
+        .unwrap();
     let identity = Identity::parse("public", "payments@1", "a#2").unwrap();
     let record = once.store().look_up_one(identity).await.unwrap();
     assert!(record.is_some());
@@ -70,7 +72,9 @@ async fn by_arguments(once: &Once, effects: Effects, day: String) -> Result<u32,
 async fn without_a_key_equal_arguments_are_one_operation() {
     let (once, effects) = (once(), Effects::default());
     for (day, value) in [("mon", 1), ("tue", 2), ("mon", 1)] {
-        let answer = by_arguments(&once, effects.clone(), day.into()).await.unwrap();
+        let answer = by_arguments(&once, effects.clone(), day.into())
+            .await
+            .unwrap();
         assert_eq!(answer.value, value, "{day}");
     }
 }
@@ -84,8 +88,12 @@ async fn of_another_version(once: &Once, effects: Effects, day: String) -> Resul
 #[tokio::test]
 async fn a_new_version_of_the_scope_is_a_new_operation() {
     let (once, effects) = (once(), Effects::default());
-    by_arguments(&once, effects.clone(), "mon".into()).await.unwrap();
-    of_another_version(&once, effects.clone(), "mon".into()).await.unwrap();
+    by_arguments(&once, effects.clone(), "mon".into())
+        .await
+        .unwrap();
+    of_another_version(&once, effects.clone(), "mon".into())
+        .await
+        .unwrap();
     assert_eq!(effects.count(), 2);
 }
 
@@ -115,13 +123,17 @@ async fn of_given_tenant(
 async fn tenants_do_not_share_operations() {
     let (once, effects) = (once(), Effects::default());
     for account in [1, 2, 1] {
-        of_tenant(&once, effects.clone(), account, "m".into()).await.unwrap();
+        of_tenant(&once, effects.clone(), account, "m".into())
+            .await
+            .unwrap();
     }
     assert_eq!(effects.count(), 2);
     let identity = Identity::parse("tenant-2", "mail@1", "m").unwrap();
     assert!(once.store().look_up_one(identity).await.unwrap().is_some());
 
-    of_given_tenant(&once, effects.clone(), "acme", "m".into()).await.unwrap();
+    of_given_tenant(&once, effects.clone(), "acme", "m".into())
+        .await
+        .unwrap();
     let identity = Identity::parse("acme", "mail@1", "m").unwrap();
     assert!(once.store().look_up_one(identity).await.unwrap().is_some());
 }

@@ -3,7 +3,6 @@
 //! The cases are modules of one ordinary test and not cases of trybuild: they are compiled once, with
 //! the dependencies that are compiled anyway, and run like any other test.
 
-
 mod failures;
 mod fingerprints;
 mod keys;

@@ -71,13 +71,14 @@ impl Shop {
     }
 
     #[idempotent(scope = "generic@1", key = "{key}")]
-    #[expect(clippy::extra_unused_type_parameters, reason = "the body depends on it")]
+    #[expect(unused_mut, reason = "lint levels reach the body, wherever it is put")]
     async fn generic<K, const N: usize>(&self, key: K) -> Result<usize, Declined>
     where
         K: std::fmt::Display + serde::Serialize + Send + Sync + 'static,
     {
         self.effects.happen();
-        Ok(key.to_string().len() + N)
+        let mut len = key.to_string().len();
+        Ok(len + N)
     }
 }
 
@@ -108,7 +109,10 @@ async fn owned_receivers_move_into_the_run() {
     let shop = Shop::new();
     for replayed in [false, true] {
         let answer = shop.clone().consume(1).await.unwrap();
-        assert_eq!((answer.value.as_str(), answer.replayed), ("shop!", replayed));
+        assert_eq!(
+            (answer.value.as_str(), answer.replayed),
+            ("shop!", replayed)
+        );
         let answer = Arc::new(shop.clone()).shared(1).await.unwrap();
         assert_eq!((answer.value, answer.replayed), (2, replayed));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use semel::once::{Error, Recorded, Refusal};
 use semel::{
-    Identity, InProgress, LeaseTerm, MemoryStore, Once, OnFailure, Policy, Retention, State,
+    Identity, InProgress, LeaseTerm, MemoryStore, OnFailure, Once, Policy, Retention, State,
     StoreExt, idempotent,
 };
 use tokio::sync::Notify;
@@ -75,12 +75,7 @@ async fn a_result_that_is_not_stored_is_not_replayed_and_not_run_again() {
     skip(begun, end),
     run = running
 )]
-async fn slow(
-    once: &Once,
-    n: u8,
-    begun: Arc<Notify>,
-    end: Arc<Notify>,
-) -> Result<u64, Declined> {
+async fn slow(once: &Once, n: u8, begun: Arc<Notify>, end: Arc<Notify>) -> Result<u64, Declined> {
     begun.notify_one();
     end.notified().await;
     assert_eq!(running.claim().identity.scope().name(), "slow");
@@ -137,23 +132,27 @@ async fn unknown_rerun_runs_again() {
     let first = unsure(&once, effects.clone(), 1).await;
     assert!(matches!(
         first,
-        Err(Error::Failed { recorded: Recorded::Unknown, .. })
+        Err(Error::Failed {
+            recorded: Recorded::Unknown,
+            ..
+        })
     ));
     let second = unsure(&once, effects.clone(), 1).await.unwrap();
-    assert_eq!((second.value, second.attempt, second.replayed), (1, 2, false));
+    assert_eq!(
+        (second.value, second.attempt, second.replayed),
+        (1, 2, false)
+    );
 }
 
 #[idempotent(scope = "plain@1", key = "{n}")]
-async fn plain(once: &Once, n: u8) -> Result<Policy2, Declined> {
+async fn plain(once: &Once, n: u8) -> Result<(bool, bool), Declined> {
     let policy = once.policy();
     let _ = n;
     Ok((
         policy.in_progress == InProgress::Refuse,
-        policy.lease == LeaseTerm::new(Duration::from_secs(7)).unwrap(),
+        policy.lease.get() == Duration::from_secs(7),
     ))
 }
-
-type Policy2 = (bool, bool);
 
 #[tokio::test]
 async fn without_options_the_policy_of_the_once_holds() {

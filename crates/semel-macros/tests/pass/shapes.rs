@@ -93,12 +93,18 @@ async fn of_clashing_names(
 
 #[tokio::test]
 async fn names_of_the_expansion_do_not_clash_with_arguments() {
-    let answer = of_clashing_names(&once(), 1, 2, 3, 4, "five").await.unwrap();
+    let answer = of_clashing_names(&once(), 1, 2, 3, 4, "five")
+        .await
+        .unwrap();
     assert_eq!(answer.value, 15);
 }
 
 #[idempotent(scope = "generic@1", key = "{key}")]
-async fn generic<K>(once: &Once, key: K, list: impl serde::Serialize + Send + 'static) -> Result<String, Declined>
+async fn generic<K>(
+    once: &Once,
+    key: K,
+    list: impl serde::Serialize + Send + 'static,
+) -> Result<String, Declined>
 where
     K: std::fmt::Display + serde::Serialize + Send + 'static,
 {

@@ -5,7 +5,6 @@
 //! `semel_testkit::crash::main(|dir| …open the store in dir…)`. The test starts itself again as the
 //! workers. `SEMEL_CRASH_KILLS` sets the number of kills per policy, `SEMEL_CRASH_SEED` repeats a run.
 
-mod dice;
 mod life;
 mod point;
 mod supervisor;
@@ -37,7 +36,7 @@ pub fn main(open: Open) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let kills = number("SEMEL_CRASH_KILLS").map_or(KILLS, |n| usize::try_from(n).unwrap_or(KILLS));
-    let seed = number("SEMEL_CRASH_SEED").unwrap_or_else(dice::fresh_seed);
+    let seed = number("SEMEL_CRASH_SEED").unwrap_or_else(crate::dice::fresh_seed);
     let loops = POLICIES
         .map(|policy| std::thread::spawn(move || supervisor::prove(policy, kills, seed, open)));
     let verdicts = loops.map(|proof| proof.join().expect("a supervisor does not panic"));

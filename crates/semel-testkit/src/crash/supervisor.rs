@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use semel_core::OnUnknown;
 
-use super::dice::Dice;
 use super::life::{Life, Word};
 use super::worker::Job;
 use super::{Open, Point, Verdict, verdict};
+use crate::dice::Dice;
 
 /// Operations that one worker has at a time.
 const AT_ONCE: usize = 6;
@@ -89,7 +89,7 @@ impl Supervisor {
         }
         let rival = self.dice.chance(30).then(|| self.rival());
         let moment = Duration::from_millis(self.dice.below(60));
-        let at = if self.dice.chance(60) {
+        let at = if self.dice.chance(75) {
             self.listen(&life, PATIENCE)
         } else {
             self.listen(&life, moment)

@@ -151,7 +151,7 @@ impl Judge<'_> {
 
     /// A run that never reached one of the points has proven less than it says.
     fn points(&mut self) {
-        let enough = self.account.kills / 50;
+        let enough = 1;
         for point in Point::ALL {
             let kills = self.account.kills_at.get(&point).copied().unwrap_or(0);
             self.expect(

@@ -62,3 +62,47 @@ pub(crate) async fn decide(
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use clap::Parser;
+    use semel_core::record::UnknownCause;
+    use semel_core::store::{ClaimAnswer, ClaimRequest, MarkRequest, Takeover};
+    use semel_core::{Fingerprint, Identity, LeaseTerm, MemoryStore};
+    use std::sync::Arc;
+
+    async fn unknown(opened: &Opened) -> Arc<Record> {
+        let identity = Identity::parse("acme", "payments@1", "k").unwrap();
+        let request = ClaimRequest {
+            identity: identity.clone(),
+            fingerprint: Fingerprint::none(),
+            lease: LeaseTerm::default(),
+            takeover: Takeover::Never,
+        };
+        let ClaimAnswer::Granted(lease) = opened.store.claim_one(request).await.unwrap() else {
+            panic!("a first claim is granted");
+        };
+        let (claim, cause) = (lease.claim, UnknownCause::RunUndecided);
+        let mark = MarkRequest { claim, cause };
+        opened.store.mark_one(mark).await.unwrap();
+        opened.look_up(&identity).await.unwrap().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_decision_about_what_has_changed_since_is_refused() {
+        let opened = Opened::new(MemoryStore::default());
+        let (store, by) = (Cli::parse_from(["semel", "stats"]).store, By { by: None });
+        let seen = unknown(&opened).await;
+        let release = || decide(&opened, &store, &seen, &by, Resolution::Release);
+        release().await.unwrap();
+        let again = unknown(&opened).await;
+        let refused = release().await.unwrap_err();
+        assert!(refused.message().contains("changed in the meantime"));
+        let hint = "semel keys show k --scope payments@1 --tenant acme";
+        assert!(refused.advice().unwrap().ends_with(hint));
+        let found = opened.look_up(&again.identity).await.unwrap();
+        assert_eq!(found, Some(again));
+    }
+}

@@ -35,11 +35,7 @@ pub(crate) fn candidates(current: Fence, history: &[Event]) -> Vec<Late<'_>> {
 }
 
 /// The one late outcome that is meant; `asked` names the claim that brought it.
-pub(crate) fn choose<'a>(
-    asked: Option<Fence>,
-    current: Fence,
-    history: &'a [Event],
-) -> Result<&'a Outcome> {
+pub(crate) fn choose(asked: Option<Fence>, current: Fence, history: &[Event]) -> Result<&Outcome> {
     let mut found = candidates(current, history);
     found.retain(|(fence, _)| asked.is_none_or(|asked| asked == *fence));
     let Some((_, first)) = found.first() else {

@@ -43,7 +43,7 @@ pub(crate) struct Args {
     expired: bool,
 
     /// Write the counts of the sweep as JSON
-    #[arg(long, requires = "expired")]
+    #[arg(long, conflicts_with = "key")]
     json: bool,
 }
 

@@ -14,52 +14,74 @@ use semel_core::{
 use semel_sqlite::{Config, SqliteStore};
 
 const MINUTE: Duration = Duration::from_secs(60);
-pub const HOUR: Duration = Duration::from_secs(60 * 60);
+pub(crate) const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Everything happened this much earlier than a full hour ago, so that ages do not change their
 /// text while a test runs.
 const SLACK: Duration = Duration::from_secs(20);
 
 /// A directory that holds `semel.db`; the binary runs in it.
-pub struct Fixture {
+pub(crate) struct Fixture {
     dir: tempfile::TempDir,
 }
 
 impl Fixture {
     /// No store at all.
-    pub fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         let dir = tempfile::tempdir().unwrap();
         Self { dir }
     }
 
     /// A store with records in every state.
-    pub fn filled() -> Self {
+    pub(crate) fn filled() -> Self {
         let fixture = Self::empty();
         block_on(Filler::open(&fixture.path()).fill());
         fixture
     }
 
-    pub fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.dir.path().join("semel.db")
     }
 
+    /// Everything that the store holds, for comparison.
+    pub(crate) fn contents(&self) -> String {
+        const TABLES: [&str; 7] = [
+            "meta", "keys", "claims", "leases", "outcomes", "history", "archive",
+        ];
+        let connection = self.connection();
+        let mut contents = String::new();
+        for table in TABLES {
+            let mut statement = connection
+                .prepare(&format!("SELECT * FROM semel_{table}"))
+                .unwrap();
+            let columns = statement.column_count();
+            let mut rows = statement.query([]).unwrap();
+            while let Some(row) = rows.next().unwrap() {
+                let values =
+                    (0..columns).map(|column| format!("{:?}", row.get_ref(column).unwrap()));
+                contents += &format!("{table} {}\n", values.collect::<Vec<_>>().join(" "));
+            }
+        }
+        contents
+    }
+
     /// A direct connection, for what no store would do.
-    pub fn connection(&self) -> rusqlite::Connection {
+    pub(crate) fn connection(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.path()).unwrap()
     }
 
     /// Runs `semel` with words that are separated by spaces.
-    pub fn semel(&self, line: &str) -> Ran {
+    pub(crate) fn semel(&self, line: &str) -> Ran {
         self.run(&line.split_whitespace().collect::<Vec<_>>())
     }
 
     /// Runs `semel` with these words.
-    pub fn run(&self, words: &[&str]) -> Ran {
+    pub(crate) fn run(&self, words: &[&str]) -> Ran {
         Ran::of(self.command(words).output().unwrap())
     }
 
     /// The command, not yet run; nothing of the tester's environment reaches it.
-    pub fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_semel"));
         command.args(words).current_dir(self.dir.path());
         command
@@ -72,10 +94,10 @@ impl Fixture {
 
 /// What a run of the binary left behind.
 #[derive(Debug)]
-pub struct Ran {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Ran {
@@ -88,7 +110,7 @@ impl Ran {
     }
 
     /// All of it for a snapshot, with what differs from run to run replaced.
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let mut text = String::new();
         if !self.stdout.is_empty() {
             text += &format!("{}\n", without_times(&self.stdout));
@@ -100,7 +122,7 @@ impl Ran {
     }
 
     /// The data as JSON.
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         assert_eq!(self.code, 0, "{self:?}");
         serde_json::from_str(&self.stdout).unwrap()
     }
@@ -125,20 +147,20 @@ fn without_times(text: &str) -> String {
 }
 
 /// Runs a future on a small runtime of its own.
-pub fn block_on<F: Future>(future: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     runtime.unwrap().block_on(future)
 }
 
 /// Fills a store in the past, by a clock that it moves itself.
-pub struct Filler {
+pub(crate) struct Filler {
     store: SqliteStore,
     clock: Arc<ManualClock>,
     now: Timestamp,
 }
 
 impl Filler {
-    pub fn open(path: &Path) -> Self {
+    pub(crate) fn open(path: &Path) -> Self {
         let now = SystemClock::new().now();
         let clock = Arc::new(ManualClock::at(now));
         let config = Config::new(path).clock(clock.clone()).sweep_every(None);
@@ -147,13 +169,19 @@ impl Filler {
     }
 
     /// Moves the clock to a time before now.
-    pub fn ago(&self, ago: Duration) {
+    pub(crate) fn ago(&self, ago: Duration) {
         let ms = i64::try_from((ago + SLACK).as_millis()).unwrap();
         let at = Timestamp::from_millis(self.now.as_millis() - ms);
         self.clock.set(at);
     }
 
-    pub async fn claim(&self, scope: &str, tenant: &str, key: &str, lease: Duration) -> Claim {
+    pub(crate) async fn claim(
+        &self,
+        scope: &str,
+        tenant: &str,
+        key: &str,
+        lease: Duration,
+    ) -> Claim {
         let request = ClaimRequest {
             identity: Identity::parse(tenant, scope, key).unwrap(),
             fingerprint: Fingerprint::of_bytes(key.as_bytes()),
@@ -166,7 +194,7 @@ impl Filler {
         }
     }
 
-    pub async fn settle(&self, claim: Claim, outcome: Outcome, retention: Retention) {
+    pub(crate) async fn settle(&self, claim: Claim, outcome: Outcome, retention: Retention) {
         let request = SettleRequest {
             claim,
             outcome,
@@ -221,7 +249,7 @@ impl Filler {
 }
 
 /// An outcome with everything that must stay private.
-pub fn created() -> Outcome {
+pub(crate) fn created() -> Outcome {
     let fields = [
         ("Content-Type", "application/json"),
         ("Set-Cookie", "session=SECRET"),

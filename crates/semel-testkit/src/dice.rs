@@ -4,21 +4,22 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// A xorshift generator: enough for choices, and the same everywhere.
 #[derive(Debug)]
-pub(super) struct Dice(u64);
+pub struct Dice(u64);
 
 /// A seed that differs from run to run.
-pub(super) fn fresh_seed() -> u64 {
+pub fn fresh_seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
+    /// Dice that fall the same way for the same seed.
+    pub fn new(seed: u64) -> Self {
         // Zero is the one state that xorshift never leaves.
         Self(seed | 1)
     }
 
     /// A number below `bound`.
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -26,7 +27,7 @@ impl Dice {
     }
 
     /// True in `percent` of all cases.
-    pub(super) fn chance(&mut self, percent: u64) -> bool {
+    pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 }

@@ -1,0 +1,86 @@
+//! The service as a process: started, killed, and started again.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use semel_core::{Error, Kind, Result};
+
+/// A running service process; killed when dropped.
+#[derive(Debug)]
+pub(super) struct Service {
+    dir: PathBuf,
+    unguarded: bool,
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Service {
+    /// Starts this very program as the service and waits until it listens.
+    pub(super) fn start(dir: &Path, unguarded: bool) -> Result<Self> {
+        let (child, address) = spawn(dir, unguarded)?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            unguarded,
+            child,
+            address,
+        })
+    }
+
+    /// Where it listens.
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends the process with SIGKILL and starts another on the same data.
+    pub(super) fn kill_and_restart(&mut self) -> Result<()> {
+        self.kill();
+        (self.child, self.address) = spawn(&self.dir, self.unguarded)?;
+        Ok(())
+    }
+
+    fn kill(&mut self) {
+        // It may be dead already, which is what was wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn spawn(dir: &Path, unguarded: bool) -> Result<(Child, SocketAddr)> {
+    let failed =
+        |e| Error::new(Kind::Unavailable, "the demo's service does not start").caused_by(e);
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut command = Command::new(program);
+    command.arg("demo-service").arg("--dir").arg(dir);
+    if unguarded {
+        command.arg("--unguarded");
+    }
+    // The service ends when its standard input does, so that it never outlives the demo.
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    let mut line = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .map_err(failed)?;
+    }
+    match line.trim().parse() {
+        Ok(address) => Ok((child, address)),
+        Err(_) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            let message = format!("the demo's service must say where it listens, said {line:?}");
+            Err(Error::new(Kind::Unavailable, message))
+        }
+    }
+}

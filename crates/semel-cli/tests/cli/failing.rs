@@ -1,0 +1,230 @@
+//! Stores that cannot be used, command lines that cannot be understood, readers that go away.
+
+use std::process::Stdio;
+
+use insta::assert_snapshot;
+
+use crate::fixture::Fixture;
+
+#[test]
+fn a_missing_store_is_not_created() {
+    let empty = Fixture::empty();
+    assert_snapshot!(empty.semel("keys list").shown(), @r#"
+    stderr:
+    error: there is no store at semel.db: No such file or directory (os error 2)
+    hint: name the store with --store sqlite:PATH or in SEMEL_STORE
+
+    exit: 78
+    "#);
+    for verb in [
+        "list",
+        "show k --scope s",
+        "release k --scope s",
+        "purge --expired",
+    ] {
+        assert_eq!(empty.semel(&format!("keys {verb}")).code, 78, "{verb}");
+        assert!(!empty.path().exists(), "{verb}");
+    }
+    assert_snapshot!(empty.semel("check").shown(), @r#"
+    ✓ sqlite  version 3.51.3
+    ✓ url     sqlite:semel.db
+    ✗ file    semel.db cannot be found: No such file or directory (os error 2)
+              → a program that runs on the store creates it; --store or SEMEL_STORE names another
+
+    stderr:
+    error: 1 check failed
+
+    exit: 78
+    "#);
+    assert!(!empty.path().exists());
+}
+
+#[test]
+fn a_file_that_is_no_database_is_left_alone() {
+    let store = Fixture::empty();
+    let text = "this is a letter to a friend, and not a database";
+    std::fs::write(store.path(), text).unwrap();
+    assert_snapshot!(store.semel("stats").shown(), @r#"
+    stderr:
+    error: cannot open semel.db: sqlite, opening the store (the file is damaged or no SQLite database; restore it from a copy): file is not a database
+
+    exit: 74
+    "#);
+    assert_snapshot!(store.semel("check").shown(), @r#"
+    ✓ sqlite  version 3.51.3
+    ✓ url     sqlite:semel.db
+    ✓ file    semel.db, 48 B, can be written
+    ✗ open    cannot open semel.db: sqlite, opening the store (the file is damaged or no SQLite database; restore it from a copy): file is not a database
+
+    stderr:
+    error: 1 check failed
+
+    exit: 74
+    "#);
+    assert_eq!(std::fs::read_to_string(store.path()).unwrap(), text);
+}
+
+#[test]
+fn a_store_from_a_newer_semel_is_left_alone() {
+    let store = Fixture::filled();
+    let newer = "UPDATE semel_meta SET value = 99 WHERE name = 'schema_version'";
+    store.connection().execute(newer, []).unwrap();
+    assert_snapshot!(store.semel("keys list").shown(), @r#"
+    stderr:
+    error: cannot open semel.db: the store has schema version 99, this Semel knows up to 1; nothing was changed, use the version of Semel that wrote it or a later one
+
+    exit: 78
+    "#);
+    assert_snapshot!(store.semel("check").shown(), @r#"
+    ✓ sqlite  version 3.51.3
+    ✓ url     sqlite:semel.db
+    ✓ file    semel.db, 40.0 KiB, can be written
+    ✗ open    cannot open semel.db: the store has schema version 99, this Semel knows up to 1; nothing was changed, use the version of Semel that wrote it or a later one
+
+    stderr:
+    error: 1 check failed
+
+    exit: 78
+    "#);
+}
+
+#[test]
+fn a_locked_store_can_be_read_and_not_written() {
+    let store = Fixture::filled();
+    let holder = store.connection();
+    holder.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    assert_eq!(store.semel("stats").code, 0);
+    assert_eq!(store.semel("keys list").code, 0);
+    let release = "--busy-timeout 50ms keys release order-3 --scope payments";
+    assert_snapshot!(store.semel(release).shown(), @r#"
+    stderr:
+    error: sqlite, taking the write lock (another process holds the file; stop it or use another file): database is locked
+
+    exit: 69
+    "#);
+    let check = store.semel("--busy-timeout 50ms check");
+    assert_eq!(check.code, 69, "{check:?}");
+    assert!(check.stdout.contains("✗ write"), "{check:?}");
+    holder.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(store.semel(release).code, 0);
+}
+
+#[test]
+fn a_clock_behind_the_store_is_noticed() {
+    let store = Fixture::filled();
+    let ahead = "UPDATE semel_claims SET claimed_ms = claimed_ms + 100 * 86400000";
+    store.connection().execute(ahead, []).unwrap();
+    let ran = store.semel("check");
+    assert_eq!(ran.code, 78, "{ran:?}");
+    let clock = ran.shown();
+    let clock = clock
+        .lines()
+        .find(|line| line.starts_with("✗ clock"))
+        .unwrap();
+    assert!(
+        clock.contains("it is <time> here, but the newest claim was made 99d"),
+        "{clock}"
+    );
+}
+
+#[test]
+fn store_urls_that_this_build_cannot_open_are_explained() {
+    let store = Fixture::filled();
+    for (url, said) in [
+        (
+            "postgres://me:hunter2@db/x",
+            "cannot open postgres stores; it can open sqlite:PATH",
+        ),
+        ("semel.db", "for a SQLite file write sqlite:semel.db"),
+        ("oracle:x", r#"found the scheme "oracle""#),
+        ("sqlite:", "expected sqlite:PATH, found no path"),
+        ("sqlite:.", "is a directory"),
+    ] {
+        let ran = store.run(&["stats", "--store", url]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (78, ""), "{url}");
+        assert!(ran.stderr.contains(said), "{url}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn bad_usage_ends_with_2() {
+    let store = Fixture::filled();
+    let long_key = format!("keys show {} --scope s", "k".repeat(256));
+    for line in [
+        "",
+        "keys",
+        "keys list --state lost",
+        "keys list --limit 0",
+        "keys list --limit 1001",
+        "keys list --before x",
+        "keys show order-1",
+        &long_key,
+        "keys resolve order-3 --scope payments",
+        "keys resolve order-3 --scope payments --succeeded --failed",
+        "keys resolve order-2 --scope payments --tenant acme --late --status 200",
+        "keys resolve order-3 --scope payments --failed --status 99",
+        "keys resolve order-3 --scope payments --failed --retention 5",
+        "keys resolve order-3 --scope payments --failed --retention 0s",
+        "keys resolve order-3 --scope payments --failed --header nothing",
+        "keys resolve order-3 --scope payments --failed --body a --body-file b",
+        "keys purge",
+        "keys purge order-1",
+        "keys purge order-1 --scope payments --expired",
+        "keys purge order-1 --scope payments --json",
+    ] {
+        let ran = store.semel(line);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (2, ""),
+            "{line:?}: {}",
+            ran.stderr
+        );
+    }
+    assert_snapshot!(store.semel("keys list --state lost").shown(), @r#"
+    stderr:
+    error: invalid value 'lost' for '--state <STATE>': a state is one of running, unknown, succeeded, failed, archived, found "lost"
+
+    For more information, try '--help'.
+
+    exit: 2
+    "#);
+}
+
+#[test]
+fn a_reader_that_goes_away_has_read_enough() {
+    let store = Fixture::filled();
+    for line in ["keys list", "keys list --json", "stats", "check", "--help"] {
+        let mut command = store.command(&line.split(' ').collect::<Vec<_>>());
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{line}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{line}: {stderr}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn data_that_cannot_be_delivered_is_a_failure() {
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = Fixture::filled()
+        .command(&["stats"])
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(74));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        stderr.starts_with("error: cannot write to stdout"),
+        "{stderr}"
+    );
+}

@@ -1,0 +1,11 @@
+//! The binary as people and scripts meet it: its words, its JSON, its refusals and its exit codes.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail as tests do; clippy knows the tests only"
+)]
+
+mod deciding;
+mod failing;
+mod fixture;
+mod reading;
