@@ -103,7 +103,7 @@ fn must_be_a_file(path: &Path) -> Result<()> {
     let found = match path.metadata() {
         Ok(metadata) if metadata.is_dir() => format!("{shown} is a directory, expected a file"),
         Ok(_) => return Ok(()),
-        Err(error) => format!("there is no store at {shown}: {error}"),
+        Err(error) => format!("cannot find the store at {shown}: {error}"),
     };
     Err(Error::new(Exit::Configuration, found)
         .hint("name the store with --store sqlite:PATH or in SEMEL_STORE"))

@@ -11,7 +11,7 @@ fn a_missing_store_is_not_created() {
     let empty = Fixture::empty();
     assert_snapshot!(empty.semel("keys list").shown(), @r#"
     stderr:
-    error: there is no store at semel.db: No such file or directory (os error 2)
+    error: cannot find the store at semel.db: No such file or directory (os error 2)
     hint: name the store with --store sqlite:PATH or in SEMEL_STORE
 
     exit: 78
@@ -26,7 +26,7 @@ fn a_missing_store_is_not_created() {
         assert!(!empty.path().exists(), "{verb}");
     }
     assert_snapshot!(empty.semel("check").shown(), @r#"
-    ✓ sqlite  version 3.51.3
+    ✓ sqlite  version <version>
     ✓ url     sqlite:semel.db
     ✗ file    semel.db cannot be found: No such file or directory (os error 2)
               → a program that runs on the store creates it; --store or SEMEL_STORE names another
@@ -51,7 +51,7 @@ fn a_file_that_is_no_database_is_left_alone() {
     exit: 74
     "#);
     assert_snapshot!(store.semel("check").shown(), @r#"
-    ✓ sqlite  version 3.51.3
+    ✓ sqlite  version <version>
     ✓ url     sqlite:semel.db
     ✓ file    semel.db, 48 B, can be written
     ✗ open    cannot open semel.db: sqlite, opening the store (the file is damaged or no SQLite database; restore it from a copy): file is not a database
@@ -69,23 +69,13 @@ fn a_store_from_a_newer_semel_is_left_alone() {
     let store = Fixture::filled();
     let newer = "UPDATE semel_meta SET value = 99 WHERE name = 'schema_version'";
     store.connection().execute(newer, []).unwrap();
-    assert_snapshot!(store.semel("keys list").shown(), @r#"
-    stderr:
-    error: cannot open semel.db: the store has schema version 99, this Semel knows up to 1; nothing was changed, use the version of Semel that wrote it or a later one
-
-    exit: 78
-    "#);
-    assert_snapshot!(store.semel("check").shown(), @r#"
-    ✓ sqlite  version 3.51.3
-    ✓ url     sqlite:semel.db
-    ✓ file    semel.db, 40.0 KiB, can be written
-    ✗ open    cannot open semel.db: the store has schema version 99, this Semel knows up to 1; nothing was changed, use the version of Semel that wrote it or a later one
-
-    stderr:
-    error: 1 check failed
-
-    exit: 78
-    "#);
+    for line in ["keys list", "stats", "check"] {
+        let ran = store.semel(line);
+        let printed = format!("{}{}", ran.stdout, ran.stderr);
+        let said = "cannot open semel.db: the store has schema version 99, this Semel knows up to";
+        assert!(printed.contains(said), "{line}: {printed}");
+        assert_eq!(ran.code, 78, "{line}");
+    }
 }
 
 #[test]

@@ -113,10 +113,10 @@ impl Ran {
     pub(crate) fn shown(&self) -> String {
         let mut text = String::new();
         if !self.stdout.is_empty() {
-            text += &format!("{}\n", without_times(&self.stdout));
+            text += &format!("{}\n", stable(&self.stdout));
         }
         if !self.stderr.is_empty() {
-            text += &format!("stderr:\n{}\n", without_times(&self.stderr));
+            text += &format!("stderr:\n{}\n", stable(&self.stderr));
         }
         text + &format!("exit: {}", self.code)
     }
@@ -128,22 +128,28 @@ impl Ran {
     }
 }
 
-/// Replaces every instant in RFC 3339 by `<time>`.
-fn without_times(text: &str) -> String {
-    const SHAPE: &str = "0000-00-00T00:00:00.000Z";
-    let fits = |at: usize| {
-        let found = text.get(at..at + SHAPE.len())?;
-        let same = |(c, shape): (char, char)| {
-            if shape == '0' {
-                c.is_ascii_digit()
-            } else {
-                c == shape
-            }
-        };
-        found.chars().zip(SHAPE.chars()).all(same).then_some(found)
+/// Replaces what differs from run to run and from version to version.
+fn stable(text: &str) -> String {
+    let text = text.replace(rusqlite::version(), "<version>");
+    let text = replaced(&text, "0000-00-00T00:00:00.000Z", "<time>");
+    replaced(&text, "00.0 KiB", "<size>")
+}
+
+/// Replaces every text of this shape, in which 0 stands for a digit.
+fn replaced(text: &str, shape: &str, by: &str) -> String {
+    let same = |(c, shape): (char, char)| {
+        if shape == '0' {
+            c.is_ascii_digit()
+        } else {
+            c == shape
+        }
     };
-    let times = (0..text.len()).filter_map(fits);
-    times.fold(text.to_owned(), |text, time| text.replace(time, "<time>"))
+    let fits = |at: usize| {
+        let found = text.get(at..at + shape.len())?;
+        found.chars().zip(shape.chars()).all(same).then_some(found)
+    };
+    let found = (0..text.len()).filter_map(fits);
+    found.fold(text.to_owned(), |text, found| text.replace(found, by))
 }
 
 /// Runs a future on a small runtime of its own.

@@ -293,7 +293,7 @@ fn stats_counts_and_points_at_what_waits() {
     settled               4
     archived              0
     late outcomes         1
-    on disk        40.0 KiB
+    on disk        <size>
 
     stderr:
     hint: 3 operations wait for a decision: semel keys list --state unknown
@@ -323,9 +323,9 @@ fn stats_as_json_has_numbers() {
 fn check_lists_what_it_found() {
     let ran = Fixture::filled().semel("check");
     assert_snapshot!(ran.shown(), @r#"
-    ✓ sqlite  version 3.51.3
+    ✓ sqlite  version <version>
     ✓ url     sqlite:semel.db
-    ✓ file    semel.db, 40.0 KiB, can be written
+    ✓ file    semel.db, <size>, can be written
     ✓ open    the schema is one that this semel knows
     ✓ read    1 running, 3 unknown, 4 settled
     ✓ write   the write lock was taken and given back
@@ -370,5 +370,13 @@ fn the_store_may_be_named_in_the_environment() {
 fn help_lists_the_exit_codes() {
     let help = Fixture::empty().semel("--help").stdout;
     let (_, codes) = help.split_once("Exit codes:\n").unwrap();
-    assert_snapshot!(codes, @"");
+    assert_snapshot!(codes, @r#"
+     0  done
+     1  refused or failed
+     2  the command line was not understood
+     3  there is no such record
+    69  the store is locked or cannot answer; try again
+    74  data is damaged, the disk is full, or input and output failed
+    78  bad configuration: no such store, not writable, or from a newer Semel
+    "#);
 }
