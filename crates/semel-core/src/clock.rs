@@ -5,8 +5,8 @@
 //! follows the monotonic clock, so a step neither ends a lease early nor revives one.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since the Unix epoch.
@@ -128,13 +128,15 @@ impl Timestamp {
 #[derive(Debug, Clone)]
 pub struct SteadyClock {
     clock: Arc<dyn Clock>,
-    shared: Arc<Offset>,
+    /// One lock around reading and adjusting: a thread that is held up between the two would
+    /// look behind, and the difference would be added for good.
+    steady: Arc<Mutex<Steady>>,
 }
 
 #[derive(Debug, Default)]
-struct Offset {
-    offset_ms: AtomicI64,
-    latest_ms: AtomicI64,
+struct Steady {
+    offset_ms: i64,
+    latest_ms: i64,
 }
 
 impl SteadyClock {
@@ -142,27 +144,35 @@ impl SteadyClock {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
-            shared: Arc::default(),
+            steady: Arc::default(),
         }
     }
 
     /// The present instant, not before any that was returned or reported.
     pub fn now(&self) -> Timestamp {
-        let offset = self.shared.offset_ms.load(Ordering::Acquire);
-        let reading = self.clock.now().as_millis().saturating_add(offset);
-        let latest = self.shared.latest_ms.fetch_max(reading, Ordering::AcqRel);
-        if latest > reading {
-            let behind = latest - reading;
-            self.shared
-                .offset_ms
-                .fetch_max(offset + behind, Ordering::AcqRel);
+        let mut steady = self.steady();
+        let reading = self
+            .clock
+            .now()
+            .as_millis()
+            .saturating_add(steady.offset_ms);
+        if reading < steady.latest_ms {
+            steady.offset_ms = steady.offset_ms.saturating_add(steady.latest_ms - reading);
+        } else {
+            steady.latest_ms = reading;
         }
-        Timestamp::from_millis(latest.max(reading))
+        Timestamp(steady.latest_ms)
     }
 
     /// Reports a time that the store's data knows.
     pub fn seen(&self, at_ms: i64) {
-        self.shared.latest_ms.fetch_max(at_ms, Ordering::AcqRel);
+        let mut steady = self.steady();
+        steady.latest_ms = steady.latest_ms.max(at_ms);
+    }
+
+    fn steady(&self) -> MutexGuard<'_, Steady> {
+        // Two numbers are whole after every statement, so a poisoned lock protects nothing.
+        self.steady.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -238,5 +248,22 @@ mod tests {
         assert_eq!(clock.now().as_millis(), 5_010);
         manual.advance(Duration::from_millis(7));
         assert_eq!(clock.now().as_millis(), 5_017);
+    }
+
+    #[test]
+    fn steady_time_does_not_run_ahead_of_its_clock_under_many_threads() {
+        let system = Arc::new(SystemClock::new());
+        let steady = SteadyClock::new(system.clone());
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let begun = system.now();
+                    while system.now().since(begun) < Duration::from_millis(300) {
+                        steady.now();
+                    }
+                });
+            }
+        });
+        assert!(steady.now() <= system.now());
     }
 }

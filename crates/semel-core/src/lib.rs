@@ -9,7 +9,8 @@
 //! 5. [`once`] runs a function under the protocol: claim, run, settle.
 //!
 //! This crate does no IO: it opens no file and no socket. It reads no clock but the
-//! one it is given ([`clock`]), and it names no store but the one in memory.
+//! one it is given ([`clock`]), waits by the timer of the runtime that calls it, and names no store
+//! but the one in memory.
 
 pub mod clock;
 pub mod error;

@@ -110,18 +110,28 @@ impl Table {
         }
     }
 
-    fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> Result<ClaimAnswer> {
+    fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> ClaimAnswer {
         let current = self.records.get(&request.identity.digest());
-        if current.is_none() && self.records.len() >= RECORDS_MAX {
-            let message = format!("the store in memory holds at most {RECORDS_MAX} records");
-            return Err(Error::new(Kind::Limit, message));
-        }
         let next = Fence::new(self.last_fence + 1);
         let step = protocol::claim(current, request, next, now);
         if matches!(step.change, Change::Grant(_)) {
             self.last_fence = next.get();
         }
-        Ok(self.apply(&request.identity, step))
+        self.apply(&request.identity, step)
+    }
+
+    /// Whether there is room for `more` records, with their histories and archives.
+    fn has_room(&self, more: usize) -> Result<()> {
+        let held = self
+            .records
+            .len()
+            .max(self.history.len())
+            .max(self.archive.len());
+        if held + more > RECORDS_MAX {
+            let message = format!("the store in memory holds at most {RECORDS_MAX} records");
+            return Err(Error::new(Kind::Limit, message));
+        }
+        Ok(())
     }
 
     fn current(&self, identity: &Identity) -> Option<&Record> {
@@ -129,6 +139,7 @@ impl Table {
     }
 
     fn sweep(&mut self, limit: usize, now: Timestamp) -> Swept {
+        let limit = limit.max(1);
         let mut swept = Swept::default();
         let due: Vec<Identity> = self
             .records
@@ -232,7 +243,8 @@ fn ready<'a, T: Send + 'a>(result: Result<T>) -> Answer<'a, T> {
 
 impl Store for MemoryStore {
     fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
-        ready(self.each(items, |table, item, now| table.claim(&item, now)))
+        let room = self.table().0.has_room(items.len());
+        ready(room.and_then(|()| self.each(items, |table, item, now| Ok(table.claim(&item, now)))))
     }
 
     fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {

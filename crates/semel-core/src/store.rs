@@ -162,9 +162,9 @@ pub enum SettleAnswer {
 /// The answer to a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReleaseAnswer {
-    /// The operation is absent again.
+    /// The operation is absent again. Also the answer to a release that is sent again.
     Released,
-    /// The lease was lost before, or the claim was released already; nothing changed.
+    /// The lease was lost before and the record has moved on; nothing changed.
     Lost,
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn expand(function: &Function, options: &Options) -> TokenStream {
             ::core::result::Result::Ok(operation) => operation,
             ::core::result::Result::Err(error) => {
                 return ::core::result::Result::Err(#root::once::Error::Refused(
-                    #root::once::Refusal::Store(error),
+                    #root::once::Refusal::Invalid(error),
                 ));
             }
         };

@@ -114,7 +114,7 @@ use crate::options::Options;
 /// # Errors
 ///
 /// A key or a tenant that is not 1 to 255 bytes of text without control characters, or an argument that cannot be written as JSON,
-/// is answered with `Error::Refused(Refusal::Store(error))` whose kind is `Kind::Invalid`. Nothing ran then.
+/// is answered with `Error::Refused(Refusal::Invalid(error))` whose kind is `Kind::Invalid`. Nothing ran then.
 #[proc_macro_attribute]
 pub fn idempotent(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let untouched = item.clone();

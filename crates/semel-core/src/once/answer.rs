@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Verdict};
 use crate::record::{Fence, Record, UnknownCause};
 
 /// What a run means for its record.
@@ -42,6 +42,8 @@ pub enum Recorded {
     /// The store could not be reached since the run ended. Settling goes on in the background; if
     /// it never succeeds, the record becomes unknown when the lease ends.
     NotYet,
+    /// The store refused the result for good; the record becomes unknown when the lease ends.
+    NotRecorded,
 }
 
 /// The answer of the untyped layer.
@@ -84,6 +86,8 @@ pub enum Refusal {
     },
     /// This call's run panicked; its record is unknown.
     Panicked,
+    /// What was asked breaks a stated rule, for example by a key that is too long. Nothing ran.
+    Invalid(crate::Error),
     /// The store cannot answer. Nothing ran.
     Store(crate::Error),
 }
@@ -102,6 +106,7 @@ impl fmt::Display for Refusal {
                 cause.name()
             ),
             Self::Panicked => f.write_str("the run panicked, its outcome is unknown"),
+            Self::Invalid(error) => write!(f, "what was asked is not valid, nothing ran: {error}"),
             Self::Store(error) => write!(f, "the store cannot answer, nothing ran: {error}"),
         }
     }
@@ -139,6 +144,8 @@ pub enum Error<E> {
     },
     /// The operation was done before, but its result was not kept.
     NotKept {
+        /// Whether it succeeded then.
+        verdict: Verdict,
         /// When it was done.
         settled_at: Timestamp,
     },
@@ -152,8 +159,12 @@ impl<E: fmt::Display> fmt::Display for Error<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed { error, .. } => error.fmt(f),
-            Self::NotKept { settled_at } => {
-                write!(f, "done at {settled_at}, but the result was not kept")
+            Self::NotKept {
+                verdict,
+                settled_at,
+            } => {
+                let verdict = verdict.name();
+                write!(f, "{verdict} at {settled_at}, but the result was not kept")
             }
             Self::Undecodable(error) => write!(
                 f,

@@ -1,19 +1,22 @@
 //! Many operations at once: duplicates are filtered first, the rest run concurrently.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::answer::{Answer, Error, Refusal};
 use super::drive::{Asked, request};
 use super::{Once, Operation, Run};
+use crate::error::Kind;
 use crate::fingerprint::Fingerprint;
-use crate::identity::Identity;
+use crate::identity::{Digest, Identity};
 use crate::policy::OnFailure;
-use crate::store::{BATCH_MAX, ClaimAnswer};
+use crate::store::{BATCH_MAX, ClaimRequest};
 
 /// One operation of a batch.
 #[derive(Debug, Clone)]
@@ -77,41 +80,69 @@ impl Once {
     {
         let slots = Arc::new(Semaphore::new(concurrency.clamp(1, BATCH_MAX)));
         let mut flights = Vec::with_capacity(items.len());
-        let mut items = items.into_iter().peekable();
-        while items.peek().is_some() {
-            let chunk: Vec<_> = items.by_ref().take(BATCH_MAX).collect();
-            for (item, asked) in self.claim_all(chunk).await {
-                let (slots, classify, f) = (slots.clone(), classify.clone(), f.clone());
-                let operation = self.operation(item.identity, item.fingerprint);
-                // The lease of an item that waits for its turn is renewed like that of a running one.
-                let in_turn = move |run| async move {
-                    let _slot = slots.acquire().await;
-                    f(run, item.input).await
-                };
-                flights.push(tokio::spawn(async move {
-                    operation.run_typed(Some(asked), classify, in_turn).await
-                }));
-            }
+        let mut landings: HashMap<Digest, watch::Receiver<()>> = HashMap::new();
+        for (item, first) in self.claim_firsts(items).await {
+            let (slots, classify, f) = (slots.clone(), classify.clone(), f.clone());
+            let (landing, landed) = watch::channel(());
+            let earlier = landings.insert(item.identity.digest(), landed);
+            let operation = self.operation(item.identity, item.fingerprint);
+            // The lease of an item that waits for its turn is renewed like that of a running one.
+            let in_turn = move |run| async move {
+                let _slot = slots.acquire().await;
+                f(run, item.input).await
+            };
+            flights.push(tokio::spawn(async move {
+                // Dropped with this task, which is what a later duplicate in the batch waits for.
+                let _landing = landing;
+                if let Some(mut earlier) = earlier {
+                    let _ = earlier.changed().await;
+                }
+                operation.run_typed(first, classify, in_turn).await
+            }));
         }
         flights
     }
 
-    /// Claims all items in one call.
-    async fn claim_all<I>(&self, items: Vec<BatchItem<I>>) -> Vec<(BatchItem<I>, Asked)> {
-        let asked = self.shared.clock.now();
-        let requests = items
+    /// Claims the first item of each identity, many at a time; later ones wait for the first.
+    async fn claim_firsts<I>(
+        &self,
+        items: Vec<BatchItem<I>>,
+    ) -> Vec<(BatchItem<I>, Option<Asked>)> {
+        let mut seen = HashSet::new();
+        let is_first: Vec<bool> = items
             .iter()
-            .map(|item| request(&self.operation(item.identity.clone(), item.fingerprint)));
-        match self.shared.store.claim(requests.collect()).await {
-            Ok(answers) => {
-                let answers = answers.into_iter().map(|answer| (Ok(answer), asked));
-                items.into_iter().zip(answers).collect()
-            }
-            Err(error) => {
-                let failed = |item| (item, (Err::<ClaimAnswer, _>(error.duplicate()), asked));
-                items.into_iter().map(failed).collect()
-            }
+            .map(|item| seen.insert(item.identity.digest()))
+            .collect();
+        let requests = items.iter().zip(&is_first).filter(|(_, first)| **first);
+        let requests: Vec<ClaimRequest> = requests
+            .map(|(item, _)| request(&self.operation(item.identity.clone(), item.fingerprint)))
+            .collect();
+        let mut answers = Vec::with_capacity(requests.len());
+        for chunk in requests.chunks(BATCH_MAX) {
+            answers.extend(self.claim_all(chunk.to_vec()).await);
         }
+        let mut answers = answers.into_iter();
+        let with_answer = |(item, first): (_, bool)| match first {
+            true => (item, answers.next()),
+            false => (item, None),
+        };
+        items.into_iter().zip(is_first).map(with_answer).collect()
+    }
+
+    /// Claims in one call: one answer for each request, whatever the store does.
+    async fn claim_all(&self, requests: Vec<ClaimRequest>) -> Vec<Asked> {
+        let (asked, len) = (Instant::now(), requests.len());
+        let failed = match self.shared.store.claim(requests).await {
+            Ok(answers) if answers.len() == len => {
+                return answers
+                    .into_iter()
+                    .map(|answer| (Ok(answer), asked))
+                    .collect();
+            }
+            Ok(_) => crate::Error::new(Kind::Internal, "a store must give one answer per item"),
+            Err(error) => error,
+        };
+        (0..len).map(|_| (Err(failed.duplicate()), asked)).collect()
     }
 }
 

@@ -3,20 +3,21 @@
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::answer::{Finished, Refusal, Reply};
 use super::flight::{Flight, Run};
 use super::reconcile::Reconciled;
 use super::{Once, Operation};
-use crate::clock::Timestamp;
 use crate::policy::{InProgress, OnUnknown};
 use crate::record::{Claim, Fence, State};
 use crate::store::{
     Actor, ClaimAnswer, ClaimRequest, Resolution, ResolveRequest, StoreExt, Takeover,
 };
 
-/// How often an operation may change under a waiting caller before the caller is refused.
-const ROUNDS_MAX: usize = 16;
+/// How often a caller reconciles, or gives a late grant back, before it is refused. Rounds of
+/// waiting do not count: they end with the caller's patience.
+const DECISIONS_MAX: usize = 16;
 /// The first and the longest pause between two looks at an operation that runs elsewhere.
 const LOOK_FIRST: Duration = Duration::from_millis(5);
 const LOOK_MAX: Duration = Duration::from_millis(250);
@@ -24,7 +25,7 @@ const LOOK_MAX: Duration = Duration::from_millis(250);
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(1);
 
 /// An answer to a claim, and when the claim was asked for.
-pub(super) type Asked = (crate::Result<ClaimAnswer>, Timestamp);
+pub(super) type Asked = (crate::Result<ClaimAnswer>, Instant);
 
 /// Drives an operation to a reply. `first` is the answer of a claim that was made already.
 pub(super) async fn drive<R, F, Fut>(
@@ -39,15 +40,19 @@ where
 {
     let mut driver = Driver::new(operation);
     let (mut first, mut f) = (first, f);
-    for _ in 0..ROUNDS_MAX {
+    let mut decisions = 0;
+    while decisions < DECISIONS_MAX {
         let (answer, unused) = match attempt(driver.request(), &driver, first.take(), f).await {
             Attempt::Landed(reply) => return reply,
             Attempt::NotGranted(answer, f) => (answer.map_err(Refusal::Store)?, f),
         };
         f = unused;
         match answer {
-            // A grant that came too late to be used was given back.
-            ClaimAnswer::Granted(_) => {}
+            // A grant that came too late to be used: this caller knows that nothing ran under it.
+            ClaimAnswer::Granted(lease) => {
+                decisions += 1;
+                driver.may_take_over(lease.claim.fence);
+            }
             ClaimAnswer::Settled(record) => return Ok(Reply::Replayed(record)),
             ClaimAnswer::Mismatch => return Err(Refusal::KeyReused),
             ClaimAnswer::Running { lease_left, .. } => driver.wait(lease_left).await?,
@@ -61,6 +66,7 @@ where
                     since,
                     cause,
                 };
+                decisions += 1;
                 driver.reconcile(fence, refusal).await?;
             }
         }
@@ -103,14 +109,14 @@ where
             Ok(ClaimAnswer::Granted(lease)) => lease,
             other => return drop(sender.send(Attempt::NotGranted(other, f))),
         };
-        if once.shared.clock.now().since(asked) >= once.policy.lease.get() {
+        if asked.elapsed() >= once.policy.lease.get() {
             // The lease may have ended on the way here: giving it back is all that is safe.
             let given_back = once.shared.store.release_one(lease.claim.clone()).await;
             let answer = given_back.map(|_| ClaimAnswer::Granted(lease));
             return drop(sender.send(Attempt::NotGranted(answer, f)));
         }
         let reply = |reply| drop(sender.send(Attempt::Landed(reply)));
-        Flight::new(once, lease).fly(f, reply).await;
+        Flight::new(once, lease, asked).fly(f, reply).await;
     });
     // Without an answer the runtime is going down; a granted lease will end by itself.
     outcome
@@ -119,7 +125,7 @@ where
 }
 
 async fn ask(once: &Once, request: ClaimRequest) -> Asked {
-    let asked = once.shared.clock.now();
+    let asked = Instant::now();
     (once.shared.store.claim_one(request).await, asked)
 }
 
@@ -152,21 +158,35 @@ impl Driver {
 
     /// Waits until the operation no longer runs; refuses when the caller's patience ends.
     async fn wait(&mut self, lease_left: Duration) -> Result<(), Refusal> {
-        let mut pause = LOOK_FIRST;
+        let (mut pause, mut away) = (LOOK_FIRST, None);
         while !self.patience.is_zero() {
             pause = pause.min(self.patience);
             self.woken_or(pause).await;
             self.patience -= pause;
             pause = (pause * 2).min(LOOK_MAX);
-            let store = &self.operation.once.shared.store;
-            let found = store.look_up_one(self.operation.identity.clone()).await;
-            let running = found.map_err(Refusal::Store)?;
-            if !running.is_some_and(|record| matches!(record.state, State::Running { .. })) {
-                return Ok(());
-            }
+            // A store that is away for a moment does not end a wait.
+            away = match self.is_running().await {
+                Ok(false) => return Ok(()),
+                Ok(true) => None,
+                Err(error) if error.is_retryable() => Some(error),
+                Err(error) => return Err(Refusal::Store(error)),
+            };
         }
         let retry_after = lease_left.clamp(LOOK_FIRST, RETRY_AFTER_MAX);
-        Err(Refusal::InProgress { retry_after })
+        Err(away.map_or(Refusal::InProgress { retry_after }, Refusal::Store))
+    }
+
+    async fn is_running(&self) -> crate::Result<bool> {
+        let store = &self.operation.once.shared.store;
+        let found = store.look_up_one(self.operation.identity.clone()).await?;
+        Ok(found.is_some_and(|record| matches!(record.state, State::Running { .. })))
+    }
+
+    /// Lets the next claim take over from `fence`, which had no effect.
+    fn may_take_over(&mut self, fence: Fence) {
+        if self.takeover != Takeover::Allowed {
+            self.takeover = Takeover::Of(fence);
+        }
     }
 
     /// Sleeps for `pause`, or until a flight of this process lands.
@@ -192,7 +212,7 @@ impl Driver {
         match reconciler.ask(identity, fence).await {
             Reconciled::CannotTell => Err(refusal),
             Reconciled::DidNotHappen => {
-                self.takeover = Takeover::Of(fence);
+                self.may_take_over(fence);
                 Ok(())
             }
             Reconciled::Happened(outcome) => {

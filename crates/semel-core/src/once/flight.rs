@@ -1,26 +1,25 @@
-//! The task that owns a granted claim: run, renew, settle.
+//! The task that owns a granted claim: runs the function, records what it brought, replies.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::task::{JoinError, JoinHandle};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::answer::{Finished, Recorded, Refusal, Reply, Settlement};
+use super::renewal::Renewal;
 use super::{Once, Shared};
-use crate::clock::Timestamp;
-use crate::policy::LeaseTerm;
 use crate::record::{Claim, Fence, Lease, UnknownCause};
-use crate::store::{
-    MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, RenewRequest, SettleAnswer, SettleRequest,
-    StoreExt,
-};
+use crate::store::{MarkAnswer, MarkRequest, ReleaseAnswer, SettleAnswer, SettleRequest, StoreExt};
 
 /// How long a caller waits for a store that went away while its run was going on.
 const CALLER_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a flight goes on trying to record what its run brought.
 const FLIGHT_PATIENCE: Duration = Duration::from_secs(300);
+/// How long one try may take.
+const TRY_WITHIN: Duration = Duration::from_secs(10);
 /// The first and the longest pause between two tries.
 const PAUSE_FIRST: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -58,9 +57,10 @@ impl Run {
 pub(super) struct Flight {
     once: Once,
     lease: Lease,
-    lost: Arc<AtomicBool>,
     waiters: Arc<Notify>,
-    started: Timestamp,
+    started: Instant,
+    /// The lease is renewed until the flight is over, the recording of its result included.
+    renewal: Renewal,
 }
 
 impl Drop for Flight {
@@ -71,12 +71,14 @@ impl Drop for Flight {
 }
 
 impl Flight {
-    pub(super) fn new(once: Once, lease: Lease) -> Self {
-        let waiters = once.shared.flights.begin(lease.claim.identity.digest());
+    /// A flight under a lease that was asked for at `asked`.
+    pub(super) fn new(once: Once, lease: Lease, asked: Instant) -> Self {
+        let claim = lease.claim.clone();
+        let store = once.shared.store.clone();
         Self {
-            started: once.shared.clock.now(),
-            lost: Arc::default(),
-            waiters,
+            waiters: once.shared.flights.begin(claim.identity.digest()),
+            renewal: Renewal::begin(store, claim, once.policy.lease, asked),
+            started: Instant::now(),
             lease,
             once,
         }
@@ -84,10 +86,6 @@ impl Flight {
 
     fn shared(&self) -> &Shared {
         &self.once.shared
-    }
-
-    fn term(&self) -> LeaseTerm {
-        self.once.policy.lease
     }
 
     /// Runs the function to its end, records what it brought, and replies.
@@ -100,100 +98,70 @@ impl Flight {
     {
         let run = Run {
             lease: self.lease.clone(),
-            lost: self.lost.clone(),
+            lost: self.renewal.lost(),
         };
         // A task of its own, so that a panic of the function ends the function and nothing else.
-        let running = tokio::spawn(async move { f(run).await });
-        match self.renew_until_done(running).await {
-            Ok(finished) => self.land(finished, reply).await,
-            Err(_panicked) => {
-                let settlement = Settlement::Unknown;
-                let cause = UnknownCause::RunPanicked;
-                self.record_firmly(&settlement, cause, None).await;
-                reply(Err(Refusal::Panicked));
-            }
-        }
-    }
-
-    /// Waits for the function and renews the lease at a third of its term.
-    async fn renew_until_done<R>(&self, mut running: JoinHandle<R>) -> Result<R, JoinError> {
-        let every = self.term().get() / 3;
-        loop {
-            match tokio::time::timeout(every, &mut running).await {
-                Ok(done) => return done,
-                Err(_elapsed) => self.renew().await,
-            }
-        }
-    }
-
-    async fn renew(&self) {
-        if self.lost.load(Ordering::Relaxed) {
-            return;
-        }
-        let request = RenewRequest {
-            claim: self.lease.claim.clone(),
-            lease: self.term(),
-        };
-        // A store that is away gets another chance at the next third; the lease lasts three.
-        let renewing = self.shared().store.renew_one(request);
-        let answer = tokio::time::timeout(self.term().get() / 3, renewing).await;
-        if matches!(answer, Ok(Ok(RenewAnswer::Lost))) {
-            self.lost.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Records what the run brought, then replies; an impatient caller is told before that.
-    async fn land<R, P>(self, finished: Finished<R>, reply: P)
-    where
-        R: Send + 'static,
-        P: FnOnce(Result<Reply<R>, Refusal>) + Send,
-    {
-        let Finished { value, settlement } = finished;
+        let ended = tokio::spawn(async move { f(run).await }).await;
         let (fence, attempt) = (self.lease.claim.fence, self.lease.attempt);
-        let mut pending = Some((value, reply));
-        let mut answer = |recorded| {
-            if let Some((value, reply)) = pending.take() {
-                reply(Ok(Reply::Ran {
-                    value,
-                    fence,
-                    attempt,
-                    recorded,
-                }));
+        match ended {
+            Ok(Finished { value, settlement }) => {
+                let cause = UnknownCause::RunUndecided;
+                let answer = |recorded| {
+                    reply(Ok(Reply::Ran {
+                        value,
+                        fence,
+                        attempt,
+                        recorded,
+                    }));
+                };
+                self.land(&settlement, cause, answer).await;
             }
-        };
-        let cause = UnknownCause::RunUndecided;
-        let mut impatient = || answer(Recorded::NotYet);
-        let recorded = self
-            .record_firmly(&settlement, cause, Some(&mut impatient))
-            .await;
-        answer(recorded.unwrap_or(Recorded::NotYet));
+            Err(error) => {
+                let cause = match error.is_panic() {
+                    true => UnknownCause::RunPanicked,
+                    false => UnknownCause::RunUndecided,
+                };
+                let answer = |_recorded| reply(Err(Refusal::Panicked));
+                self.land(&Settlement::Unknown, cause, answer).await;
+            }
+        }
     }
 
-    /// Tries to record until the store answers; calls `impatient` once if that takes long.
-    async fn record_firmly(
-        &self,
+    /// Records and answers; a caller whose patience ends is answered before that.
+    async fn land(
+        self,
         settlement: &Settlement,
         cause: UnknownCause,
-        mut impatient: Option<&mut (dyn FnMut() + Send)>,
-    ) -> Option<Recorded> {
-        let mut waited = Duration::ZERO;
-        let mut pause = PAUSE_FIRST;
-        while waited < FLIGHT_PATIENCE {
-            match self.record(settlement, cause).await {
-                Ok(recorded) => return Some(recorded),
-                Err(error) if !error.is_retryable() => return None,
-                Err(_away) => {}
+        answer: impl FnOnce(Recorded) + Send,
+    ) {
+        let mut recording = pin!(self.record_firmly(settlement, cause));
+        match timeout(CALLER_PATIENCE, recording.as_mut()).await {
+            Ok(recorded) => answer(recorded),
+            Err(_impatient) => {
+                answer(Recorded::NotYet);
+                recording.await;
             }
-            if waited >= CALLER_PATIENCE
-                && let Some(call) = impatient.take()
-            {
-                call();
-            }
-            tokio::time::sleep(pause).await;
-            waited += pause;
-            pause = (pause * 2).min(PAUSE_MAX);
         }
-        None
+    }
+
+    /// Tries to record until the store answers.
+    async fn record_firmly(&self, settlement: &Settlement, cause: UnknownCause) -> Recorded {
+        let began = Instant::now();
+        // Several tries must fit into what is left of the lease.
+        let pause_max = PAUSE_MAX.min(self.once.policy.lease.get() / 10);
+        let mut pause = PAUSE_FIRST;
+        while began.elapsed() < FLIGHT_PATIENCE {
+            match timeout(TRY_WITHIN, self.record(settlement, cause)).await {
+                Ok(Ok(recorded)) => return recorded,
+                Ok(Err(error)) if !error.is_retryable() => return Recorded::NotRecorded,
+                Ok(Err(_away)) => {}
+                Err(_hangs) => {}
+            }
+            pause = pause.min(pause_max);
+            sleep(pause).await;
+            pause *= 2;
+        }
+        Recorded::NotRecorded
     }
 
     async fn record(
@@ -208,7 +176,7 @@ impl Flight {
                 let request = SettleRequest {
                     claim,
                     outcome: outcome.clone(),
-                    took: self.shared().clock.now().since(self.started),
+                    took: self.started.elapsed(),
                     retention: self.once.policy.retention,
                 };
                 store.settle_one(request).await.map(|answer| match answer {

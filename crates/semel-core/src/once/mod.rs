@@ -23,8 +23,8 @@
 //!
 //! - [`Operation`] is one call: identity, fingerprint, policy, and the typed `run`.
 //! - `drive` asks for the claim and, if it is not granted, waits, replays, reconciles or refuses.
-//! - `flight` is the task that owns a granted claim: it runs the function, renews the lease
-//!   meanwhile, and settles. It is spawned, so a caller that goes away cancels nothing.
+//! - `flight` is the task that owns a granted claim: it runs the function and settles. It is
+//!   spawned, so a caller that goes away cancels nothing. `renewal` keeps its lease alive meanwhile.
 //! - `attach` wakes duplicates of the same process as soon as a flight has landed.
 //!
 //! This module must be used inside a Tokio runtime. If the runtime is shut down during a run, the
@@ -37,6 +37,7 @@ mod drive;
 mod flight;
 mod operation;
 mod reconcile;
+mod renewal;
 
 pub use answer::{Answer, Error, Finished, Recorded, Refusal, Reply, Settlement};
 pub use batch::BatchItem;
@@ -46,7 +47,6 @@ pub use reconcile::{Asking, Reconcile, Reconciled};
 
 use std::sync::Arc;
 
-use crate::clock::{Clock, SystemClock};
 use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
 use crate::policy::{OnUnknown, Policy};
@@ -64,7 +64,6 @@ pub struct Once {
 #[derive(Debug)]
 struct Shared {
     store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
     flights: Flights,
 }
 
@@ -78,7 +77,6 @@ impl Once {
     pub fn on(store: Arc<dyn Store>) -> Self {
         let shared = Shared {
             store,
-            clock: Arc::new(SystemClock::new()),
             flights: Flights::default(),
         };
         Self {
@@ -88,10 +86,12 @@ impl Once {
         }
     }
 
-    /// The same, with another policy.
+    /// The same, with another policy. A reconciler that was given before is still asked, unless the
+    /// policy says that unknown outcomes are to be run again.
     #[must_use]
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
+        self.keep_reconciling();
         self
     }
 
@@ -101,6 +101,13 @@ impl Once {
         self.policy.on_unknown = OnUnknown::Reconcile;
         self.reconciler = Some(Arc::new(reconciler));
         self
+    }
+
+    /// Whoever gave a reconciler wants it asked, in whatever order the builders are called.
+    fn keep_reconciling(&mut self) {
+        if self.reconciler.is_some() && self.policy.on_unknown == OnUnknown::Hold {
+            self.policy.on_unknown = OnUnknown::Reconcile;
+        }
     }
 
     /// The policy of operations made by this value.

@@ -32,7 +32,7 @@ impl Operation {
         }
     }
 
-    /// The same operation under another policy.
+    /// The same operation under exactly this policy.
     #[must_use]
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.once.policy = policy;
@@ -158,6 +158,7 @@ fn replay<T: DeserializeOwned, E: DeserializeOwned>(
     };
     let Some(body) = settled.outcome.body.kept() else {
         return Err(Error::NotKept {
+            verdict: settled.outcome.verdict,
             settled_at: settled.at,
         });
     };

@@ -212,10 +212,11 @@ pub fn release(current: Option<&Record>, fence: Fence, now: Timestamp) -> Step<R
         Standing::Ended { record, since } => {
             Step::answer(ReleaseAnswer::Lost).lease_ended(now, record.fence, since)
         }
-        Standing::Absent
-        | Standing::Running { .. }
-        | Standing::Unknown { .. }
-        | Standing::Settled { .. } => Step::answer(ReleaseAnswer::Lost),
+        // The same release, sent again because its answer was lost: it is absent, as was asked.
+        Standing::Absent => Step::answer(ReleaseAnswer::Released),
+        Standing::Running { .. } | Standing::Unknown { .. } | Standing::Settled { .. } => {
+            Step::answer(ReleaseAnswer::Lost)
+        }
     }
 }
 

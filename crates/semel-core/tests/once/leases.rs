@@ -73,10 +73,6 @@ async fn a_run_that_lost_its_lease_is_told_and_its_result_is_late() {
     };
     sleep(200).await;
     assert_eq!(state(store.memory(), "k").await, "unknown");
-    store.heal(Verb::Renew);
-    let renewals = store.calls(Verb::Renew);
-    store.called(Verb::Renew, renewals + 1).await;
-    sleep(1).await;
     end.open();
 
     let answer = call.await.unwrap().unwrap();

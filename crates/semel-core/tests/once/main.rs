@@ -12,6 +12,7 @@ mod batch;
 mod callers;
 mod duplicates;
 mod failures;
+mod hardship;
 mod leases;
 mod outages;
 mod support;

@@ -88,7 +88,7 @@ pub async fn a_batch_answers_like_single_calls(s: Subject) {
     let expected = [
         ReleaseAnswer::Released,
         ReleaseAnswer::Lost,
-        ReleaseAnswer::Lost,
+        ReleaseAnswer::Released,
     ];
     assert_eq!(released.expect("the store answers"), expected);
 

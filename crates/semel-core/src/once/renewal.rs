@@ -1,0 +1,92 @@
+//! Keeps a lease alive until its flight has landed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::policy::LeaseTerm;
+use crate::record::Claim;
+use crate::store::{RenewAnswer, RenewRequest, Store, StoreExt};
+
+/// A task that renews; it ends with this value.
+#[derive(Debug)]
+pub(super) struct Renewal {
+    task: JoinHandle<()>,
+    lost: Arc<AtomicBool>,
+}
+
+impl Renewal {
+    /// Renews `claim`, which was asked for at `asked`, at a third of its term.
+    pub(super) fn begin(
+        store: Arc<dyn Store>,
+        claim: Claim,
+        term: LeaseTerm,
+        asked: Instant,
+    ) -> Self {
+        let lost = Arc::<AtomicBool>::default();
+        let renewer = Renewer {
+            store,
+            claim,
+            term,
+            alive_from: asked,
+        };
+        let flag = lost.clone();
+        let task = tokio::spawn(async move {
+            renewer.renew_until_lost().await;
+            flag.store(true, Ordering::Relaxed);
+        });
+        Self { task, lost }
+    }
+
+    /// Set when the lease is known to be lost.
+    pub(super) fn lost(&self) -> Arc<AtomicBool> {
+        self.lost.clone()
+    }
+}
+
+impl Drop for Renewal {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+struct Renewer {
+    store: Arc<dyn Store>,
+    claim: Claim,
+    term: LeaseTerm,
+    /// The lease lasts at least a term from here: when it was last asked for and then given.
+    alive_from: Instant,
+}
+
+impl Renewer {
+    /// Returns when the store says that the lease is lost, or when a whole term has passed
+    /// without a renewal, which means the same.
+    async fn renew_until_lost(mut self) {
+        let term = self.term.get();
+        let mut pause = (term / 3).saturating_sub(self.alive_from.elapsed());
+        while self.alive_from.elapsed() < term {
+            sleep(pause).await;
+            let asked = Instant::now();
+            // A store that hangs or is away gets more chances before the lease ends.
+            pause = match timeout(term / 6, self.ask()).await {
+                Ok(Ok(RenewAnswer::Renewed(_))) => {
+                    self.alive_from = asked;
+                    term / 3
+                }
+                Ok(Ok(RenewAnswer::Lost)) => return,
+                Ok(Err(_)) | Err(_) => (term / 12).min(Duration::from_secs(1)),
+            };
+        }
+    }
+
+    async fn ask(&self) -> crate::Result<RenewAnswer> {
+        let request = RenewRequest {
+            claim: self.claim.clone(),
+            lease: self.term,
+        };
+        self.store.renew_one(request).await
+    }
+}
