@@ -3,7 +3,7 @@
 //! Machines are shared and noisy, so an absolute figure proves nothing; the ratio of two figures that
 //! were taken seconds apart does. Read it in this order: `sample` is the record that everything is
 //! measured with; [`baseline`] is what a store is compared to; `load` lets many callers work for
-//! a while and counts; [`store`] takes the turns; [`report`] and [`goal`] say what came of it.
+//! a while and counts; [`store`] says what to measure, `rounds` takes the turns on each `subject`; [`report`] and [`goal`] say what came of it.
 //!
 //! This crate names no store: the caller says how to open one. It writes nothing to standard output,
 //! and [`progress`] shows only on a terminal.
@@ -16,8 +16,10 @@ mod machine;
 mod prefill;
 pub mod progress;
 pub mod report;
+mod rounds;
 mod sample;
 pub mod store;
+mod subject;
 mod timing;
 
 pub use baseline::Baseline;

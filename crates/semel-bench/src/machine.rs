@@ -5,6 +5,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use semel_core::{Error, Kind};
+
 use crate::latency::Latencies;
 use crate::timing::Stopwatch;
 
@@ -52,4 +54,9 @@ pub(crate) fn bytes_below(dir: &Path) -> io::Result<u64> {
         };
     }
     Ok(bytes)
+}
+
+/// Says what was being done when a file could not be used.
+pub(crate) fn io(doing: &'static str) -> impl Fn(io::Error) -> Error {
+    move |error| Error::new(Kind::Unavailable, doing).caused_by(error)
 }

@@ -5,26 +5,22 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use semel_core::store::{ClaimAnswer, SettleAnswer};
-use semel_core::{Error, Kind, Result, Store, StoreExt};
+use semel_core::{Error, Result, Store};
 
 use crate::baseline::{Baseline, RawLog};
-use crate::load::{Measured, drive};
-use crate::machine;
-use crate::prefill::{prefill, unexpected};
+use crate::load::Measured;
+use crate::machine::{self, io};
 use crate::progress::{Progress, Silent};
 use crate::report::{Machine, Measurement, Report, Turn};
-use crate::sample::{RECORD_BYTES, Sample, mix};
+use crate::rounds::{Bench, Round};
+use crate::sample::RECORD_BYTES;
 
 /// The most rounds, callers and prefilled stores; beyond these a run tells nothing more.
 const ROUNDS_MAX: usize = 100;
 const CALLERS_MAX: usize = 10_000;
 const STORES_MAX: usize = 4;
-/// How much shorter the turn is that warms everything up.
-const WARM_UP: u32 = 5;
 
 /// Opens a store that keeps its files in the given empty directory.
 pub type OpenStore = Box<dyn Fn(&Path) -> Result<Arc<dyn Store>> + Send + Sync>;
@@ -77,19 +73,15 @@ impl StoreOptions {
     }
 
     fn check(&self) -> Result<()> {
-        for (what, found, max) in [
-            ("rounds", self.rounds, ROUNDS_MAX),
-            ("callers", self.callers, CALLERS_MAX),
-            (
-                "sizes to prefill, plus one,",
-                self.prefill.len() + 1,
-                STORES_MAX + 1,
-            ),
+        for (what, found, range) in [
+            ("rounds", self.rounds, 1..=ROUNDS_MAX),
+            ("callers", self.callers, 1..=CALLERS_MAX),
+            ("sizes to prefill", self.prefill.len(), 0..=STORES_MAX),
         ] {
-            if found == 0 || found > max {
-                return Err(Error::invalid(format!(
-                    "{what} must be 1 to {max}, found {found}"
-                )));
+            if !range.contains(&found) {
+                let (min, max) = range.into_inner();
+                let message = format!("{what} must be {min} to {max}, found {found}");
+                return Err(Error::invalid(message));
             }
         }
         Ok(())
@@ -119,7 +111,7 @@ pub async fn run(options: StoreOptions) -> Result<Report> {
         machine::fdatasync_p50_us(scratch.path()).map_err(io("measuring the disk"))?;
     let bench = Bench::open(&options, scratch.path()).await?;
     let rounds = bench.rounds().await?;
-    let (size, baseline) = (bench.sizes(), bench.baseline.name().to_owned());
+    let (size, baseline) = (bench.sizes(), bench.baseline().to_owned());
     let bytes_per_record = bench.close().await?;
     options.progress.step(1, 1, "done");
     Ok(Report {
@@ -132,199 +124,6 @@ pub async fn run(options: StoreOptions) -> Result<Report> {
         seconds: options.turn.as_secs_f64(),
         results: results(&rounds, bytes_per_record, &baseline, &size),
     })
-}
-
-/// A store under measurement: which records it holds follows from how far the numbers went.
-#[derive(Debug, Clone)]
-struct Subject {
-    store: Arc<dyn Store>,
-    dir: PathBuf,
-    seed: u64,
-    numbers: Arc<AtomicU64>,
-    bytes_before: u64,
-}
-
-/// The stores, the smallest first, and what they are compared to.
-struct Bench<'a> {
-    options: &'a StoreOptions,
-    subjects: Vec<Subject>,
-    baseline: Arc<dyn Baseline>,
-}
-
-/// What one round measured.
-struct Round {
-    pairs: Measured,
-    pairs_at_largest: Option<Measured>,
-    raw: Measured,
-    replays: Measured,
-    lone: Measured,
-    lone_raw: Measured,
-}
-
-impl<'a> Bench<'a> {
-    async fn open(options: &'a StoreOptions, scratch: &Path) -> Result<Self> {
-        let made = |name: &str| {
-            let dir = scratch.join(name);
-            let made = std::fs::create_dir(&dir);
-            made.map(|()| dir)
-                .map_err(io("making a directory for the benchmark"))
-        };
-        let mut sizes = options.prefill.clone();
-        sizes.sort_unstable();
-        if sizes.is_empty() {
-            sizes.push(0);
-        }
-        let mut subjects = Vec::new();
-        for (i, size) in sizes.into_iter().enumerate() {
-            let dir = made(&format!("store-{i}"))?;
-            subjects.push(Subject::open(options, dir, i as u64, size).await?);
-        }
-        Ok(Self {
-            options,
-            subjects,
-            baseline: (options.open_baseline)(&made("baseline")?)?,
-        })
-    }
-
-    fn sizes(&self) -> String {
-        let sizes: Vec<_> = self.options.prefill.iter().map(u64::to_string).collect();
-        sizes.join(", ")
-    }
-
-    /// Warms up, and then takes the turns.
-    async fn rounds(&self) -> Result<Vec<Round>> {
-        let total = self.options.rounds as u64 + 1;
-        self.options.progress.step(0, total, "warming up");
-        self.round(self.options.turn / WARM_UP, false).await?;
-        let mut rounds = Vec::new();
-        for i in 0..self.options.rounds {
-            let what = format!("round {} of {}", i + 1, self.options.rounds);
-            self.options.progress.step(i as u64 + 1, total, &what);
-            rounds.push(self.round(self.options.turn, i % 2 == 1).await?);
-        }
-        Ok(rounds)
-    }
-
-    async fn round(&self, turn: Duration, raw_first: bool) -> Result<Round> {
-        let callers = self.options.callers;
-        let subject = &self.subjects[0];
-        let (pairs, raw, lone, lone_raw);
-        if raw_first {
-            raw = self.raw(callers, turn).await?;
-            pairs = subject.pairs(callers, turn).await?;
-            lone_raw = self.raw(1, turn).await?;
-            lone = subject.pairs(1, turn).await?;
-        } else {
-            pairs = subject.pairs(callers, turn).await?;
-            raw = self.raw(callers, turn).await?;
-            lone = subject.pairs(1, turn).await?;
-            lone_raw = self.raw(1, turn).await?;
-        }
-        let pairs_at_largest = match &self.subjects[1..] {
-            [.., largest] => Some(largest.pairs(callers, turn).await?),
-            [] => None,
-        };
-        Ok(Round {
-            replays: subject.replays(callers, turn).await?,
-            pairs,
-            pairs_at_largest,
-            raw,
-            lone,
-            lone_raw,
-        })
-    }
-
-    async fn raw(&self, callers: usize, turn: Duration) -> Result<Measured> {
-        let (baseline, numbers) = (self.baseline.clone(), Arc::new(AtomicU64::new(0)));
-        drive(callers, turn, move || {
-            let (baseline, number) = (baseline.clone(), numbers.fetch_add(1, Ordering::Relaxed));
-            async move { baseline.pair(&Sample::new(u64::MAX, number)?).await }
-        })
-        .await
-    }
-
-    /// Closes every store; the bytes per record of the largest, if it knows.
-    async fn close(self) -> Result<Option<f64>> {
-        let mut found = None;
-        for subject in self.subjects {
-            found = subject.close().await?;
-        }
-        Ok(found)
-    }
-}
-
-impl Subject {
-    async fn open(options: &StoreOptions, dir: PathBuf, seed: u64, size: u64) -> Result<Self> {
-        let store = (options.open)(&dir)?;
-        let bytes_before = store.stats().await?.bytes.unwrap_or(0);
-        let filled = |done: u64| {
-            let what = format!("filling a store with {size} records");
-            options.progress.step(done.min(size - 1), size, &what);
-        };
-        prefill(&store, mix(seed), size, filled).await?;
-        Ok(Self {
-            store,
-            dir,
-            seed: mix(seed),
-            numbers: Arc::new(AtomicU64::new(size)),
-            bytes_before,
-        })
-    }
-
-    async fn pairs(&self, callers: usize, turn: Duration) -> Result<Measured> {
-        let subject = self.clone();
-        drive(callers, turn, move || {
-            let subject = subject.clone();
-            async move {
-                let number = subject.numbers.fetch_add(1, Ordering::Relaxed);
-                let sample = Sample::new(subject.seed, number)?;
-                pair(subject.store.as_ref(), &sample).await
-            }
-        })
-        .await
-    }
-
-    /// Replays records that were settled in any earlier turn, each as likely as any other.
-    async fn replays(&self, callers: usize, turn: Duration) -> Result<Measured> {
-        let settled = self.numbers.load(Ordering::Relaxed);
-        let (subject, draws) = (self.clone(), Arc::new(AtomicU64::new(0)));
-        drive(callers, turn, move || {
-            let (subject, draw) = (subject.clone(), draws.fetch_add(1, Ordering::Relaxed));
-            async move {
-                let sample = Sample::new(subject.seed, mix(draw + 1) % settled)?;
-                match subject.store.claim_one(sample.claim()).await? {
-                    ClaimAnswer::Settled(_) => Ok(()),
-                    other => Err(unexpected("a settled record", &other)),
-                }
-            }
-        })
-        .await
-    }
-
-    /// Closes the store, so that whatever it still has in logs is where it belongs, and looks.
-    async fn close(self) -> Result<Option<f64>> {
-        let stats = self.store.stats().await?;
-        drop(self.store);
-        let bytes = match machine::bytes_below(&self.dir).map_err(io("measuring the files"))? {
-            0 => stats
-                .bytes
-                .map(|bytes| bytes.saturating_sub(self.bytes_before)),
-            bytes => Some(bytes.saturating_sub(self.bytes_before)),
-        };
-        let records = self.numbers.load(Ordering::Relaxed).max(1);
-        Ok(bytes.map(|bytes| bytes as f64 / records as f64))
-    }
-}
-
-async fn pair(store: &dyn Store, sample: &Sample) -> Result<()> {
-    let claim = match store.claim_one(sample.claim()).await? {
-        ClaimAnswer::Granted(lease) => lease.claim,
-        other => return Err(unexpected("a granted claim", &other)),
-    };
-    match store.settle_one(sample.settle(claim)).await? {
-        SettleAnswer::Settled => Ok(()),
-        SettleAnswer::Late => Err(unexpected("a settled claim", &SettleAnswer::Late)),
-    }
 }
 
 fn results(
@@ -384,8 +183,4 @@ fn turn(ours: &Measured, baseline: &Measured) -> Turn {
         p50_us: Some(ours.p50_us),
         p99_us: Some(ours.p99_us),
     }
-}
-
-fn io(doing: &'static str) -> impl Fn(std::io::Error) -> Error {
-    move |error| Error::new(Kind::Unavailable, doing).caused_by(error)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use semel_core::outcome::Settled;
 use semel_core::record::Resolved;
-use semel_core::{Body, Event, EventKind, Outcome, Record, State, Timestamp};
+use semel_core::{Event, EventKind, Outcome, Record, State, Timestamp};
 use serde::Serialize;
 
 use crate::text;
@@ -63,7 +63,7 @@ struct SettledJson {
     expires_at: String,
     archive: bool,
     status: Option<u16>,
-    body_bytes: Option<u64>,
+    body_bytes: u64,
 }
 
 impl RecordJson {
@@ -110,7 +110,7 @@ impl SettledJson {
             expires_at: settled.expires_at.to_string(),
             archive: settled.archive,
             status: status(&settled.outcome),
-            body_bytes: listed_bytes(&settled.outcome.body),
+            body_bytes: settled.outcome.body.len(),
         }
     }
 }
@@ -118,11 +118,6 @@ impl SettledJson {
 /// The status, where there is one.
 pub(crate) fn status(outcome: &Outcome) -> Option<u16> {
     Some(outcome.status).filter(|status| *status != 0)
-}
-
-/// The size of a body in a list. A list may leave bodies out, and then an empty one says nothing.
-pub(crate) fn listed_bytes(body: &Body) -> Option<u64> {
-    Some(body.len()).filter(|bytes| *bytes > 0)
 }
 
 /// What a run brought.
@@ -147,7 +142,7 @@ struct HeaderJson {
 struct BodyJson {
     bytes: u64,
     kept: bool,
-    blake3: String,
+    blake3: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -189,7 +184,7 @@ impl OutcomeJson {
             body: BodyJson {
                 bytes: outcome.body.len(),
                 kept: outcome.body.kept().is_some(),
-                blake3: text::hex(&outcome.body.digest()),
+                blake3: outcome.body.digest().map(|digest| text::hex(&digest)),
                 text,
                 hex,
             },

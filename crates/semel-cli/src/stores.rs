@@ -111,7 +111,7 @@ fn must_be_a_file(path: &Path) -> Result<()> {
 
 /// The version of SQLite in this build.
 pub(crate) fn sqlite_version() -> &'static str {
-    rusqlite::version()
+    semel_sqlite::sqlite_version()
 }
 
 /// An open store, and the clock that it judges by.

@@ -107,7 +107,7 @@ impl Key {
 }
 
 /// One rule for every part, so that a text accepted in one place is accepted in all.
-fn checked(what: &str, text: &str) -> Result<Box<str>> {
+pub(crate) fn checked(what: &str, text: &str) -> Result<Box<str>> {
     if text.is_empty() || text.len() > PART_BYTES_MAX {
         return Err(Error::invalid(format!(
             "{what} must have 1 to {PART_BYTES_MAX} bytes, found {}",

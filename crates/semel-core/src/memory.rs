@@ -199,6 +199,11 @@ impl Table {
         };
         found.retain(|record| archived || matches(query, record));
         found.retain(|record| of_query(query, record));
+        for record in &mut found {
+            if let State::Settled(settled) = &mut record.state {
+                settled.outcome.body = settled.outcome.body.left_out();
+            }
+        }
         found.sort_by_key(|record| std::cmp::Reverse(record.fence));
         let more = found.len() > query.page_len();
         found.truncate(query.page_len());

@@ -46,8 +46,8 @@ pub enum Body {
     Omitted {
         /// How many bytes the body had.
         len: u64,
-        /// BLAKE3 of the body.
-        digest: [u8; 32],
+        /// BLAKE3 of the body; lists leave it out.
+        digest: Option<[u8; 32]>,
     },
 }
 
@@ -70,7 +70,16 @@ impl Body {
     pub fn omitted(bytes: &[u8]) -> Self {
         Self::Omitted {
             len: bytes.len() as u64,
-            digest: *blake3::hash(bytes).as_bytes(),
+            digest: Some(*blake3::hash(bytes).as_bytes()),
+        }
+    }
+
+    /// The same body without its bytes, for lists.
+    #[must_use]
+    pub const fn left_out(&self) -> Self {
+        Self::Omitted {
+            len: self.len(),
+            digest: None,
         }
     }
 
@@ -95,10 +104,10 @@ impl Body {
         self.len() == 0
     }
 
-    /// BLAKE3 of the body, kept or not.
-    pub fn digest(&self) -> [u8; 32] {
+    /// BLAKE3 of the body, kept or not; `None` for a body that a list left out.
+    pub fn digest(&self) -> Option<[u8; 32]> {
         match self {
-            Self::Kept(bytes) => *blake3::hash(bytes).as_bytes(),
+            Self::Kept(bytes) => Some(*blake3::hash(bytes).as_bytes()),
             Self::Omitted { digest, .. } => *digest,
         }
     }

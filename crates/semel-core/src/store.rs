@@ -25,8 +25,6 @@ pub const BATCH_MAX: usize = 1_024;
 pub const PAGE_MAX: usize = 1_000;
 /// The most events kept for one identity; the oldest go first.
 pub const EVENTS_MAX: usize = 100;
-/// The longest name of a person or program that resolves a record, in bytes.
-pub const ACTOR_BYTES_MAX: usize = 255;
 
 /// What a verb returns: a boxed future, so that the trait stays object-safe.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
@@ -197,7 +195,7 @@ pub struct ResolveRequest {
     pub resolution: Resolution,
 }
 
-/// Who resolves a record: 1–255 bytes, for the audit.
+/// Who resolves a record, for the audit: 1–255 bytes without control characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor(String);
 
@@ -205,12 +203,7 @@ impl Actor {
     /// An actor by name.
     pub fn new(name: impl Into<String>) -> Result<Self> {
         let name = name.into();
-        if name.is_empty() || name.len() > ACTOR_BYTES_MAX {
-            return Err(Error::invalid(format!(
-                "the name of who decides must have 1 to {ACTOR_BYTES_MAX} bytes, found {}",
-                name.len()
-            )));
-        }
+        crate::identity::checked("the name of who decides", &name)?;
         Ok(Self(name))
     }
 
@@ -320,7 +313,7 @@ impl std::str::FromStr for StateFilter {
     }
 }
 
-/// One page of records; bodies are left out of lists where the store can.
+/// One page of records; bodies are left out, only their lengths are told.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
     /// The records, the newest claim first.

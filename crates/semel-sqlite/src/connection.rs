@@ -5,6 +5,7 @@ use semel_core::{Error, Kind, Result};
 
 use crate::config::Config;
 use crate::error::from_sqlite;
+use crate::schema;
 
 /// Each prepared statement is parsed once per connection.
 const STATEMENTS_MAX: usize = 64;
@@ -20,6 +21,7 @@ pub(crate) fn writable(config: &Config) -> Result<Connection> {
         return Err(Error::new(Kind::Invalid, message));
     }
     let connection = open(config, flags)?;
+    schema::check(&connection, config)?;
     prepare(&connection, config).map_err(|e| from_sqlite("opening the store", e))?;
     Ok(connection)
 }

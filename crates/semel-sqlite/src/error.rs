@@ -7,7 +7,7 @@ use semel_core::{Error, Kind};
 pub(crate) fn from_sqlite(doing: &str, error: rusqlite::Error) -> Error {
     let kind = kind_of(&error);
     let advice = match kind {
-        Kind::Locked => " (another process holds the file; stop it or use another file)",
+        Kind::Locked => " (another process holds the file; try again, or stop that process)",
         Kind::DiskFull => " (the disk is full; nothing was written, free some space and try again)",
         Kind::Damaged => " (the file is damaged or no SQLite database; restore it from a copy)",
         Kind::ReadOnly => " (the file or its directory cannot be written)",

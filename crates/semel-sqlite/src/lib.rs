@@ -28,3 +28,8 @@ mod writer;
 pub use config::Config;
 pub use store::SqliteStore;
 pub use tx::{claim_in, release_in, settle_in};
+
+/// The version of the SQLite that is built in.
+pub fn sqlite_version() -> &'static str {
+    rusqlite::version()
+}

@@ -125,7 +125,7 @@ fn sql_for(state: Option<StateFilter>) -> &'static str {
         ($from:literal, $filter:literal) => {
             concat!(
                 "SELECT ",
-                record_columns!("NULL"),
+                record_columns!(listed),
                 " FROM ",
                 $from,
                 " WHERE c.fence < ?1 AND (?2 IS NULL OR c.tenant = ?2) \

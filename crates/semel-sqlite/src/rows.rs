@@ -18,15 +18,23 @@ use crate::error::{damaged, from_sqlite};
 const FLAG_FAILED: u8 = 1;
 const FLAG_ARCHIVE: u8 = 2;
 
-/// The columns that [`record_of`] reads, in its order; `body` may be replaced by null for lists.
+/// The columns that [`record_of`] reads, in its order; lists read the length of bodies instead of them.
 macro_rules! record_columns {
-    ($body:literal) => {
+    (whole) => {
+        record_columns!("o.body", "o.omitted_len")
+    };
+    (listed) => {
+        record_columns!("NULL", "coalesce(o.omitted_len, length(o.body), 0)")
+    };
+    ($body:literal, $omitted_len:literal) => {
         concat!(
             "c.fence, c.tenant, c.scope, c.version, c.key, c.fingerprint, c.attempt, c.claimed_ms, \
              l.until_ms, l.since_ms, l.cause, \
              o.expires_ms, o.settled_ms, o.took_ms, o.flags, o.status, o.headers, ",
             $body,
-            ", o.omitted_len, o.omitted_digest"
+            ", ",
+            $omitted_len,
+            ", o.omitted_digest"
         )
     };
 }
@@ -36,7 +44,7 @@ pub(crate) use record_columns;
 pub(crate) fn load(connection: &Connection, identity: &Identity) -> Result<Option<Record>> {
     const SQL: &str = concat!(
         "SELECT ",
-        record_columns!("o.body"),
+        record_columns!(whole),
         " FROM semel_keys k JOIN semel_claims c ON c.fence = k.fence \
          LEFT JOIN semel_leases l ON l.fence = k.fence \
          LEFT JOIN semel_outcomes o ON o.fence = k.fence WHERE k.digest = ?1"
@@ -95,8 +103,11 @@ fn identity_of(row: &Row<'_>, expected: Option<&Identity>) -> Result<Identity> {
     {
         return Ok(expected.clone());
     }
-    let scope = Scope::new(name, version)?;
-    Ok(Identity::new(Tenant::new(tenant)?, scope, Key::new(key)?))
+    let identity = || {
+        let scope = Scope::new(name, version)?;
+        Ok(Identity::new(Tenant::new(tenant)?, scope, Key::new(key)?))
+    };
+    identity().map_err(|e: Error| damaged("an identity breaks the rules").caused_by(e))
 }
 
 fn state_of(row: &Row<'_>) -> Result<State> {
@@ -184,14 +195,9 @@ pub(crate) fn outcome_columns(outcome: &Outcome, archive: bool) -> OutcomeColumn
             let body = (!bytes.is_empty()).then_some(bytes.as_ref());
             (flags, outcome.status, headers, body, None, None)
         }
-        Body::Omitted { len, digest } => (
-            flags,
-            outcome.status,
-            headers,
-            None,
-            Some(*len),
-            Some(*digest),
-        ),
+        Body::Omitted { len, digest } => {
+            (flags, outcome.status, headers, None, Some(*len), *digest)
+        }
     }
 }
 
@@ -215,6 +221,7 @@ fn write(
         (Change::None, _) => Ok(()),
         (Change::Grant(record), current) => {
             if let Some(current) = current {
+                archive_if_asked(connection, current)?;
                 drop_rows(connection, current)?;
             }
             grant(connection, record)
@@ -230,14 +237,7 @@ fn write(
             params![record.fence.get(), since.as_millis(), cause.name()],
         ),
         (Change::Settle(settled), Some(record)) => settle(connection, record.fence, settled),
-        (Change::Remove, Some(record)) => {
-            drop_rows(connection, record)?;
-            run(
-                connection,
-                "DELETE FROM semel_keys WHERE digest = ?1",
-                params![identity.digest().short()],
-            )
-        }
+        (Change::Remove, Some(record)) => remove(connection, identity, record),
         (
             Change::Extend { .. } | Change::Unknown { .. } | Change::Settle(_) | Change::Remove,
             None,
@@ -302,14 +302,26 @@ fn settle(connection: &Connection, fence: Fence, settled: &Settled) -> rusqlite:
     )
 }
 
-/// Deletes the rows of a claim, all but its key; a settled one goes to the archive if that was asked.
+/// Ends a settled record whose retention has ended: archived if that was asked, else deleted.
+pub(crate) fn retire(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
+    archive_if_asked(connection, record)?;
+    remove(connection, &record.identity, record)
+}
+
+fn remove(connection: &Connection, identity: &Identity, record: &Record) -> rusqlite::Result<()> {
+    drop_rows(connection, record)?;
+    run(
+        connection,
+        "DELETE FROM semel_keys WHERE digest = ?1",
+        params![identity.digest().short()],
+    )
+}
+
+/// Deletes the rows of a claim, all but its key.
 ///
 /// The fence is written down first, so that it is never drawn again.
-pub(crate) fn drop_rows(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
+fn drop_rows(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
     keep_fence(connection, record.fence)?;
-    if matches!(&record.state, State::Settled(settled) if settled.archive) {
-        archive(connection, record.fence)?;
-    }
     for sql in [
         "DELETE FROM semel_claims WHERE fence = ?1",
         "DELETE FROM semel_leases WHERE fence = ?1",
@@ -318,6 +330,13 @@ pub(crate) fn drop_rows(connection: &Connection, record: &Record) -> rusqlite::R
         run(connection, sql, params![record.fence.get()])?;
     }
     Ok(())
+}
+
+fn archive_if_asked(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
+    match &record.state {
+        State::Settled(settled) if settled.archive => archive(connection, record.fence),
+        State::Settled(_) | State::Running { .. } | State::Unknown { .. } => Ok(()),
+    }
 }
 
 fn archive(connection: &Connection, fence: Fence) -> rusqlite::Result<()> {

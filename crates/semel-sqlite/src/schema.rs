@@ -3,10 +3,24 @@
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use semel_core::{Error, Kind, Result};
 
+use crate::config::Config;
 use crate::error::from_sqlite;
 
 /// The migrations in order; a file at version `n` has had the first `n`.
 const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_records.sql")];
+
+/// Refuses, before anything is written, a file that a newer version wrote, and one that is no store
+/// of ours where it was to be one.
+pub(crate) fn check(connection: &Connection, config: &Config) -> Result<()> {
+    match version(connection).map_err(|e| from_sqlite("reading the schema's version", e))? {
+        0 if !config.create => {
+            let path = config.path.display();
+            Err(Error::invalid(format!("{path} is no Semel store")))
+        }
+        found if found > MIGRATIONS.len() => Err(newer(found)),
+        _ => Ok(()),
+    }
+}
 
 /// Brings the file to this version's schema; refuses one that a newer version wrote.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The store: threads around one file, behind [`semel_core::Store`].
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -43,6 +44,7 @@ pub struct SqliteStore {
     reads: Arc<Queue<Question>>,
     checkpointer: Arc<Checkpointer>,
     stop: Arc<Stop>,
+    /// The writer first.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -158,16 +160,18 @@ fn closed<E>(_: E) -> Error {
 }
 
 impl Drop for SqliteStore {
+    /// The writer goes last: whoever closes the file last copies the log into it.
     fn drop(&mut self) {
         self.stop.stop();
-        self.writes.close();
         self.reads.close();
         self.checkpointer.wake();
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        for thread in threads.drain(..) {
-            // A thread that panicked has nothing left to finish.
-            let _ = thread.join();
-        }
+        let mut threads: VecDeque<_> = threads.drain(..).collect();
+        let writer = threads.pop_front();
+        // A thread that panicked has nothing left to finish.
+        threads.into_iter().for_each(|thread| drop(thread.join()));
+        self.writes.close();
+        drop(writer.map(JoinHandle::join));
     }
 }
 

@@ -110,7 +110,7 @@ impl<'a> Session<'a> {
     fn end_leases(&mut self, limit: usize) -> Result<usize> {
         const SQL: &str = concat!(
             "SELECT ",
-            record_columns!("NULL"),
+            record_columns!(listed),
             " FROM semel_leases l JOIN semel_claims c USING (fence) \
              LEFT JOIN semel_outcomes o USING (fence) \
              WHERE l.cause IS NULL AND l.until_ms <= ?1 LIMIT ?2"
@@ -126,7 +126,7 @@ impl<'a> Session<'a> {
     fn drop_expired(&mut self, limit: usize) -> Result<(usize, usize)> {
         const SQL: &str = concat!(
             "SELECT ",
-            record_columns!("NULL"),
+            record_columns!(listed),
             " FROM semel_outcomes o JOIN semel_claims c USING (fence) \
              LEFT JOIN semel_leases l USING (fence) \
              WHERE o.expires_ms <= ?1 ORDER BY o.expires_ms LIMIT ?2"
@@ -135,12 +135,7 @@ impl<'a> Session<'a> {
         let is_archived =
             |record: &&Record| matches!(&record.state, State::Settled(settled) if settled.archive);
         for record in &expired {
-            rows::apply(
-                self.connection,
-                &record.identity,
-                Some(record),
-                &Change::Remove,
-            )?;
+            rows::retire(self.connection, record).map_err(rows::writing)?;
         }
         let archived = expired.iter().filter(is_archived).count();
         Ok((expired.len() - archived, archived))

@@ -166,6 +166,19 @@ fn a_store_that_must_exist_is_not_created() {
     assert!(!dir.path().join("semel.db").exists());
 }
 
+#[test]
+fn somebody_elses_database_is_left_alone_by_tools_that_only_look() {
+    let dir = dir();
+    let path = dir.path().join("semel.db");
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch("CREATE TABLE mine (x)").unwrap();
+    drop(connection);
+    let before = fs::read(&path).unwrap();
+    let error = config(&dir).must_exist().open().unwrap_err();
+    assert!(error.to_string().contains("no Semel store"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before, "the file was changed");
+}
+
 #[tokio::test]
 async fn a_full_disk_is_a_clear_error_and_loses_nothing() {
     let dir = dir();

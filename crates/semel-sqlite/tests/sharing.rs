@@ -171,7 +171,10 @@ fn a_claim_can_be_released_in_a_transaction() {
         release_in(&tx, &lease.claim).unwrap(),
         ReleaseAnswer::Released
     );
-    assert_eq!(release_in(&tx, &lease.claim).unwrap(), ReleaseAnswer::Released);
+    assert_eq!(
+        release_in(&tx, &lease.claim).unwrap(),
+        ReleaseAnswer::Released
+    );
     tx.commit().unwrap();
 }
 

@@ -73,7 +73,7 @@ impl Baseline for RawLog {
     fn pair<'a>(&'a self, sample: &'a Sample) -> Done<'a> {
         Box::pin(async move {
             self.append(&sample.claim_bytes()).await?;
-            self.append(sample.outcome_bytes()).await
+            self.append(&sample.outcome_bytes()).await
         })
     }
 }

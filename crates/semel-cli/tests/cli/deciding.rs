@@ -46,7 +46,9 @@ fn release_takes_a_record_whose_lease_has_just_ended() {
             .code,
         0
     );
-    assert_eq!(store.history("order-4 --scope payments")[0]["by"], "bob");
+    let history = store.history("order-4 --scope payments");
+    assert_eq!(history[0]["event"], "became-unknown");
+    assert_eq!(history[1]["by"], "bob");
 }
 
 #[test]
@@ -264,7 +266,7 @@ fn purge_expired_sweeps_to_the_end() {
     assert_eq!(again, nothing);
     assert_snapshot!(store.semel("keys list --state archived").shown(), @r#"
     STATE      TENANT  SCOPE       KEY         ATTEMPT  FENCE  CLAIMED  DETAIL          STATUS  BODY
-    succeeded  public  payments@1  archived-1        1      2  3d ago   expired 2d ago       -     -
+    succeeded  public  payments@1  archived-1        1      2  3d ago   expired 2d ago       -   3 B
 
     exit: 0
     "#);

@@ -46,7 +46,7 @@ fn a_file_that_is_no_database_is_left_alone() {
     std::fs::write(store.path(), text).unwrap();
     assert_snapshot!(store.semel("stats").shown(), @r#"
     stderr:
-    error: cannot open semel.db: sqlite, opening the store (the file is damaged or no SQLite database; restore it from a copy): file is not a database
+    error: cannot open semel.db: sqlite, reading the schema's version (the file is damaged or no SQLite database; restore it from a copy): file is not a database
 
     exit: 74
     "#);
@@ -54,7 +54,7 @@ fn a_file_that_is_no_database_is_left_alone() {
     ✓ sqlite  version <version>
     ✓ url     sqlite:semel.db
     ✓ file    semel.db, 48 B, can be written
-    ✗ open    cannot open semel.db: sqlite, opening the store (the file is damaged or no SQLite database; restore it from a copy): file is not a database
+    ✗ open    cannot open semel.db: sqlite, reading the schema's version (the file is damaged or no SQLite database; restore it from a copy): file is not a database
 
     stderr:
     error: 1 check failed
@@ -88,7 +88,7 @@ fn a_locked_store_can_be_read_and_not_written() {
     let release = "--busy-timeout 50ms keys release order-3 --scope payments";
     assert_snapshot!(store.semel(release).shown(), @r#"
     stderr:
-    error: sqlite, taking the write lock (another process holds the file; stop it or use another file): database is locked
+    error: sqlite, taking the write lock (another process holds the file; try again, or stop that process): database is locked
 
     exit: 69
     "#);

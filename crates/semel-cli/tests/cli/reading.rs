@@ -14,8 +14,8 @@ fn list_shows_every_state_the_newest_claim_first() {
     unknown    public  payments@1  order-4         1      7  5h ago   lease ended 4h 59m ago          -     -
     unknown    public  payments@1  order-3         1      6  5h ago   run could not tell 5h ago       -     -
     unknown    acme    payments@1  order-2         1      5  2d ago   lease ended 1d 23h ago          -     -
-    failed     public  payments@1  order-1         1      4  3d ago   settled 3d ago                402     -
-    succeeded  acme    refunds@2   refund-7        1      3  3d ago   settled 3d ago                201     -
+    failed     public  payments@1  order-1         1      4  3d ago   settled 3d ago                402  24 B
+    succeeded  acme    refunds@2   refund-7        1      3  3d ago   settled 3d ago                201  25 B
 
     exit: 0
     "#);

@@ -32,6 +32,13 @@ impl<A> Step<A> {
         self
     }
 
+    /// Tells the audit that the lease had ended before this was decided.
+    fn preceded_by_lease_end(mut self, at: Timestamp, fence: Fence) -> Self {
+        let kind = EventKind::BecameUnknown(UnknownCause::LeaseEnded);
+        self.events.insert(0, Event { at, fence, kind });
+        self
+    }
+
     /// Writes down that a lease has ended, so that no step of the clock can revive it.
     fn lease_ended(self, now: Timestamp, fence: Fence, since: Timestamp) -> Self {
         let cause = UnknownCause::LeaseEnded;
@@ -73,6 +80,7 @@ pub fn claim(
         Standing::Ended { record, since } => {
             let cause = UnknownCause::LeaseEnded;
             claim_unknown(record, since, cause, request, next, now)
+                .map(|step| step.preceded_by_lease_end(now, record.fence))
                 .unwrap_or_else(|answer| Step::answer(answer).lease_ended(now, record.fence, since))
         }
         Standing::Unknown {
@@ -259,9 +267,13 @@ pub fn resolve(
     }
     let by = request.by.as_str().to_owned();
     let done = |change, kind| {
-        Step::answer(ResolveAnswer::Resolved)
+        let step = Step::answer(ResolveAnswer::Resolved)
             .change(change)
-            .event(now, fence, kind)
+            .event(now, fence, kind);
+        match standing {
+            Standing::Ended { .. } => step.preceded_by_lease_end(now, fence),
+            _ => step,
+        }
     };
     match (standing, &request.resolution) {
         (

@@ -176,6 +176,20 @@ pub async fn a_settle_sent_again_is_settled(s: Subject) {
     assert!(s.history("k").await.is_empty());
 }
 
+/// The answer to a release may be lost; sending it again takes nothing from the next owner.
+pub async fn a_release_sent_again_is_released(s: Subject) {
+    let first = s.granted("k").await.claim;
+    for _ in 0..2 {
+        let released = s.store().release_one(first.clone()).await;
+        assert_eq!(released.expect("an answer"), ReleaseAnswer::Released);
+    }
+    s.granted("k").await;
+    let released = s.store().release_one(first).await;
+    assert_eq!(released.expect("an answer"), ReleaseAnswer::Lost);
+    assert_eq!(s.state("k").await, "running");
+    assert_eq!(s.event_names("k").await, ["released"]);
+}
+
 /// Rule 4: not even its own claim changes a settled record.
 pub async fn a_settled_record_does_not_change(s: Subject) {
     let claim = s.settled("k", "first").await;

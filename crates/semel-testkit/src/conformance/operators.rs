@@ -5,7 +5,7 @@ use semel_core::record::EventKind;
 use semel_core::store::{
     ClaimAnswer, ClaimRequest, EVENTS_MAX, Query, Resolution, SettleRequest, StateFilter, StoreExt,
 };
-use semel_core::{Outcome, Record};
+use semel_core::{Body, Outcome, Record, State};
 
 use super::subject::{PAST_LEASE, Subject, granted, print, retention};
 
@@ -94,6 +94,23 @@ async fn listed(s: &Subject, query: Query) -> Vec<Record> {
     page.expect("the store answers").records
 }
 
+/// The body of the first record in this state, as a list shows it.
+async fn listed_body(s: &Subject, state: StateFilter) -> Body {
+    let state = Some(state);
+    let records = listed(
+        s,
+        Query {
+            state,
+            ..Query::default()
+        },
+    )
+    .await;
+    match &records[0].state {
+        State::Settled(settled) => settled.outcome.body.clone(),
+        other => panic!("expected a settled record, found {other:?}"),
+    }
+}
+
 /// By state, tenant and scope, the newest first, page by page.
 pub async fn lists_filter_and_page(s: Subject) {
     fill(&s).await;
@@ -124,6 +141,10 @@ pub async fn lists_filter_and_page(s: Subject) {
         let keys: Vec<_> = records.iter().map(|r| r.identity.key().as_str()).collect();
         assert_eq!(keys, expected, "{state:?}");
     }
+    assert_eq!(
+        listed_body(&s, StateFilter::Failed).await,
+        Body::omitted(b"no").left_out()
+    );
     let scope = |scope: &str| Query {
         scope: Some(scope.to_owned()),
         ..Query::default()

@@ -109,20 +109,35 @@ pub async fn archived_records_are_kept_apart(s: Subject) {
     s.settled("replaced", "new").await;
     s.sweep_all().await;
     assert_eq!(s.state("swept").await, "absent");
+    let mut keys = archived_keys(&s).await;
+    keys.sort_unstable();
+    assert_eq!(keys, ["replaced", "swept"]);
+    assert!(matches!(s.claim("swept").await, ClaimAnswer::Granted(_)));
+}
+
+/// Erased means gone, also where the end of retention would have meant the archive.
+pub async fn an_erased_record_is_not_archived(s: Subject) {
+    let archive = Retention::archive_after(Duration::from_millis(400)).expect("valid");
+    let lease = s.granted("k").await;
+    s.settle_for(&lease.claim, "private", archive).await;
+    s.resolve(&lease.claim, Resolution::Erase).await;
+    s.pass(PAST_RETENTION).await;
+    s.sweep_all().await;
+    assert!(archived_keys(&s).await.is_empty());
+}
+
+async fn archived_keys(s: &Subject) -> Vec<String> {
     let query = Query {
         state: Some(StateFilter::Archived),
         tenant: Some(s.tenant().to_owned()),
         ..Query::default()
     };
     let page = s.store().list(query).await.expect("the store answers");
-    let mut keys: Vec<_> = page
+    let keys = page
         .records
         .iter()
-        .map(|r| r.identity.key().as_str())
-        .collect();
-    keys.sort_unstable();
-    assert_eq!(keys, ["replaced", "swept"]);
-    assert!(matches!(s.claim("swept").await, ClaimAnswer::Granted(_)));
+        .map(|r| r.identity.key().as_str().to_owned());
+    keys.collect()
 }
 
 /// A person may have a settled record forgotten; the history says who.

@@ -6,7 +6,7 @@ use semel_core::{Fence, Record, Scope, State, Tenant, Timestamp};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::json::{RecordJson, listed_bytes, status};
+use crate::json::{RecordJson, status};
 use crate::output::{self, Table};
 use crate::stores::StoreArgs;
 use crate::text;
@@ -118,11 +118,7 @@ fn table(records: &[Record], now: Timestamp) -> Table {
                 text::ago(record.claimed_at, now),
                 detail(&record.state, now),
                 or_dash(settled.and_then(status).map(|status| status.to_string())),
-                or_dash(
-                    settled
-                        .and_then(|outcome| listed_bytes(&outcome.body))
-                        .map(text::bytes),
-                ),
+                or_dash(settled.map(|outcome| outcome.body.len()).map(text::bytes)),
             ],
         );
     }

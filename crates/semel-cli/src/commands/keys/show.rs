@@ -170,7 +170,8 @@ impl Seen<'_> {
             Body::Omitted { .. } => " (not kept)",
         };
         found.push(("body", format!("{}{kept}", text::bytes(outcome.body.len()))));
-        found.push(("blake3", text::hex(&outcome.body.digest())));
+        let digest = outcome.body.digest().map(|digest| text::hex(&digest));
+        found.extend(digest.map(|digest| ("blake3", digest)));
         let mut text = fields(&found);
         if self.payload == Payload::Shown {
             text += &payload(outcome);
