@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+mod bench;
 mod check;
 mod demo;
 mod keys;
@@ -22,6 +23,9 @@ pub(crate) enum Command {
     /// The process that the demo kills
     #[command(hide = true)]
     DemoService(demo::ServiceArgs),
+    /// Measure how fast this machine is, as ratios
+    #[command(subcommand)]
+    Bench(bench::Command),
     /// Count what is in the store
     Stats(stats::Args),
     /// Check that the store and this machine are fit for use
@@ -32,6 +36,7 @@ pub(crate) enum Command {
 pub(crate) async fn run(command: Command, store: &StoreArgs) -> Result<()> {
     match command {
         Command::Keys(command) => keys::run(command, store).await,
+        Command::Bench(command) => bench::run(command, store).await,
         Command::Demo(args) => output::data(&demo::run(&args).await?),
         Command::DemoService(args) => demo::serve(&args).await,
         Command::Stats(args) => stats::run(&args, store).await,

@@ -6,6 +6,7 @@
 )]
 
 mod deciding;
+mod demo;
 mod failing;
 mod fixture;
 mod reading;
