@@ -7,7 +7,7 @@
 //! # A function that takes effect once
 //!
 #![cfg_attr(feature = "macros", doc = "```")]
-#![cfg_attr(not(feature = "macros"), doc = "```ignore")]
+#![cfg_attr(not(feature = "macros"), doc = "```text")]
 //! use semel::{MemoryStore, Once, idempotent};
 //! use serde::{Deserialize, Serialize};
 //!
@@ -80,3 +80,8 @@ pub use semel_macros::idempotent;
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use semel_sqlite as sqlite;
+
+/// The examples of the README compile, too.
+#[cfg(all(doctest, feature = "macros", feature = "sqlite"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
