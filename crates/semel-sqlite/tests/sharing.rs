@@ -1,5 +1,10 @@
 //! Many handles on one file, and the protocol inside the user's own transaction.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail as tests do; clippy knows the tests only"
+)]
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -50,6 +50,8 @@ fn dependency(entry: &Entry) -> Option<(&str, bool)> {
     let name = entry.path.get(section + 1)?;
     let compact: String = entry.value.split_whitespace().collect();
     let says_shared = match &entry.path[section + 2..] {
+        // A development dependency by path alone closes a circle that publishing could not.
+        [] if entry.path[section] == "dev-dependencies" && compact.contains("path=") => true,
         [] => compact.contains("workspace=true"),
         [key] => key == "workspace" && compact == "true",
         _ => false,

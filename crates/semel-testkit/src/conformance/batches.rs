@@ -21,88 +21,67 @@ fn settle_request(claim: &Claim) -> SettleRequest {
     }
 }
 
-/// Each verb, over items in different states.
-pub async fn a_batch_answers_like_single_calls(s: Subject) {
+/// Claims, over items in every state.
+pub async fn a_batch_of_claims_answers_like_single_calls(s: Subject) {
     s.settled("settled", "done").await;
-    let running = s.granted("running").await.claim;
+    s.settled("mismatch", "done").await;
+    s.granted("running").await;
     let marked = s.granted("unknown").await.claim;
     s.mark(&marked).await;
     let keys = ["settled", "running", "unknown", "new", "mismatch"];
-    s.settled("mismatch", "done").await;
     let mut requests: Vec<ClaimRequest> = keys.iter().map(|key| s.request(key)).collect();
     requests[4].fingerprint = print(2);
-    let answers = s.store().claim(requests).await.expect("the store answers");
+    let answers = s.store().claim(requests).await.expect("an answer");
     assert!(matches!(answers[0], ClaimAnswer::Settled(_)));
     assert!(matches!(answers[1], ClaimAnswer::Running { .. }));
     assert!(matches!(answers[2], ClaimAnswer::Unknown { .. }));
-    let new = granted(answers[3].clone()).claim;
+    assert!(matches!(answers[3], ClaimAnswer::Granted(_)));
     assert_eq!(answers[4], ClaimAnswer::Mismatch);
+    let identities = ["settled", "absent", "running"].map(|key| s.identity(key));
+    let found = s.store().look_up(identities.to_vec()).await;
+    let found = found.expect("an answer").into_iter();
+    let states: Vec<_> = found.map(|r| r.map(|r| r.state.name())).collect();
+    assert_eq!(states, [Some("succeeded"), None, Some("running")]);
+}
 
-    let renews = [&running, &marked, &new].map(|claim| RenewRequest {
+/// Renewals and settles, of a live claim, of a lost one, and of one twice.
+pub async fn a_batch_of_settles_answers_like_single_calls(s: Subject) {
+    let live = s.granted("live").await.claim;
+    let lost = s.granted("lost").await.claim;
+    s.mark(&lost).await;
+    let renews = [&live, &lost].map(|claim| RenewRequest {
         claim: claim.clone(),
         lease: lease(),
     });
-    let renewed = s
-        .store()
-        .renew(renews.to_vec())
-        .await
-        .expect("the store answers");
-    assert!(matches!(
-        renewed[..],
-        [
-            RenewAnswer::Renewed(_),
-            RenewAnswer::Lost,
-            RenewAnswer::Renewed(_)
-        ]
-    ));
+    let renewed = s.store().renew(renews.to_vec()).await.expect("an answer");
+    assert!(matches!(renewed[0], RenewAnswer::Renewed(_)));
+    assert_eq!(renewed[1], RenewAnswer::Lost);
+    let settles = [&live, &lost, &live].map(settle_request);
+    let settled = s.store().settle(settles.to_vec()).await.expect("an answer");
+    let (done, late) = (SettleAnswer::Settled, SettleAnswer::Late);
+    assert_eq!(settled, [done, late, done]);
+}
 
-    let settles = vec![
-        settle_request(&running),
-        settle_request(&marked),
-        settle_request(&running),
-    ];
-    let settled = s.store().settle(settles).await.expect("the store answers");
-    assert_eq!(
-        settled,
-        [
-            SettleAnswer::Settled,
-            SettleAnswer::Late,
-            SettleAnswer::Settled
-        ]
-    );
-
+/// Marks and releases, of a live claim, of a settled one, and of one twice.
+pub async fn a_batch_of_releases_answers_like_single_calls(s: Subject) {
+    let live = s.granted("live").await.claim;
+    let settled = s.settled("settled", "done").await;
     let cause = UnknownCause::RunUndecided;
-    let marks = [&new, &running].map(|claim| MarkRequest {
+    let marks = [&live, &settled].map(|claim| MarkRequest {
         claim: claim.clone(),
         cause,
     });
-    let marks = s
+    let marked = s
         .store()
         .mark_unknown(marks.to_vec())
         .await
-        .expect("the store answers");
-    assert_eq!(marks, [MarkAnswer::Marked, MarkAnswer::Lost]);
-
+        .expect("an answer");
+    assert_eq!(marked, [MarkAnswer::Marked, MarkAnswer::Lost]);
     let fresh = s.granted("fresh").await.claim;
-    let released = s.store().release(vec![fresh.clone(), new, fresh]).await;
-    let expected = [
-        ReleaseAnswer::Released,
-        ReleaseAnswer::Lost,
-        ReleaseAnswer::Released,
-    ];
-    assert_eq!(released.expect("the store answers"), expected);
-
-    let identities = ["settled", "absent", "running"].map(|key| s.identity(key));
-    let found = s
-        .store()
-        .look_up(identities.to_vec())
-        .await
-        .expect("the store answers");
-    let states: Vec<_> = found
-        .iter()
-        .map(|r| r.as_ref().map(|r| r.state.name()))
-        .collect();
-    assert_eq!(states, [Some("succeeded"), None, Some("succeeded")]);
+    let items = vec![fresh.clone(), live, fresh];
+    let answers = s.store().release(items).await.expect("an answer");
+    let (released, lost) = (ReleaseAnswer::Released, ReleaseAnswer::Lost);
+    assert_eq!(answers, [released, lost, released]);
 }
 
 /// Two callers with one identity may land in the same batch.
