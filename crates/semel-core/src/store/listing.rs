@@ -1,0 +1,126 @@
+//! What operators ask: lists, counts and housekeeping.
+
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::record::{Fence, Record};
+
+use super::PAGE_MAX;
+
+/// Which records to list.
+#[derive(Debug, Clone, Default)]
+pub struct Query {
+    /// Only records in this state.
+    pub state: Option<StateFilter>,
+    /// Only this tenant's.
+    pub tenant: Option<String>,
+    /// Only this scope's, as `name@version`.
+    pub scope: Option<String>,
+    /// Only claims older than this one: the `next` of the page before.
+    pub before: Option<Fence>,
+    /// At most this many, up to [`PAGE_MAX`]; 0 means 100.
+    pub limit: usize,
+}
+
+impl Query {
+    /// The number of records that a page may have.
+    pub fn page_len(&self) -> usize {
+        match self.limit {
+            0 => 100,
+            limit => limit.min(PAGE_MAX),
+        }
+    }
+}
+
+/// A state by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StateFilter {
+    /// Live leases.
+    Running,
+    /// Outcomes that nobody knows, ended leases included.
+    Unknown,
+    /// Settled successes.
+    Succeeded,
+    /// Settled failures.
+    Failed,
+    /// Records that retention no longer protects and that were to be archived.
+    Archived,
+}
+
+impl StateFilter {
+    /// Every filter.
+    pub const ALL: [Self; 5] = [
+        Self::Running,
+        Self::Unknown,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Archived,
+    ];
+
+    /// The lowercase name used on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Unknown => "unknown",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Archived => "archived",
+        }
+    }
+}
+
+impl std::str::FromStr for StateFilter {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|filter| filter.name() == text);
+        found.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::invalid(format!("a state is one of {names}, found {text:?}"))
+        })
+    }
+}
+
+/// One page of records; bodies are left out, only their lengths are told.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    /// The records, the newest claim first.
+    pub records: Vec<Record>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<Fence>,
+}
+
+/// What one step of housekeeping did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Leases that had ended and whose records are now unknown.
+    pub leases_ended: usize,
+    /// Settled records deleted.
+    pub deleted: usize,
+    /// Settled records moved to the archive.
+    pub archived: usize,
+    /// Old events deleted.
+    pub events_deleted: usize,
+    /// Whether the limit was reached and another step would find more.
+    pub more: bool,
+}
+
+/// Counts for operators.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Live leases.
+    pub running: u64,
+    /// Outcomes that nobody knows, ended leases included.
+    pub unknown: u64,
+    /// Settled records, those past retention but not yet swept included.
+    pub settled: u64,
+    /// Archived records.
+    pub archived: u64,
+    /// Late outcomes in the history.
+    pub late_outcomes: u64,
+    /// When the oldest live claim was granted.
+    pub oldest_running: Option<Timestamp>,
+    /// Since when the oldest unknown outcome waits.
+    pub oldest_unknown: Option<Timestamp>,
+    /// Bytes on disk, where the store can tell.
+    pub bytes: Option<u64>,
+}
