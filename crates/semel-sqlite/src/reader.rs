@@ -17,13 +17,17 @@ pub(crate) type Question = Box<dyn FnOnce(&Connection) + Send>;
 pub(crate) fn run(connection: &Connection, queue: &Queue<Question>) {
     while let Some(questions) = queue.take(READS_PER_TURN) {
         // One transaction for all of a turn: one look at the log's end instead of many.
-        let begun = connection.execute_batch("BEGIN").is_ok();
+        let begun = execute(connection, "BEGIN").is_ok();
         for question in questions {
             question(connection);
         }
         if begun {
             // A read transaction has nothing to lose.
-            let _ = connection.execute_batch("COMMIT");
+            let _ = execute(connection, "COMMIT");
         }
     }
+}
+
+fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(drop)
 }

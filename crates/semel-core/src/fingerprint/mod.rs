@@ -86,7 +86,9 @@ pub struct Builder(blake3::Hasher);
 
 impl Default for Builder {
     fn default() -> Self {
-        Self(blake3::Hasher::new_derive_key("semel 2026 fingerprint v1"))
+        Self(blake3::Hasher::new_keyed(
+            b"semel 2026 fingerprint hash key1",
+        ))
     }
 }
 
