@@ -314,4 +314,14 @@ mod tests {
             assert!(all[i + 1..].iter().all(|b| a != b), "{i}");
         }
     }
+
+    /// Stores keep digests: if this fails, every existing store has lost its keys.
+    #[test]
+    fn the_digest_of_an_identity_never_changes() {
+        let identity = Identity::parse("acme", "payments@2", "order-17").unwrap();
+        assert_eq!(
+            identity.digest().to_string(),
+            "779bbb43e24704aff8fa6014b833f45619c696ff9e02b1b2a15f46a070cce02c"
+        );
+    }
 }

@@ -115,7 +115,7 @@ fn show_explains_a_running_record() {
       claimed      <time> (2h ago)
       attempt      1
       fence        8
-      fingerprint  9359977680119d38f0d0057ce75bb5dced3bdbb6370617d334827a79e67d4e4e
+      fingerprint  8bf230c732ddba260fe0e50368074a21c4716d450081246b48eb635141c939ad
 
     exit: 0
     "#);
@@ -132,7 +132,7 @@ fn show_explains_an_unknown_record_and_what_to_do() {
       claimed      <time> (2d ago)
       attempt      1
       fence        5
-      fingerprint  1e122fba7f3d601493d5af989aadd7ffe7e02d7e2006bfdf5f2e7d8a09c92430
+      fingerprint  5c817655b39a1328ca64583600bf0fe23266fb406119a93039d2bf2c98231863
 
     history
       <time>  fence 5  became unknown: the lease ended without an outcome
@@ -160,7 +160,7 @@ fn show_explains_a_settled_record_and_hides_its_payload() {
       claimed      <time> (3d ago)
       attempt      1
       fence        3
-      fingerprint  662f6bcdf548346eedec74110f549e8fd9376dc9b2269d7dc02b345d72522ac9
+      fingerprint  d0bca6dcab50ac68dcf37b840f9029e2feb9d2e87ef674e0f713a766f30d6411
 
     outcome
       verdict  succeeded

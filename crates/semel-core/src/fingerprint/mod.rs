@@ -164,4 +164,19 @@ mod tests {
         assert_ne!(of("ab", "c"), of("a", "bc"));
         assert_ne!(of("a", "b"), of("b", "a"));
     }
+
+    /// Stores keep fingerprints: if this fails, every existing key looks reused.
+    #[test]
+    fn the_fingerprint_of_a_request_never_changes() {
+        let print = Fingerprint::of_json_text(br#"{"cents":4200}"#);
+        assert_eq!(
+            print.to_string(),
+            "af29caf7438fcaf2936c7da714eb41656bc1d9b17671bfc182c539dd4d7c1e78"
+        );
+        let print = Fingerprint::of_bytes(b"4200");
+        assert_eq!(
+            print.to_string(),
+            "1c454b67a274a5ae1c092721c1787ae621386d5544250162c4b28140f20aac88"
+        );
+    }
 }
