@@ -3,6 +3,8 @@
 //! In WAL mode a reader sees the last commit and waits for nobody. Like the writer, a reader
 //! takes all that has queued since it last looked.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use rusqlite::Connection;
 
 use crate::queue::Queue;
@@ -19,7 +21,8 @@ pub(crate) fn run(connection: &Connection, queue: &Queue<Question>) {
         // One transaction for all of a turn: one look at the log's end instead of many.
         let begun = execute(connection, "BEGIN").is_ok();
         for question in questions {
-            question(connection);
+            // A panic is a bug of ours; it must cost its caller an error, not every caller a thread.
+            let _ = catch_unwind(AssertUnwindSafe(|| question(connection)));
         }
         if begun {
             // A read transaction has nothing to lose.

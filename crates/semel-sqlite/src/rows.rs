@@ -312,8 +312,8 @@ fn remove(connection: &Connection, identity: &Identity, record: &Record) -> rusq
     drop_rows(connection, record)?;
     run(
         connection,
-        "DELETE FROM semel_keys WHERE digest = ?1",
-        params![identity.digest().short()],
+        "DELETE FROM semel_keys WHERE digest = ?1 AND fence = ?2",
+        params![identity.digest().short(), record.fence.get()],
     )
 }
 

@@ -112,7 +112,7 @@ async fn an_argument_without_a_json_form_is_an_error_and_nothing_runs() {
     let (once, effects) = (once(), Effects::default());
     let words = HashMap::from([((1, 2), "word".to_owned())]);
     let answer = index(&once, effects.clone(), 1, words).await;
-    let Err(Error::Refused(Refusal::Store(error))) = answer else {
+    let Err(Error::Refused(Refusal::Invalid(error))) = answer else {
         panic!("expected a refusal, found {answer:?}");
     };
     assert_eq!((error.kind(), effects.count()), (Kind::Invalid, 0));

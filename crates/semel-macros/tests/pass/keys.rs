@@ -148,7 +148,7 @@ async fn a_bad_key_or_tenant_is_an_error_and_nothing_runs() {
         of_tenant(&once, effects.clone(), 1, String::new()).await,
     ];
     for answer in refused {
-        let Err(Error::Refused(Refusal::Store(error))) = answer else {
+        let Err(Error::Refused(Refusal::Invalid(error))) = answer else {
             panic!("expected a refusal, found {answer:?}");
         };
         assert_eq!(error.kind(), Kind::Invalid);
