@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since the Unix epoch.
@@ -85,18 +85,21 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// Anchors a clock at the machine's present time.
+    /// The process's clock, anchored when it is first asked for.
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the place that reads the clock"
     )]
     pub fn new() -> Self {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-        Self {
+        // One anchor per process, so that all of its stores and transactions agree.
+        static ANCHOR: OnceLock<(i64, Instant)> = OnceLock::new();
+        let (wall_ms, anchor) = *ANCHOR.get_or_init(|| {
+            let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
             // A machine whose clock stands before 1970 gets the epoch: time still passes.
-            wall_ms: since_epoch.map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX)),
-            anchor: Instant::now(),
-        }
+            let ms = since_epoch.map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX));
+            (ms, Instant::now())
+        });
+        Self { wall_ms, anchor }
     }
 }
 

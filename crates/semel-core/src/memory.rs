@@ -84,8 +84,16 @@ impl Table {
         if !step.events.is_empty() {
             let history = self.history.entry(digest).or_default();
             history.extend(step.events);
-            let excess = history.len().saturating_sub(EVENTS_MAX);
-            history.drain(..excess);
+            // Late outcomes are counted apart, so that nothing else can push them out.
+            for late in [true, false] {
+                let of_kind = |e: &Event| matches!(e.kind, EventKind::LateOutcome(_)) == late;
+                let mut excess = history.iter().filter(|e| of_kind(e)).count();
+                history.retain(|event| {
+                    let kept = !of_kind(event) || excess <= EVENTS_MAX;
+                    excess -= usize::from(!kept);
+                    kept
+                });
+            }
         }
         if step.change != Change::None {
             let current = self.records.remove(&digest);

@@ -50,6 +50,10 @@ impl Checkpointer {
     /// Called by the writer between two commits.
     pub(crate) fn after_commit(&self, writer: &Connection) {
         if LOG_PAGES.get() < self.pages_max {
+            // The log has started over: nothing is left for the writer to copy.
+            let _ = self
+                .state
+                .compare_exchange(COPIED, IDLE, Ordering::AcqRel, Ordering::Acquire);
             return;
         }
         match self.state.load(Ordering::Acquire) {

@@ -37,7 +37,7 @@ fn prepare(connection: &Connection, config: &Config) -> rusqlite::Result<()> {
     connection.pragma_update(None, "cache_size", -32_768)?;
     if let Some(bytes) = config.bytes_max {
         let page_bytes: u64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
-        let pages = bytes / page_bytes;
+        let pages = (bytes / page_bytes).max(1);
         connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
     }
     Ok(())

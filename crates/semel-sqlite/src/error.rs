@@ -18,7 +18,11 @@ pub(crate) fn from_sqlite(doing: &str, error: rusqlite::Error) -> Error {
 
 fn kind_of(error: &rusqlite::Error) -> Kind {
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Kind::Locked,
+        Some(
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed,
+        ) => Kind::Locked,
         Some(ErrorCode::DiskFull) => Kind::DiskFull,
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Kind::Damaged,
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Kind::ReadOnly,

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row, params};
 use semel_core::protocol::{Standing, view};
 use semel_core::record::{Event, EventKind, Resolved, UnknownCause};
 use semel_core::store::{Page, Query, StateFilter, Stats};
-use semel_core::{Fence, Fingerprint, Identity, Record, Result, Timestamp};
+use semel_core::{Fence, Fingerprint, Identity, Record, Result, Scope, Timestamp};
 
 use crate::error::{damaged, from_sqlite};
 use crate::rows::{self, record_columns};
@@ -75,14 +75,15 @@ fn kind_of(row: &Row<'_>, name: &str) -> Result<EventKind> {
 
 /// One page of records, the newest claim first; bodies are left out.
 pub(crate) fn list(connection: &Connection, query: &Query, now: Timestamp) -> Result<Page> {
+    let scope: Option<Scope> = query.scope.as_deref().map(str::parse).transpose()?;
     let before = query.before.map_or(i64::MAX, |fence| {
         i64::try_from(fence.get()).unwrap_or(i64::MAX)
     });
     let params = params![
         before,
         query.tenant,
-        scope_name(query),
-        scope_version(query),
+        scope.as_ref().map(Scope::name),
+        scope.as_ref().map(Scope::version),
         now.as_millis()
     ];
     let archived = query.state == Some(StateFilter::Archived);
@@ -104,18 +105,6 @@ pub(crate) fn list(connection: &Connection, query: &Query, now: Timestamp) -> Re
     records.truncate(query.page_len());
     let next = records.last().filter(|_| more).map(|record| record.fence);
     Ok(Page { records, next })
-}
-
-fn scope_name(query: &Query) -> Option<String> {
-    scope_of(query).map(|scope| scope.name().to_owned())
-}
-
-fn scope_version(query: &Query) -> Option<u32> {
-    scope_of(query).map(|scope| scope.version())
-}
-
-fn scope_of(query: &Query) -> Option<semel_core::Scope> {
-    query.scope.as_deref().and_then(|scope| scope.parse().ok())
 }
 
 /// Running and unknown records are found through the small table of leases, settled ones

@@ -24,9 +24,9 @@ pub(crate) fn run(connection: &Connection, queue: &Queue<Question>) {
             // A panic is a bug of ours; it must cost its caller an error, not every caller a thread.
             let _ = catch_unwind(AssertUnwindSafe(|| question(connection)));
         }
-        if begun {
-            // A read transaction has nothing to lose.
-            let _ = execute(connection, "COMMIT");
+        if begun && execute(connection, "COMMIT").is_err() {
+            // A read transaction has nothing to lose, but must not keep an old snapshot.
+            let _ = execute(connection, "ROLLBACK");
         }
     }
 }

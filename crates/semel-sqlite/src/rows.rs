@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use semel_core::outcome::Settled;
+use semel_core::outcome::{BODY_BYTES_MAX, Settled};
 use semel_core::protocol::Change;
 use semel_core::record::UnknownCause;
 use semel_core::{
@@ -191,6 +191,18 @@ pub(crate) fn outcome_columns(outcome: &Outcome, archive: bool) -> OutcomeColumn
     let flags = failed | if archive { FLAG_ARCHIVE } else { 0 };
     let headers = (!outcome.headers.is_empty()).then(|| outcome.headers.encode());
     match &outcome.body {
+        // Larger than any store keeps: what is left of it is all that can be on record.
+        Body::Kept(bytes) if bytes.len() > BODY_BYTES_MAX => {
+            let digest = outcome.body.digest();
+            (
+                flags,
+                outcome.status,
+                headers,
+                None,
+                Some(outcome.body.len()),
+                digest,
+            )
+        }
         Body::Kept(bytes) => {
             let body = (!bytes.is_empty()).then_some(bytes.as_ref());
             (flags, outcome.status, headers, body, None, None)
@@ -291,7 +303,7 @@ fn settle(connection: &Connection, fence: Fence, settled: &Settled) -> rusqlite:
             fence.get(),
             settled.expires_at.as_millis(),
             settled.at.as_millis(),
-            u64::try_from(settled.took.as_millis()).unwrap_or(u64::MAX >> 1),
+            i64::try_from(settled.took.as_millis()).unwrap_or(i64::MAX),
             columns.0,
             columns.1,
             columns.2,

@@ -42,6 +42,8 @@ pub struct SqliteStore {
     clock: SteadyClock,
     writes: Arc<Queue<Box<dyn Job>>>,
     reads: Arc<Queue<Question>>,
+    /// Lists and counts may take long; look-ups must not wait for them.
+    slow_reads: Arc<Queue<Question>>,
     checkpointer: Arc<Checkpointer>,
     stop: Arc<Stop>,
     /// The writer first.
@@ -60,6 +62,7 @@ impl SqliteStore {
             clock: SteadyClock::new(config.clock.clone()),
             writes: Arc::new(Queue::new()),
             reads: Arc::new(Queue::new()),
+            slow_reads: Arc::new(Queue::new()),
             checkpointer: Arc::new(checkpointer),
             stop: Arc::default(),
             threads: Mutex::default(),
@@ -80,8 +83,9 @@ impl SqliteStore {
         self.spawn("writer", move || {
             writer::run(&writer, &queue, &clock, &checkpointer);
         })?;
-        for _ in 0..self.config.readers {
-            let (connection, queue) = (connection::reading(&self.config)?, self.reads.clone());
+        let look_ups = std::iter::repeat_n(&self.reads, self.config.readers);
+        for queue in look_ups.chain([&self.slow_reads]) {
+            let (connection, queue) = (connection::reading(&self.config)?, queue.clone());
             self.spawn("reader", move || reader::run(&connection, &queue))?;
         }
         let copier = connection::writable(&self.config)?;
@@ -134,13 +138,14 @@ impl SqliteStore {
         })
     }
 
-    /// Asks a reader.
+    /// Asks a reader through `queue`.
     fn read<A: Send + 'static>(
         &self,
+        queue: &Queue<Question>,
         question: impl FnOnce(&Connection) -> Result<A> + Send + 'static,
     ) -> Answer<'_, A> {
         let (caller, answer) = oneshot::channel();
-        let queued = self.reads.push(Box::new(move |connection: &Connection| {
+        let queued = queue.push(Box::new(move |connection: &Connection| {
             // A caller that went away learns nothing.
             let _ = caller.send(question(connection));
         }));
@@ -164,6 +169,7 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.stop.stop();
         self.reads.close();
+        self.slow_reads.close();
         self.checkpointer.wake();
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let mut threads: VecDeque<_> = threads.drain(..).collect();
@@ -235,7 +241,7 @@ impl Store for SqliteStore {
             return Box::pin(std::future::ready(Err(error)));
         }
         let clock = self.clock.clone();
-        self.read(move |connection| {
+        self.read(&self.reads, move |connection| {
             let now = clock.now();
             let look_up = |identity| query::look_up(connection, identity, now);
             identities.iter().map(look_up).collect()
@@ -243,12 +249,16 @@ impl Store for SqliteStore {
     }
 
     fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {
-        self.read(move |connection| query::history(connection, &identity))
+        self.read(&self.slow_reads, move |connection| {
+            query::history(connection, &identity)
+        })
     }
 
     fn list(&self, query: Query) -> Answer<'_, Page> {
         let clock = self.clock.clone();
-        self.read(move |connection| query::list(connection, &query, clock.now()))
+        self.read(&self.slow_reads, move |connection| {
+            query::list(connection, &query, clock.now())
+        })
     }
 
     fn sweep(&self, limit: usize) -> Answer<'_, Swept> {
@@ -261,6 +271,8 @@ impl Store for SqliteStore {
 
     fn stats(&self) -> Answer<'_, Stats> {
         let clock = self.clock.clone();
-        self.read(move |connection| query::stats(connection, clock.now()))
+        self.read(&self.slow_reads, move |connection| {
+            query::stats(connection, clock.now())
+        })
     }
 }

@@ -38,13 +38,14 @@
 //! # Ok(()) }
 //! ```
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rusqlite::{Connection, Transaction};
 use semel_core::record::Claim;
 use semel_core::store::{ClaimAnswer, ClaimRequest, ReleaseAnswer, SettleAnswer, SettleRequest};
 use semel_core::{Result, SteadyClock, SystemClock};
 
+use crate::error::from_sqlite;
 use crate::schema;
 use crate::verbs::Session;
 
@@ -55,21 +56,41 @@ pub fn install(connection: &mut Connection) -> Result<()> {
 
 /// [`semel_core::Store::claim`] of one operation in the user's transaction.
 ///
-/// A granted claim becomes visible to others when the transaction commits; if it rolls back, it never was.
+/// A granted claim becomes visible to others when the transaction commits; if it rolls back, it never was,
+/// and its fence may be drawn again: do not show it to anybody outside before the commit.
 pub fn claim_in(tx: &Transaction<'_>, request: &ClaimRequest) -> Result<ClaimAnswer> {
-    session(tx)?.claim(request)
+    whole(tx, |session| session.claim(request))
 }
 
 /// [`semel_core::Store::settle`] of one claim in the user's transaction.
 pub fn settle_in(tx: &Transaction<'_>, request: &SettleRequest) -> Result<SettleAnswer> {
-    session(tx)?.settle(request)
+    whole(tx, |session| session.settle(request))
 }
 
 /// [`semel_core::Store::release`] of one claim in the user's transaction.
 pub fn release_in(tx: &Transaction<'_>, claim: &Claim) -> Result<ReleaseAnswer> {
-    session(tx)?.release(claim)
+    whole(tx, |session| session.release(claim))
 }
 
-fn session<'a>(tx: &'a Transaction<'_>) -> Result<Session<'a>> {
-    Session::begin(tx, &SteadyClock::new(Arc::new(SystemClock::new())))
+/// Runs a verb so that it happens whole or not at all, also if the user goes on after an error.
+fn whole<A>(tx: &Transaction<'_>, verb: impl FnOnce(&mut Session<'_>) -> Result<A>) -> Result<A> {
+    let execute = |sql: &str| {
+        tx.execute_batch(sql)
+            .map_err(|e| from_sqlite("in a transaction", e))
+    };
+    execute("SAVEPOINT semel_verb")?;
+    let done = Session::begin(tx, clock()).and_then(|mut session| verb(&mut session));
+    match done {
+        Ok(_) => execute("RELEASE semel_verb")?,
+        // On a full disk SQLite may have rolled the whole transaction back by itself.
+        Err(_) if tx.is_autocommit() => {}
+        Err(_) => execute("ROLLBACK TO semel_verb; RELEASE semel_verb")?,
+    }
+    done
+}
+
+/// One clock for all transactions of the process, so that its time is as steady as a store's.
+fn clock() -> &'static SteadyClock {
+    static CLOCK: OnceLock<SteadyClock> = OnceLock::new();
+    CLOCK.get_or_init(|| SteadyClock::new(Arc::new(SystemClock::new())))
 }

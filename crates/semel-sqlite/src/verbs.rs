@@ -6,8 +6,8 @@ use rusqlite::{Connection, params};
 use semel_core::protocol::{self, Change, Step};
 use semel_core::record::{Claim, Event, EventKind, Resolved};
 use semel_core::store::{
-    ClaimAnswer, ClaimRequest, EVENTS_MAX, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer,
-    RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Swept,
+    BATCH_MAX, ClaimAnswer, ClaimRequest, EVENTS_MAX, MarkAnswer, MarkRequest, ReleaseAnswer,
+    RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Swept,
 };
 use semel_core::{Fence, Identity, Record, Result, State, SteadyClock, Timestamp};
 
@@ -94,6 +94,7 @@ impl<'a> Session<'a> {
 
     /// One bounded step of housekeeping.
     pub(crate) fn sweep(&mut self, limit: usize, history_keep: Duration) -> Result<Swept> {
+        let limit = limit.clamp(1, BATCH_MAX);
         let leases_ended = self.end_leases(limit)?;
         let (deleted, archived) = self.drop_expired(limit)?;
         let events_deleted = self.forget_events(limit, history_keep)?;
@@ -157,9 +158,12 @@ impl<'a> Session<'a> {
     fn forget_events(&self, limit: usize, keep: Duration) -> Result<usize> {
         let keep_ms = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
         let cutoff = self.now.as_millis().saturating_sub(keep_ms);
-        // Events are numbered in the order of time, so only the oldest need to be looked at.
-        let sql = "DELETE FROM semel_history WHERE at_ms < ?1 AND id IN \
-                   (SELECT id FROM semel_history ORDER BY id LIMIT ?2)";
+        // A late outcome stays as long as its record does: it may be all that is known.
+        let sql = "DELETE FROM semel_history WHERE id IN \
+                   (SELECT id FROM semel_history h WHERE at_ms < ?1 AND NOT \
+                    (event = 'late-outcome' AND EXISTS \
+                     (SELECT 1 FROM semel_keys k WHERE k.digest = h.digest)) \
+                    ORDER BY id LIMIT ?2)";
         let mut statement = self.connection.prepare_cached(sql).map_err(rows::writing)?;
         statement
             .execute(params![cutoff, limit])
@@ -167,7 +171,8 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Writes an event and drops the oldest of the identity beyond [`EVENTS_MAX`].
+/// Writes an event and drops the oldest of the identity beyond [`EVENTS_MAX`]; late outcomes are
+/// counted apart, so that nothing else can push them out.
 fn remember(connection: &Connection, identity: &Identity, event: &Event) -> rusqlite::Result<()> {
     let digest = identity.digest().short();
     let (mut detail, mut from, mut print, mut outcome) = (None, None, None, None);
@@ -183,6 +188,7 @@ fn remember(connection: &Connection, identity: &Identity, event: &Event) -> rusq
         EventKind::Mismatch(found) => print = Some(*found.as_bytes()),
         EventKind::Erased { by } => detail = Some(by.clone()),
     }
+    let outcome_is_late = outcome.is_some();
     let (flags, status, headers, body, omitted_len, omitted_digest) = match outcome {
         Some((flags, status, headers, body, len, digest)) => {
             (Some(flags), Some(status), headers, body, len, digest)
@@ -212,9 +218,10 @@ fn remember(connection: &Connection, identity: &Identity, event: &Event) -> rusq
     )?;
     run(
         connection,
-        "DELETE FROM semel_history WHERE digest = ?1 AND id <= \
-         (SELECT id FROM semel_history WHERE digest = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
-        params![digest, EVENTS_MAX],
+        "DELETE FROM semel_history WHERE digest = ?1 AND (event = 'late-outcome') = ?3 AND id <= \
+         (SELECT id FROM semel_history WHERE digest = ?1 AND (event = 'late-outcome') = ?3 \
+          ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+        params![digest, EVENTS_MAX, outcome_is_late],
     )
 }
 

@@ -49,6 +49,8 @@ where
     V: Fn(&mut Session<'_>, &I) -> Result<A> + Send,
 {
     fn perform(&mut self, session: &mut Session<'_>) -> Result<()> {
+        // An earlier transaction with this job may have been rolled back.
+        self.answers.clear();
         for item in &self.items {
             self.answers.push((self.verb)(session, item)?);
         }
@@ -73,18 +75,46 @@ pub(crate) fn run(
 ) {
     checkpointer.watch(connection);
     while let Some(mut jobs) = queue.take_settled(JOBS_PER_COMMIT) {
-        // A panic is a bug of ours; it must cost its batch, not every caller from now on.
-        let committed = catch_unwind(AssertUnwindSafe(|| commit(connection, &mut jobs, clock)))
-            .unwrap_or_else(|_| Err(Error::new(Kind::Internal, "the writer panicked")));
-        if committed.is_err() && !connection.is_autocommit() {
-            // The transaction is void either way; a failed rollback shows at the next begin.
-            let _ = connection.execute_batch("ROLLBACK");
-        }
-        for job in jobs {
-            job.answer(committed.as_ref().copied().map_err(Error::duplicate));
+        let committed = commit_or_roll_back(connection, &mut jobs, clock);
+        match committed {
+            // Somebody else holds the lock: waiting for it once per job would help nobody.
+            Err(error) if error.kind() != Kind::Locked && jobs.len() > 1 => {
+                one_by_one(connection, jobs, clock);
+            }
+            committed => {
+                for job in jobs {
+                    job.answer(committed.as_ref().copied().map_err(Error::duplicate));
+                }
+            }
         }
         checkpointer.after_commit(connection);
     }
+}
+
+/// Commits each job by itself: only the one that cannot be written hears of it. On a full disk the
+/// renewals and the sweep still go through.
+fn one_by_one(connection: &Connection, jobs: Vec<Box<dyn Job>>, clock: &SteadyClock) {
+    for job in jobs {
+        let mut alone = [job];
+        let committed = commit_or_roll_back(connection, &mut alone, clock);
+        let [job] = alone;
+        job.answer(committed);
+    }
+}
+
+fn commit_or_roll_back(
+    connection: &Connection,
+    jobs: &mut [Box<dyn Job>],
+    clock: &SteadyClock,
+) -> Result<()> {
+    // A panic is a bug of ours; it must cost its caller an error, not every caller the writer.
+    let committed = catch_unwind(AssertUnwindSafe(|| commit(connection, jobs, clock)))
+        .unwrap_or_else(|_| Err(Error::new(Kind::Internal, "the writer panicked")));
+    if committed.is_err() && !connection.is_autocommit() {
+        // The transaction is void either way; a failed rollback shows at the next begin.
+        let _ = connection.execute_batch("ROLLBACK");
+    }
+    committed
 }
 
 fn commit(connection: &Connection, jobs: &mut [Box<dyn Job>], clock: &SteadyClock) -> Result<()> {

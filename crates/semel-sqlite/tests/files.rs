@@ -283,3 +283,31 @@ async fn the_background_sweep_deletes_what_has_expired() {
         .await
         .expect("the sweep comes by");
 }
+
+#[tokio::test]
+async fn a_record_that_cannot_be_read_costs_nobody_else_anything() {
+    let dir = dir();
+    let store = Arc::new(open(&dir));
+    store.claim_one(request("bad")).await.unwrap();
+    let connection = Connection::open(dir.path().join("semel.db")).unwrap();
+    let sql = "UPDATE semel_leases SET since_ms = 1, cause = 'nonsense'";
+    connection.execute(sql, []).unwrap();
+    let mut calls = tokio::task::JoinSet::new();
+    for n in 0..200 {
+        let store = store.clone();
+        calls.spawn(async move {
+            let key = if n % 20 == 0 {
+                "bad".to_owned()
+            } else {
+                format!("good-{n}")
+            };
+            (n % 20 == 0, store.claim_one(request(&key)).await)
+        });
+    }
+    for (bad, answer) in calls.join_all().await {
+        match answer {
+            Err(error) => assert!(bad && error.kind() == Kind::Damaged, "{error}"),
+            Ok(answer) => assert!(!bad && matches!(answer, ClaimAnswer::Granted(_))),
+        }
+    }
+}

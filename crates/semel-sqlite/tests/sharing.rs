@@ -215,3 +215,33 @@ async fn a_cancelled_claim_leaves_a_lease_that_ends_and_nobody_else_runs_until_t
         assert!(lease.attempt <= 2);
     }
 }
+
+#[test]
+fn a_verb_that_fails_in_a_transaction_leaves_the_record_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut connection = account(&dir);
+    let tx = begin(&mut connection);
+    let ClaimAnswer::Granted(lease) = claim_in(&tx, &request("k")).unwrap() else {
+        panic!("expected a grant");
+    };
+    tx.commit().unwrap();
+    // The file may not grow any more: the outcome does not fit, the rest would.
+    let pages: i64 = connection
+        .pragma_query_value(None, "page_count", |row| row.get(0))
+        .unwrap();
+    connection
+        .pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
+        .unwrap();
+    let large = SettleRequest {
+        outcome: Outcome::succeeded(vec![7; 100_000]),
+        ..settle_request(lease.claim.clone())
+    };
+    let tx = begin(&mut connection);
+    let error = settle_in(&tx, &large).unwrap_err();
+    assert_eq!(error.kind(), semel_core::Kind::DiskFull, "{error}");
+    // Whether there is anything left to commit is SQLite's choice; half a verb is not.
+    let _ = tx.commit();
+    let tx = begin(&mut connection);
+    let answer = claim_in(&tx, &request("k")).unwrap();
+    assert!(matches!(answer, ClaimAnswer::Running { .. }), "{answer:?}");
+}

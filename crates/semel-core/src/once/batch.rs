@@ -82,22 +82,19 @@ impl Once {
         let mut flights = Vec::with_capacity(items.len());
         let mut landings: HashMap<Digest, watch::Receiver<()>> = HashMap::new();
         for (item, first) in self.claim_firsts(items).await {
-            let (slots, classify, f) = (slots.clone(), classify.clone(), f.clone());
+            let (classify, f) = (classify.clone(), f.clone());
             let (landing, landed) = watch::channel(());
             let earlier = landings.insert(item.identity.digest(), landed);
-            let operation = self.operation(item.identity, item.fingerprint);
-            // The lease of an item that waits for its turn is renewed like that of a running one.
-            let in_turn = move |run| async move {
-                let _slot = slots.acquire().await;
-                f(run, item.input).await
-            };
+            let mut operation = self.operation(item.identity, item.fingerprint);
+            operation.turns = Some(slots.clone());
+            let with_input = move |run| f(run, item.input);
             flights.push(tokio::spawn(async move {
                 // Dropped with this task, which is what a later duplicate in the batch waits for.
                 let _landing = landing;
                 if let Some(mut earlier) = earlier {
                     let _ = earlier.changed().await;
                 }
-                operation.run_typed(first, classify, in_turn).await
+                operation.run_typed(first, classify, with_input).await
             }));
         }
         flights

@@ -98,6 +98,7 @@ where
     Fut: Future<Output = Finished<R>> + Send + 'static,
 {
     let once = driver.operation.once.clone();
+    let turns = driver.operation.turns.clone();
     let (sender, outcome) = oneshot::channel();
     tokio::spawn(async move {
         let (answer, asked) = match first {
@@ -109,14 +110,21 @@ where
             Ok(ClaimAnswer::Granted(lease)) => lease,
             other => return drop(sender.send(Attempt::NotGranted(other, f))),
         };
-        if asked.elapsed() >= once.policy.lease.get() {
-            // The lease may have ended on the way here: giving it back is all that is safe.
+        // The lease may have ended on the way here, or while the operation waited for its turn, when
+        // it is renewed as if it ran: giving it back is all that is safe then.
+        let late = asked.elapsed() >= once.policy.lease.get();
+        let flight = Flight::new(once.clone(), lease.clone(), asked);
+        let _turn = match turns {
+            Some(turns) => turns.acquire_owned().await.ok(),
+            None => None,
+        };
+        if late || flight.is_lost() {
             let given_back = once.shared.store.release_one(lease.claim.clone()).await;
             let answer = given_back.map(|_| ClaimAnswer::Granted(lease));
             return drop(sender.send(Attempt::NotGranted(answer, f)));
         }
         let reply = |reply| drop(sender.send(Attempt::Landed(reply)));
-        Flight::new(once, lease, asked).fly(f, reply).await;
+        flight.fly(f, reply).await;
     });
     // Without an answer the runtime is going down; a granted lease will end by itself.
     outcome

@@ -84,6 +84,11 @@ impl Flight {
         }
     }
 
+    /// Whether the lease is known to be lost.
+    pub(super) fn is_lost(&self) -> bool {
+        self.renewal.lost().load(Ordering::Relaxed)
+    }
+
     fn shared(&self) -> &Shared {
         &self.once.shared
     }

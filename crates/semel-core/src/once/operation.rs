@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 
 use super::Once;
 use super::answer::{Answer, Error, Finished, Recorded, Refusal, Reply, Settlement};
@@ -21,6 +22,8 @@ pub struct Operation {
     pub(super) once: Once,
     pub(super) identity: Identity,
     pub(super) fingerprint: Fingerprint,
+    /// Where a granted operation waits for its turn before it runs; only in batches.
+    pub(super) turns: Option<Arc<Semaphore>>,
 }
 
 impl Operation {
@@ -29,6 +32,7 @@ impl Operation {
             once,
             identity,
             fingerprint,
+            turns: None,
         }
     }
 

@@ -32,16 +32,13 @@ impl Renewal {
             claim,
             term,
             alive_from: asked,
+            lost: lost.clone(),
         };
-        let flag = lost.clone();
-        let task = tokio::spawn(async move {
-            renewer.renew_until_lost().await;
-            flag.store(true, Ordering::Relaxed);
-        });
+        let task = tokio::spawn(renewer.renew_until_lost());
         Self { task, lost }
     }
 
-    /// Set when the lease is known to be lost.
+    /// Set while the lease is known, or must be taken, to be lost.
     pub(super) fn lost(&self) -> Arc<AtomicBool> {
         self.lost.clone()
     }
@@ -59,15 +56,16 @@ struct Renewer {
     term: LeaseTerm,
     /// The lease lasts at least a term from here: when it was last asked for and then given.
     alive_from: Instant,
+    lost: Arc<AtomicBool>,
 }
 
 impl Renewer {
-    /// Returns when the store says that the lease is lost, or when a whole term has passed
-    /// without a renewal, which means the same.
+    /// Returns when the store says that the lease is lost. A whole term without a renewal most likely
+    /// means the same, and the run is told; but an answer may only have been late, so asking goes on.
     async fn renew_until_lost(mut self) {
         let term = self.term.get();
         let mut pause = (term / 3).saturating_sub(self.alive_from.elapsed());
-        while self.alive_from.elapsed() < term {
+        loop {
             sleep(pause).await;
             let asked = Instant::now();
             // A store that hangs or is away gets more chances before the lease ends.
@@ -76,9 +74,11 @@ impl Renewer {
                     self.alive_from = asked;
                     term / 3
                 }
-                Ok(Ok(RenewAnswer::Lost)) => return,
+                Ok(Ok(RenewAnswer::Lost)) => return self.lost.store(true, Ordering::Relaxed),
                 Ok(Err(_)) | Err(_) => (term / 12).min(Duration::from_secs(1)),
             };
+            let lost = self.alive_from.elapsed() >= term;
+            self.lost.store(lost, Ordering::Relaxed);
         }
     }
 

@@ -27,7 +27,7 @@ use crate::record::{Claim, Event, Record};
 pub const BATCH_MAX: usize = 1_024;
 /// The most records on one page of a list.
 pub const PAGE_MAX: usize = 1_000;
-/// The most events kept for one identity; the oldest go first.
+/// The most events kept for one identity, and the most late outcomes; the oldest go first.
 pub const EVENTS_MAX: usize = 100;
 
 /// What a verb returns: a boxed future, so that the trait stays object-safe.

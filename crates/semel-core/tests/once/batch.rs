@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use semel_core::once::{Answer, BatchItem, Error, Recorded, Refusal};
+use semel_core::once::{Answer, BatchItem, Error, Recorded, Refusal, Run};
 use semel_core::store::BATCH_MAX;
-use semel_core::{Fingerprint, OnFailure, Once};
+use semel_core::{Fingerprint, OnFailure, OnUnknown, Once, Policy};
 
 use crate::support::faulty::Fault;
-use crate::support::{Effects, Ran, Verb, identity, state, store};
+use crate::support::{Effects, Ran, Verb, identity, lease, operation, state, store};
 
 fn item(key: &str, input: u32) -> BatchItem<u32> {
     BatchItem {
@@ -219,4 +219,45 @@ async fn a_batch_and_a_single_call_share_their_operations() {
     let single = single.unwrap();
     assert_eq!((single.value, single.replayed), (2, true));
     assert_eq!(values(&batch.await.unwrap()), [2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_item_that_lost_its_lease_while_it_waited_for_its_turn_is_not_run() {
+    let store = store();
+    store.set(Verb::Renew, Fault::Away);
+    let once = Once::on(store.clone()).with_policy(lease(100));
+    let item = |key: &str| BatchItem {
+        identity: identity(key),
+        fingerprint: Fingerprint::none(),
+        input: key.to_owned(),
+    };
+    let effects = Effects::default();
+    let counted = effects.clone();
+    let run = move |_: Run, key: String| {
+        let effects = counted.clone();
+        async move {
+            match key.as_str() {
+                "slow" => tokio::time::sleep(Duration::from_secs(1)).await,
+                _ => drop(effects.happen()),
+            }
+            Ok::<_, String>(key)
+        }
+    };
+    let items = vec![item("slow"), item("waiting")];
+    let batch = tokio::spawn(async move {
+        let keep = |_: &String| OnFailure::Keep;
+        once.run_batch(items, 1, keep, run).await
+    });
+    // Somebody else finds the lease ended, takes over and is done before the turn comes.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let policy = Policy {
+        on_unknown: OnUnknown::Rerun,
+        ..lease(10_000)
+    };
+    let rival = Once::on(store.clone()).with_policy(policy);
+    let other = operation(&rival, "waiting").run(async |_| Ok::<_, String>("rival".to_owned()));
+    assert_eq!(other.await.unwrap().value, "rival");
+    let answers = batch.await.unwrap();
+    assert_eq!(effects.count(), 0, "the item ran without a lease");
+    assert_eq!(answers[1].as_ref().unwrap().value, "rival");
 }

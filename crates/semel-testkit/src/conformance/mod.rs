@@ -137,6 +137,7 @@ suite! { $ all conformance:
     operators::history_tells_what_was_unusual_in_order,
     operators::the_happy_path_leaves_no_history,
     operators::history_is_bounded,
+    operators::a_late_outcome_outlasts_a_flood_of_mismatches,
     operators::lists_filter_and_page,
     operators::stats_count_each_state,
 }

@@ -69,6 +69,23 @@ pub async fn history_is_bounded(s: Subject) {
     );
 }
 
+/// What a late owner brought may be all that is known: no flood of mistakes pushes it out.
+pub async fn a_late_outcome_outlasts_a_flood_of_mismatches(s: Subject) {
+    let lease = s.granted("k").await;
+    s.mark(&lease.claim).await;
+    s.settle(&lease.claim, "late").await;
+    for n in 0..=EVENTS_MAX {
+        let fingerprint = print((n % 250) as u8 + 2);
+        s.ask(ClaimRequest {
+            fingerprint,
+            ..s.request("k")
+        })
+        .await;
+    }
+    let names = s.event_names("k").await;
+    assert!(names.contains(&"late-outcome"), "{names:?}");
+}
+
 async fn fill(s: &Subject) {
     s.granted("ended").await;
     s.pass(PAST_LEASE).await;
