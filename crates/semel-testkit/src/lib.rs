@@ -1,6 +1,6 @@
 //! What every store is held to, written once.
 //!
-//! - [`conformance`]: the rules of the protocol as named tests; a store's crate runs them all by
+//! - [`mod@conformance`]: the rules of the protocol as named tests; a store's crate runs them all by
 //!   one line, [`conformance!`].
 //! - [`ledger`]: where effects are counted, outside every process that could be killed.
 //! - [`crash`]: starts worker processes, kills them with SIGKILL at named and at random points, and
