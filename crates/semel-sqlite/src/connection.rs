@@ -23,6 +23,15 @@ pub(crate) fn writable(config: &Config) -> Result<Connection> {
     let connection = open(config, flags)?;
     schema::check(&connection, config)?;
     prepare(&connection, config).map_err(|e| from_sqlite("opening the store", e))?;
+    let mode: String = connection
+        .pragma_query_value(None, "journal_mode", |row| row.get(0))
+        .map_err(|e| from_sqlite("opening the store", e))?;
+    if mode != "wal" {
+        // A database in memory, or a file system without shared memory: readers would see nothing.
+        let path = config.path.display();
+        let message = format!("{path} must allow a write-ahead log, found journal mode {mode:?}");
+        return Err(Error::new(Kind::Invalid, message));
+    }
     Ok(connection)
 }
 

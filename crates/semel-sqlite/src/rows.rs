@@ -393,7 +393,7 @@ pub(crate) fn run(
     connection.prepare_cached(sql)?.execute(params).map(drop)
 }
 
-/// For callers outside this file that have a plain error to give.
+/// An error of SQLite while a record was written, as an error of the core.
 pub(crate) fn writing(error: rusqlite::Error) -> Error {
     from_sqlite("writing a record", error)
 }

@@ -164,6 +164,13 @@ fn a_file_from_a_newer_version_is_refused_and_left_alone() {
 }
 
 #[test]
+fn a_database_in_memory_is_refused() {
+    let error = Config::new(":memory:").open().unwrap_err();
+    assert_eq!(error.kind(), Kind::Invalid);
+    assert!(error.to_string().contains("write-ahead log"), "{error}");
+}
+
+#[test]
 fn a_store_that_must_exist_is_not_created() {
     let dir = dir();
     let error = config(&dir).must_exist().open().unwrap_err();

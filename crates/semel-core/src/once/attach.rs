@@ -25,8 +25,8 @@ impl Flights {
         self.table().get(&digest).cloned()
     }
 
-    /// Announces a flight; it ends when the returned value is dropped, however that comes about.
-    pub(super) fn begin(self: &Flights, digest: Digest) -> Arc<Notify> {
+    /// Announces a flight; [`Flights::end`] takes the returned value back.
+    pub(super) fn begin(&self, digest: Digest) -> Arc<Notify> {
         let notify = Arc::new(Notify::new());
         self.table().insert(digest, notify.clone());
         notify

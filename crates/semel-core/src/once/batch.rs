@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::answer::{Answer, Error, Refusal};
 use super::drive::{Asked, request};
-use super::{Once, Operation, Run};
+use super::{Once, Run};
 use crate::error::Kind;
 use crate::fingerprint::Fingerprint;
 use crate::identity::{Digest, Identity};
@@ -152,11 +152,4 @@ async fn land_all<T, E>(
         answers.push(landed.unwrap_or(Err(Error::Refused(Refusal::Panicked))));
     }
     answers
-}
-
-impl Operation {
-    /// Which operation this is.
-    pub const fn identity(&self) -> &Identity {
-        &self.identity
-    }
 }

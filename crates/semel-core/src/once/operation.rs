@@ -36,6 +36,11 @@ impl Operation {
         }
     }
 
+    /// Which operation this is.
+    pub const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
     /// The same operation under exactly this policy.
     #[must_use]
     pub fn with_policy(mut self, policy: Policy) -> Self {
