@@ -13,6 +13,7 @@
 //! but the one in memory.
 
 pub mod clock;
+pub mod duration;
 pub mod error;
 pub mod fingerprint;
 pub mod identity;

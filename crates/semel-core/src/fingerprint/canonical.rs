@@ -21,9 +21,16 @@ pub fn json(text: &[u8]) -> Option<Vec<u8>> {
     if !numbers_are_exact(text) {
         return None;
     }
-    serde_json::from_slice::<UniqueFields>(text).ok()?;
+    if !fields_are_unique(text) {
+        return None;
+    }
     let value: serde_json::Value = serde_json::from_slice(text).ok()?;
     serde_json_canonicalizer::to_vec(&value).ok()
+}
+
+/// Whether a text is JSON whose objects name each field once.
+pub fn fields_are_unique(text: &[u8]) -> bool {
+    serde_json::from_slice::<UniqueFields>(text).is_ok()
 }
 
 /// Whether every number literal survives the way through a double.

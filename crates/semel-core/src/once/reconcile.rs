@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use crate::identity::Identity;
 use crate::outcome::Outcome;
@@ -37,6 +38,12 @@ where
 {
     fn ask<'a>(&'a self, identity: &'a Identity, fence: Fence) -> Asking<'a> {
         Box::pin(self(identity.clone(), fence))
+    }
+}
+
+impl Reconcile for Arc<dyn Reconcile> {
+    fn ask<'a>(&'a self, identity: &'a Identity, fence: Fence) -> Asking<'a> {
+        (**self).ask(identity, fence)
     }
 }
 

@@ -9,12 +9,14 @@
 
 mod items;
 mod listing;
+mod watch;
 
 pub use items::{
     Actor, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer,
     RenewRequest, Resolution, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Takeover,
 };
 pub use listing::{Page, Query, StateFilter, Stats, Swept};
+pub use watch::Watch;
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,0 +1,32 @@
+//! What a store does beneath its verbs, told to whoever measures it.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::Swept;
+use crate::error::Error;
+use crate::record::Claim;
+
+/// Somebody who wants to know what a store does by itself.
+///
+/// Most of what happens shows in the answers of the verbs, and whoever wraps a store sees it there.
+/// Three things do not: how many calls share one commit, which leases were found to have ended
+/// (any verb or sweep may be the first to see it), and what the store's own sweep does. A store
+/// that batches or sweeps reports them here, after they are durable; one that does neither
+/// calls nothing. The calls come from the store's threads: they must be quick and must not block.
+pub trait Watch: Send + Sync + 'static {
+    /// One commit or round trip carried this many calls.
+    fn committed(&self, calls: usize, took: Duration);
+
+    /// A lease had ended without an outcome, and that is now on record.
+    fn lease_ended(&self, claim: &Claim);
+
+    /// The store's own sweep took a step, or could not.
+    fn swept(&self, step: Result<&Swept, &Error>);
+}
+
+impl fmt::Debug for dyn Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
+}

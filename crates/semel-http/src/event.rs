@@ -1,0 +1,85 @@
+//! What a door tells whoever watches it: metrics, logs, tests.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use semel_core::once::Recorded;
+use semel_core::{Identity, Scope};
+
+use crate::observe::Finding;
+use crate::problem::Type;
+
+/// What became of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum What {
+    /// It passed unguarded, because it has no key.
+    Passed,
+    /// It ran; this is how firmly its outcome is on record.
+    Ran(Recorded),
+    /// It was answered from the record.
+    Replayed,
+    /// It was refused, or failed, with this problem.
+    Refused(Type),
+    /// It passed, and this is what the guard would have seen in it.
+    Observed(Finding),
+}
+
+impl What {
+    /// The lowercase name used in metrics and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Ran(Recorded::Settled) => "ran",
+            Self::Ran(Recorded::Released) => "released",
+            Self::Ran(Recorded::Unknown) => "unknown",
+            Self::Ran(Recorded::Late) => "late",
+            Self::Ran(Recorded::NotYet | Recorded::NotRecorded) => "not-recorded",
+            Self::Replayed => "replayed",
+            Self::Refused(problem) => problem.name(),
+            Self::Observed(finding) => finding.name(),
+        }
+    }
+}
+
+/// A request that has been answered.
+#[derive(Debug)]
+pub struct Event<'a> {
+    /// The route's scope.
+    pub scope: &'a Scope,
+    /// Which operation was meant, if that could be told.
+    pub identity: Option<&'a Identity>,
+    /// What became of it.
+    pub what: What,
+    /// The status of the answer; 0 where none was made.
+    pub status: u16,
+    /// From the request's head to the answer's.
+    pub took: Duration,
+}
+
+/// Somebody who wants to know. Called on the request's own path: it must be quick and must not block.
+pub trait Watch: Send + Sync + 'static {
+    /// Sees one request.
+    fn saw(&self, event: &Event<'_>);
+}
+
+/// Nobody watches.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Nobody;
+
+impl Watch for Nobody {
+    fn saw(&self, _event: &Event<'_>) {}
+}
+
+impl<W: Watch + ?Sized> Watch for Arc<W> {
+    fn saw(&self, event: &Event<'_>) {
+        (**self).saw(event);
+    }
+}
+
+impl fmt::Debug for dyn Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
+}

@@ -1,0 +1,167 @@
+//! Finds out which operation a request means. Nothing runs here.
+
+use http::request::Parts;
+use http::{Request, Response};
+use http_body_util::Either;
+use semel_core::{Fingerprint, Identity, Key, Tenant};
+use tokio::time::Instant;
+
+use super::answer::{Admitted, Asked};
+use super::spool::{Spooled, spool};
+use super::{Admission, Guard, Inner};
+use crate::body::{AnyBody, Body};
+use crate::event::{Event, What};
+use crate::key::{self, Found, Whole};
+use crate::problem::{Problem, Type};
+use crate::rules::{Missing, Mode};
+
+impl Guard {
+    /// Finds out which operation a request means, and reads its body if that is needed. `params` are
+    /// what the route's pattern found in the path.
+    pub async fn admit<B>(&self, request: Request<B>, params: &[(String, String)]) -> Admission<B>
+    where
+        B: AnyBody,
+    {
+        let began = Instant::now();
+        let (parts, body) = request.into_parts();
+        match self.0.rules.mode {
+            Mode::Observe => self.0.observer.admit(&self.0, parts, body, params).await,
+            Mode::Enforce => match self.decide(parts, body, params, began).await {
+                Ok(admission) => admission,
+                Err(problem) => Admission::Refused(self.0.refuse(problem, None, began)),
+            },
+        }
+    }
+
+    async fn decide<B>(
+        &self,
+        parts: Parts,
+        body: B,
+        params: &[(String, String)],
+        began: Instant,
+    ) -> Result<Admission<B>, Problem>
+    where
+        B: AnyBody,
+    {
+        let rules = &self.0.rules;
+        let in_head = self.0.or_by_rule(key::find_in_head(rules, &parts))?;
+        if in_head == Found::Missing {
+            return Ok(self.pass(parts, Either::Left(body), began));
+        }
+        let tenant = self.0.tenant(&parts)?;
+        let spooled = match spool(rules, &parts, body).await? {
+            Spooled::Whole(spooled) => spooled,
+            Spooled::TooLarge(_) => return Err(too_large(rules.request_bytes_max)),
+        };
+        let found = match in_head {
+            Found::NeedsBody => {
+                let whole = Whole {
+                    parts: &parts,
+                    params,
+                    body: &spooled.bytes,
+                };
+                self.0.or_by_rule(key::find(rules, &whole))?
+            }
+            found => found,
+        };
+        if found == Found::Missing {
+            return Ok(self.pass(parts, Either::Right(spooled.into()), began));
+        }
+        let fingerprint = rules.fingerprint.of(&parts, &spooled.bytes).await;
+        let identity = self.0.identity(tenant, found, fingerprint);
+        Ok(Admission::Guarded(Admitted {
+            guard: self.clone(),
+            operation: self.0.once.operation(identity, fingerprint),
+            asked: Asked::new(parts, spooled),
+            began,
+        }))
+    }
+
+    fn pass<B>(&self, parts: Parts, body: Either<B, Body>, began: Instant) -> Admission<B> {
+        self.0.saw(None, What::Passed, 0, began);
+        Admission::Pass(Request::from_parts(parts, body))
+    }
+}
+
+impl Inner {
+    /// What was found, or what the route says about a request without a key; `Missing` then means that
+    /// it passes.
+    fn or_by_rule(&self, found: semel_core::Result<Found>) -> Result<Found, Problem> {
+        match found {
+            Ok(Found::Missing) => match self.rules.missing {
+                Missing::Pass => Ok(Found::Missing),
+                Missing::Derive => Ok(Found::Derive),
+                Missing::Require => Err(Problem::new(
+                    Type::KeyMissing,
+                    format!("this operation needs a key in {}", self.places()),
+                )),
+            },
+            Ok(found) => Ok(found),
+            Err(error) => Err(Problem::new(Type::KeyInvalid, error.to_string())),
+        }
+    }
+
+    fn places(&self) -> String {
+        let place = |source: &key::Source| match source {
+            key::Source::Header(name) => format!("the header {name}"),
+            key::Source::Body(path) => format!("the body at {path}"),
+            key::Source::Query(name) => format!("the query parameter {name}"),
+            key::Source::Template(_) => "the fields that make its natural key".to_owned(),
+            key::Source::Derive => "the request itself".to_owned(),
+        };
+        let places: Vec<_> = self.rules.key.iter().map(place).collect();
+        places.join(" or ")
+    }
+
+    pub(crate) fn tenant(&self, parts: &Parts) -> Result<Tenant, Problem> {
+        let tenant = self.rules.tenant.find(&parts.headers);
+        tenant.map_err(|error| Problem::new(Type::TenantMissing, error.to_string()))
+    }
+
+    /// The operation that is meant. `found` is a key, or the wish to derive one.
+    pub(crate) fn identity(
+        &self,
+        tenant: Tenant,
+        found: Found,
+        fingerprint: Fingerprint,
+    ) -> Identity {
+        let scope = self.rules.scope.clone();
+        let key: Key = match found {
+            Found::Key(key) => key,
+            Found::Derive | Found::Missing | Found::NeedsBody => {
+                fingerprint.derive_key(&scope.to_string())
+            }
+        };
+        Identity::new(tenant, scope, key)
+    }
+
+    /// A refusal in the route's own words.
+    pub(crate) fn refuse(
+        &self,
+        problem: Problem,
+        identity: Option<&Identity>,
+        began: Instant,
+    ) -> Response<Body> {
+        let what = What::Refused(problem.kind());
+        let response = self.rules.profile.dress(problem).into_response();
+        self.saw(identity, what, response.status().as_u16(), began);
+        response
+    }
+
+    pub(crate) fn saw(&self, identity: Option<&Identity>, what: What, status: u16, began: Instant) {
+        self.watch.saw(&Event {
+            scope: &self.rules.scope,
+            identity,
+            what,
+            status,
+            took: began.elapsed(),
+        });
+    }
+}
+
+pub(super) fn too_large(max: usize) -> Problem {
+    Problem::new(
+        Type::BodyTooLarge,
+        format!("a request body of at most {max} bytes is accepted here, nothing ran"),
+    )
+}

@@ -1,0 +1,219 @@
+//! Runs an admitted request, and turns what the core says about it into a response.
+
+use std::time::Duration;
+
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response};
+use semel_core::once::{Operation, Recorded, Refusal, Reply};
+use semel_core::record::UnknownCause;
+use semel_core::{Clock, Identity, Record, State, SystemClock};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::exchange::{Ended, Exchange};
+use super::spool::Read;
+use super::{Failure, Guard, Upstream};
+use crate::body::Body;
+use crate::event::What;
+use crate::problem::{Problem, Type};
+use crate::replay;
+
+/// When to come back while the store is away.
+const STORE_RETRY: Duration = Duration::from_secs(1);
+
+/// A request that is to take effect once.
+#[derive(Debug)]
+pub struct Admitted {
+    pub(super) guard: Guard,
+    pub(super) operation: Operation,
+    pub(super) asked: Asked,
+    pub(super) began: Instant,
+}
+
+/// What was asked: the request with all of its body.
+#[derive(Debug)]
+pub(super) struct Asked {
+    method: Method,
+    request: Request<Body>,
+}
+
+impl Asked {
+    pub(super) fn new(parts: Parts, body: Read) -> Self {
+        Self {
+            method: parts.method.clone(),
+            request: Request::from_parts(parts, body.into()),
+        }
+    }
+}
+
+impl Admitted {
+    /// Which operation it is.
+    pub const fn identity(&self) -> &Identity {
+        self.operation.identity()
+    }
+
+    /// Claims, runs and settles; or replays; or refuses. The run goes on if this future is dropped.
+    pub async fn run<U: Upstream>(self, upstream: U) -> Response<Body> {
+        let (early, streamed) = oneshot::channel();
+        let exchange = Exchange {
+            guard: self.guard.clone(),
+            request: self.asked.request,
+            upstream,
+            early,
+        };
+        let answering = Answering {
+            identity: self.operation.identity().clone(),
+            guard: self.guard,
+            method: self.asked.method,
+            began: self.began,
+        };
+        let run = self.operation.run_raw(move |run| exchange.perform(run));
+        let mut run = Box::pin(run);
+        tokio::select! {
+            ended = &mut run => answering.answer(ended).await,
+            Ok(response) = streamed => {
+                // The response is on its way; somebody must see to its end.
+                tokio::spawn(async move { answering.answer(run.await).await });
+                response
+            }
+        }
+    }
+}
+
+/// All that is needed to answer once the run has ended.
+struct Answering {
+    guard: Guard,
+    identity: Identity,
+    method: Method,
+    began: Instant,
+}
+
+impl Answering {
+    async fn answer(self, ended: Result<Reply<Ended>, Refusal>) -> Response<Body> {
+        match ended {
+            Ok(Reply::Replayed(record)) => self.replayed(&record),
+            Ok(Reply::Ran {
+                value, recorded, ..
+            }) => self.ran(value, recorded).await,
+            Err(refusal) => self.refused(refusal_problem(&refusal, &self.guard)),
+        }
+    }
+
+    async fn ran(self, ended: Ended, recorded: Recorded) -> Response<Body> {
+        if recorded == Recorded::Late {
+            return self.refused(late());
+        }
+        match ended {
+            Ended::Failed(failure) => self.refused(failure_problem(&failure)),
+            Ended::Response(response) => self.dressed(response, What::Ran(recorded)),
+            Ended::Streamed(rest) => {
+                rest.send().await;
+                self.dressed(Response::default(), What::Ran(recorded))
+            }
+        }
+    }
+
+    fn replayed(&self, record: &Record) -> Response<Body> {
+        let State::Settled(settled) = &record.state else {
+            unreachable!("only settled records are replayed");
+        };
+        let response = replay::response(self.guard.rules(), &self.method, settled);
+        self.dressed(response, What::Replayed)
+    }
+
+    /// Adds what the route promises to say with every answer.
+    fn dressed(&self, mut response: Response<Body>, what: What) -> Response<Body> {
+        let rules = self.guard.rules();
+        let key = || HeaderValue::from_str(self.identity.key().as_str()).ok();
+        if let Some((name, key)) = rules.profile.echo().zip(key()) {
+            response.headers_mut().insert(name, key);
+        }
+        if rules.tell_expiry && what == What::Ran(Recorded::Settled) {
+            let expires = SystemClock::new().now().after(rules.retention.keep());
+            let expires = replay::expiry(expires);
+            response.headers_mut().insert(replay::EXPIRES, expires);
+        }
+        let status = response.status().as_u16();
+        self.guard
+            .0
+            .saw(Some(&self.identity), what, status, self.began);
+        response
+    }
+
+    fn refused(&self, problem: Problem) -> Response<Body> {
+        self.guard
+            .0
+            .refuse(problem, Some(&self.identity), self.began)
+    }
+}
+
+fn refusal_problem(refusal: &Refusal, guard: &Guard) -> Problem {
+    match refusal {
+        Refusal::InProgress { retry_after } => {
+            let status = guard.rules().in_progress.status.status();
+            let detail = "the first request with this key has no outcome yet, ask again later";
+            Problem::new(Type::InProgress, detail)
+                .status(status)
+                .retry_after(*retry_after)
+        }
+        Refusal::KeyReused => Problem::new(
+            Type::KeyReused,
+            "this key was first used with another request; a new operation needs a new key, nothing ran",
+        ),
+        Refusal::Unknown {
+            fence,
+            since,
+            cause,
+        } => unknown(*cause)
+            .with("fence", fence.get())
+            .with("since", since.to_string())
+            .with("cause", cause.name()),
+        Refusal::Panicked => unknown(UnknownCause::RunPanicked)
+            .status(http::StatusCode::INTERNAL_SERVER_ERROR)
+            .with("cause", UnknownCause::RunPanicked.name()),
+        Refusal::Invalid(error) => Problem::new(Type::KeyInvalid, error.to_string()),
+        // Refusals that the core may add later are for want of an answer from the store, too.
+        _ => Problem::new(
+            Type::StoreUnavailable,
+            "the record of operations cannot be reached, nothing ran; the same request may be sent again",
+        )
+        .retry_after(STORE_RETRY),
+    }
+}
+
+fn unknown(cause: UnknownCause) -> Problem {
+    let what = match cause {
+        UnknownCause::RunPanicked => "the service failed without an answer",
+        _ => "an earlier attempt ended without a known outcome",
+    };
+    Problem::new(
+        Type::OutcomeUnknown,
+        format!("{what}: it may have taken effect, so it is not run again until that is decided"),
+    )
+}
+
+fn late() -> Problem {
+    Problem::new(
+        Type::OutcomeUnknown,
+        "the claim was lost while the service worked; its answer is kept for the audit, and asking \
+         again tells what counts",
+    )
+}
+
+fn failure_problem(failure: &Failure) -> Problem {
+    match failure {
+        Failure::NotReached(_) => Problem::new(
+            Type::UpstreamUnreachable,
+            "the service could not be reached, nothing happened; the same request may be sent again",
+        )
+        .retry_after(STORE_RETRY),
+        Failure::Broken(_) => Problem::new(
+            Type::UpstreamFailed,
+            "the service broke off after it may have begun; whether it took effect is not known",
+        ),
+        Failure::TimedOut(_) => Problem::new(
+            Type::UpstreamTimeout,
+            "the service did not answer in time; whether it took effect is not known",
+        ),
+    }
+}

@@ -1,0 +1,170 @@
+//! What happens under a claim: the call to the service, and what its answer means for the record.
+
+use http::{HeaderName, Request, Response, response};
+use http_body_util::BodyExt;
+use semel_core::once::{Finished, Run, Settlement};
+use semel_core::{Headers, Outcome};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::spool::Gathered;
+use super::stream::{Rest, Streaming};
+use super::{Failure, Guard, Upstream};
+use crate::body::{Body, BoxError};
+use crate::replay::{self, OUTCOME};
+use crate::rules::{Class, Rules};
+
+const ATTEMPT: HeaderName = HeaderName::from_static("semel-attempt");
+const FENCE: HeaderName = HeaderName::from_static("semel-fence");
+
+/// How an exchange ended, for the caller that began it.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// With this response.
+    Response(Response<Body>),
+    /// With a response that is on its way already; this is its end.
+    Streamed(Rest),
+    /// Without one.
+    Failed(Failure),
+}
+
+/// A request on its way to the service.
+pub(super) struct Exchange<U> {
+    pub(super) guard: Guard,
+    pub(super) request: Request<Body>,
+    pub(super) upstream: U,
+    /// Where a response goes whose body is too large to wait for.
+    pub(super) early: oneshot::Sender<Response<Body>>,
+}
+
+impl<U: Upstream> Exchange<U> {
+    pub(super) async fn perform(mut self, run: Run) -> Finished<Ended> {
+        let headers = self.request.headers_mut();
+        headers.insert(ATTEMPT, run.attempt().into());
+        headers.insert(FENCE, run.fence().get().into());
+        let guard = self.guard.clone();
+        let limit = guard.rules().timeout;
+        // Dropping the call closes the connection to the service; what it did until then is not known.
+        let ended = timeout(limit, self.exchange()).await.unwrap_or_else(|_| {
+            let why = format!("nothing complete within {limit:?}");
+            Err(Failure::TimedOut(why))
+        });
+        ended.unwrap_or_else(|failure| Finished {
+            settlement: match failure {
+                Failure::NotReached(_) => Settlement::Release,
+                Failure::Broken(_) | Failure::TimedOut(_) => Settlement::Unknown,
+            },
+            value: Ended::Failed(failure),
+        })
+    }
+
+    async fn exchange(self) -> Result<Finished<Ended>, Failure> {
+        let response = self.upstream.call(self.request).await?;
+        let (mut head, mut body) = response.into_parts();
+        let word = Word::take(&mut head);
+        let mut gathered = Gathered::default();
+        while let Some(frame) = body.frame().await {
+            match frame.map_err(broken)?.into_data() {
+                Ok(data) => gathered.push(data),
+                Err(other) => gathered.trailers = other.into_trailers().ok(),
+            }
+            if gathered.len > self.guard.rules().response_bytes_max {
+                let streaming = Streaming {
+                    guard: self.guard,
+                    head,
+                    word,
+                    began: gathered,
+                    body,
+                };
+                return streaming.hand_on(self.early).await;
+            }
+        }
+        Ok(whole(self.guard.rules(), head, word, gathered))
+    }
+}
+
+/// The service's response with all of its body.
+fn whole(rules: &Rules, head: response::Parts, word: Word, body: Gathered) -> Finished<Ended> {
+    let read = body.finish();
+    let settlement = settlement(rules, &head, word, || {
+        let kept = semel_core::Body::capped(read.bytes.clone(), rules.response_bytes_max);
+        word.outcome(replay::outcome(rules, &head, read.trailers.as_ref(), kept))
+    });
+    let response = Response::from_parts(head, read.into());
+    Finished {
+        value: Ended::Response(response),
+        settlement,
+    }
+}
+
+/// What the answer means for the record.
+pub(super) fn settlement(
+    rules: &Rules,
+    head: &response::Parts,
+    word: Word,
+    outcome: impl FnOnce() -> Outcome,
+) -> Settlement {
+    let class = match word {
+        Word::Final | Word::NoStore => Class::Keep,
+        Word::Retryable => Class::Release,
+        Word::None => {
+            let vendor = rules.profile.class(&head.headers);
+            vendor.unwrap_or_else(|| rules.keep.class(head.status))
+        }
+    };
+    match class {
+        Class::Keep => Settlement::Settle(outcome()),
+        Class::Release => Settlement::Release,
+        Class::Unknown => Settlement::Unknown,
+    }
+}
+
+pub(super) fn broken(error: impl Into<BoxError>) -> Failure {
+    Failure::Broken(format!("in the middle of its response: {}", error.into()))
+}
+
+/// The service's own word about its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    /// None: the status decides.
+    None,
+    /// It is final, whatever the status.
+    Final,
+    /// Nothing happened, whatever the status.
+    Retryable,
+    /// It is final, and its body and headers must not be kept.
+    NoStore,
+}
+
+impl Word {
+    /// What may be kept of an outcome.
+    pub(super) fn outcome(self, outcome: Outcome) -> Outcome {
+        match self {
+            Self::None | Self::Final | Self::Retryable => outcome,
+            Self::NoStore => Outcome {
+                headers: Headers::default(),
+                body: semel_core::Body::Omitted {
+                    len: outcome.body.len(),
+                    digest: outcome.body.digest(),
+                },
+                ..outcome
+            },
+        }
+    }
+
+    /// Reads it and removes it: clients never see it.
+    fn take(head: &mut response::Parts) -> Self {
+        let word = match head.headers.remove(OUTCOME) {
+            None => Self::None,
+            Some(value) => match value.as_bytes().trim_ascii() {
+                b"final" => Self::Final,
+                b"retryable" => Self::Retryable,
+                b"no-store" => Self::NoStore,
+                _ => Self::None,
+            },
+        };
+        // Only an answer from the record carries the marker; the service's own would be believed.
+        head.headers.remove(replay::REPLAYED);
+        word
+    }
+}

@@ -1,0 +1,114 @@
+//! The one implementation of Semel's HTTP semantics.
+//!
+//! A door calls [`Guard::admit`] with each request. `admit` reads what tells which operation is meant
+//! and never runs anything. What is to be guarded comes back as [`Admitted`], and [`Admitted::run`]
+//! claims, runs, settles, replays or refuses.
+//!
+//! - `admit` finds key, tenant and fingerprint; `spool` reads the body within its limits.
+//! - `exchange` is what happens under a claim: the call to the service and what its answer means.
+//! - `stream` hands on a response that is too large to be kept.
+//! - `answer` turns the core's replies and refusals into responses.
+
+mod admit;
+mod answer;
+mod exchange;
+mod spool;
+mod stream;
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::{Request, Response};
+use http_body_util::Either;
+use semel_core::Once;
+
+use crate::body::{AnyBody, Body};
+use crate::event::Watch;
+use crate::observe::{Observation, Observer};
+use crate::rules::{Rules, Unknown};
+
+pub use answer::Admitted;
+pub(crate) use spool::{Spooled, spool};
+
+/// Guards the requests of one route. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Guard(Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) once: Once,
+    pub(crate) rules: Rules,
+    pub(crate) watch: Arc<dyn Watch>,
+    pub(crate) observer: Observer,
+}
+
+impl Guard {
+    /// A guard by `rules`, on the store of `once`. Guards of one `Once` wake each other's duplicates.
+    pub fn new(once: &Once, rules: Rules, watch: Arc<dyn Watch>) -> Self {
+        let mut once = once.clone().with_policy(rules.policy());
+        if let Unknown::Reconcile(reconciler) = &rules.unknown {
+            let reconciler = reconciler.clone();
+            once = once.reconcile_with(reconciler);
+        }
+        let observer = Observer::new(&once, &rules);
+        Self(Arc::new(Inner {
+            once,
+            rules,
+            watch,
+            observer,
+        }))
+    }
+
+    /// What it decides by.
+    pub fn rules(&self) -> &Rules {
+        &self.0.rules
+    }
+}
+
+/// What is to be done with a request.
+#[derive(Debug)]
+pub enum Admission<B> {
+    /// Answer so; nothing runs.
+    Refused(Response<Body>),
+    /// Forward it unguarded: it has no key, and the route lets it pass.
+    Pass(Request<Either<B, Body>>),
+    /// Forward it unguarded, and tell the observation how it ended.
+    Observed(Request<Either<B, Body>>, Observation),
+    /// Run it.
+    Guarded(Admitted),
+}
+
+/// Whoever can do what a request asks: a service behind a proxy, or the inner service of a layer.
+pub trait Upstream: Send + 'static {
+    /// The body of its responses.
+    type Body: AnyBody;
+
+    /// Sends the request. An error must tell whether anything can have happened.
+    fn call(
+        self,
+        request: Request<Body>,
+    ) -> impl Future<Output = Result<Response<Self::Body>, Failure>> + Send;
+}
+
+/// Why there is no response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// Not one byte of the request reached the service: nothing happened.
+    NotReached(String),
+    /// The service, or the way to it, failed after it may have begun.
+    Broken(String),
+    /// The service did not answer in time; it may have begun.
+    TimedOut(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotReached(why) => write!(f, "the service was not reached: {why}"),
+            Self::Broken(why) => write!(f, "the service broke off: {why}"),
+            Self::TimedOut(why) => write!(f, "the service did not answer in time: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,72 @@
+//! The door for Rust services: a tower layer for axum, hyper and whatever else speaks `tower`.
+//!
+//! ```
+//! use axum::{Router, routing::post};
+//! use semel_core::{MemoryStore, Once};
+//! use semel_http::{Rules, SemelLayer};
+//!
+//! let once = Once::new(MemoryStore::new());
+//! let rules = Rules::new("payments@1".parse()?);
+//! let app: Router = Router::new()
+//!     .route("/payments", post(|| async { "charged" }))
+//!     .layer(SemelLayer::new(&once, rules));
+//! # Ok::<(), semel_core::Error>(())
+//! ```
+
+mod service;
+
+pub use service::Guarded;
+
+use std::sync::Arc;
+
+use http::Method;
+use semel_core::Once;
+use tower_layer::Layer;
+
+use crate::event::{Nobody, Watch};
+use crate::guard::Guard;
+use crate::rules::Rules;
+
+/// Guards the POST and PATCH requests of a service.
+#[derive(Debug, Clone)]
+pub struct SemelLayer {
+    once: Once,
+    rules: Rules,
+    methods: Arc<[Method]>,
+    watch: Arc<dyn Watch>,
+}
+
+impl SemelLayer {
+    /// Guards by `rules`, on the store of `once`.
+    pub fn new(once: &Once, rules: Rules) -> Self {
+        Self {
+            once: once.clone(),
+            rules,
+            methods: Arc::new([Method::POST, Method::PATCH]),
+            watch: Arc::new(Nobody),
+        }
+    }
+
+    /// Guards these methods instead.
+    #[must_use]
+    pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
+        self.methods = methods.into_iter().collect();
+        self
+    }
+
+    /// Tells `watch` about every request.
+    #[must_use]
+    pub fn watched_by(mut self, watch: impl Watch) -> Self {
+        self.watch = Arc::new(watch);
+        self
+    }
+}
+
+impl<S> Layer<S> for SemelLayer {
+    type Service = Guarded<S>;
+
+    fn layer(&self, inner: S) -> Guarded<S> {
+        let guard = Guard::new(&self.once, self.rules.clone(), self.watch.clone());
+        Guarded::new(inner, guard, self.methods.clone())
+    }
+}

@@ -1,0 +1,125 @@
+//! The service around the user's own.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::{Method, Request, Response};
+use http_body_util::Either;
+use tower_service::Service;
+
+use crate::body::{AnyBody, Body};
+use crate::guard::{Admission, Failure, Guard, Upstream};
+
+/// A service whose guarded requests take effect once.
+#[derive(Debug, Clone)]
+pub struct Guarded<S> {
+    inner: S,
+    guard: Guard,
+    methods: Arc<[Method]>,
+}
+
+impl<S> Guarded<S> {
+    pub(super) const fn new(inner: S, guard: Guard, methods: Arc<[Method]>) -> Self {
+        Self {
+            inner,
+            guard,
+            methods,
+        }
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for Guarded<S>
+where
+    S: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: fmt::Display + Send,
+    B: AnyBody,
+    R: AnyBody,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        // The clone stays; what was made ready is used.
+        let clone = self.inner.clone();
+        let ready = std::mem::replace(&mut self.inner, clone);
+        let guard = self
+            .methods
+            .contains(request.method())
+            .then(|| self.guard.clone());
+        Box::pin(async move {
+            match guard {
+                Some(guard) => guarded(ready, &guard, request).await,
+                None => passed(ready, request.map(Body::stream)).await,
+            }
+        })
+    }
+}
+
+async fn guarded<S, B, R>(
+    inner: S,
+    guard: &Guard,
+    request: Request<B>,
+) -> Result<Response<Body>, S::Error>
+where
+    S: Service<Request<Body>, Response = Response<R>> + Send + 'static,
+    S::Future: Send,
+    S::Error: fmt::Display + Send,
+    B: AnyBody,
+    R: AnyBody,
+{
+    match guard.admit(request, &[]).await {
+        Admission::Refused(response) => Ok(response),
+        Admission::Pass(request) => passed(inner, request.map(rejoined)).await,
+        Admission::Observed(request, observation) => {
+            let response = passed(inner, request.map(rejoined)).await;
+            observation.ended(response.as_ref().ok().map(Response::status));
+            response
+        }
+        Admission::Guarded(admitted) => Ok(admitted.run(Inner(inner)).await),
+    }
+}
+
+fn rejoined<B>(body: Either<B, Body>) -> Body
+where
+    B: AnyBody,
+{
+    match body {
+        Either::Left(unread) => Body::stream(unread),
+        Either::Right(read) => read,
+    }
+}
+
+async fn passed<S, R>(mut inner: S, request: Request<Body>) -> Result<Response<Body>, S::Error>
+where
+    S: Service<Request<Body>, Response = Response<R>>,
+    R: AnyBody,
+{
+    Ok(inner.call(request).await?.map(Body::stream))
+}
+
+/// The user's service as an upstream.
+struct Inner<S>(S);
+
+impl<S, R> Upstream for Inner<S>
+where
+    S: Service<Request<Body>, Response = Response<R>> + Send + 'static,
+    S::Future: Send,
+    S::Error: fmt::Display,
+    R: AnyBody,
+{
+    type Body = R;
+
+    async fn call(mut self, request: Request<Body>) -> Result<Response<R>, Failure> {
+        // What a service did before it failed is not known.
+        let called = self.0.call(request).await;
+        called.map_err(|error| Failure::Broken(error.to_string()))
+    }
+}

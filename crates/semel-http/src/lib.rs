@@ -1,0 +1,36 @@
+//! The HTTP semantics of Semel: one implementation for the gateway and for the tower layer.
+//!
+//! Read it in this order:
+//!
+//! 1. [`rules`] is everything that a route decides by; [`profile`] sets them as a vendor documents it.
+//! 2. [`key`], [`tenant`] and [`fingerprint`] find out which operation a request means, on whose
+//!    behalf, and what it asks for.
+//! 3. [`guard`] brings them together with [`semel_core::Once`]: admit a request, run it, replay it.
+//! 4. [`problem`] is how refusals look (RFC 9457); [`replay`] turns responses into outcomes and back.
+//! 5. [`observe`] lets everything through and counts what would have been refused or replayed.
+//! 6. [`layer`] is the door for Rust services.
+//!
+//! This crate opens no socket and names no store. Whoever forwards a request (a proxy, an inner
+//! service) does so behind [`guard::Upstream`].
+
+pub mod body;
+pub mod event;
+pub mod fingerprint;
+pub mod guard;
+pub mod key;
+pub mod layer;
+pub mod observe;
+pub mod path;
+pub mod problem;
+pub mod profile;
+pub mod replay;
+pub mod rules;
+pub mod tenant;
+
+pub use body::{AnyBody, Body};
+pub use event::{Event, Watch, What};
+pub use guard::{Admission, Admitted, Failure, Guard, Upstream};
+pub use layer::SemelLayer;
+pub use problem::{Problem, Type};
+pub use profile::Profile;
+pub use rules::Rules;

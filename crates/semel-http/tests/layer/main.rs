@@ -1,0 +1,11 @@
+//! The layer around a real axum service, over real sockets, on a real store.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails where its expectation does"
+)]
+
+mod answers;
+mod callers;
+mod observing;
+mod outcomes;
+mod support;

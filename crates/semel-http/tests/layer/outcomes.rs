@@ -1,0 +1,116 @@
+//! What the service's answers mean for the record.
+
+use semel_http::Profile;
+
+use crate::support::{Asked, Service};
+
+#[tokio::test]
+async fn statuses_are_kept_released_or_unknown() {
+    let service = Service::start(|_| {}).await;
+    for (status, again, effects) in [
+        ("200", "replay", 1),
+        ("404", "replay", 1),
+        ("500", "replay", 1),
+        ("429", "runs", 2),
+        ("503", "runs", 2),
+        ("502", "outcome-unknown", 1),
+        ("599", "outcome-unknown", 1),
+    ] {
+        let before = service.effects();
+        let asked = Asked::pay(status, "").with("X-Status", status);
+        let first = service.send(&asked).await;
+        assert_eq!(first.status.to_string(), status);
+        let second = service.send(&asked).await;
+        let found = match second.is_replay() {
+            true => "replay".to_owned(),
+            false if second.status == first.status => "runs".to_owned(),
+            false => second.problem(),
+        };
+        assert_eq!(
+            (found.as_str(), service.effects() - before),
+            (again, effects),
+            "{status}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_service_may_decide_and_its_word_stays_inside() {
+    let service = Service::start(|_| {}).await;
+    for (status, word, replays) in [
+        ("502", "final", true),
+        ("201", "retryable", false),
+        ("201", "nonsense", true),
+    ] {
+        let key = format!("{status}-{word}");
+        let asked = Asked::pay(&key, "")
+            .with("X-Status", status)
+            .with("X-Outcome", word);
+        let first = service.send(&asked).await;
+        assert_eq!(first.all("semel-outcome"), [""; 0]);
+        let second = service.send(&asked).await;
+        assert_eq!(second.is_replay(), replays, "{key}");
+        assert_eq!(second.all("semel-outcome"), [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn a_response_at_the_cap_is_kept_and_one_byte_more_is_not() {
+    let service = Service::start(|rules| rules.response_bytes_max = 64 * 1024).await;
+    let at = Asked::pay("at", "").with("X-Bytes", "65536");
+    service.send(&at).await;
+    let replay = service.send(&at).await;
+    assert_eq!((replay.status, replay.body.len()), (201, 65_536));
+    let above = Asked::pay("above", "").with("X-Bytes", "65537");
+    let first = service.send(&above).await;
+    assert_eq!(
+        (first.status, first.body.matches('x').count()),
+        (201, 65_537)
+    );
+    let replay = service.send(&above).await;
+    assert_eq!(
+        (replay.status, replay.problem()),
+        (201, "body-not-kept".into())
+    );
+    assert!(
+        replay.is_replay() && replay.body.contains("65537"),
+        "{}",
+        replay.body
+    );
+    assert_eq!(service.effects(), 2);
+}
+
+#[tokio::test]
+async fn what_must_not_be_stored_is_not() {
+    let service = Service::start(|_| {}).await;
+    let asked = Asked::pay("k", "secret").with("X-Outcome", "no-store");
+    let first = service.send(&asked).await;
+    assert_eq!(first.body, "effect 1 of secret");
+    let again = service.send(&asked).await;
+    assert_eq!(
+        (again.status, again.problem()),
+        (201, "body-not-kept".into())
+    );
+    assert!(again.is_replay() && !again.body.contains("secret"));
+    assert_eq!(service.effects(), 1);
+}
+
+#[tokio::test]
+async fn a_profile_speaks_its_vendors_language() {
+    let service = Service::start(|rules| {
+        *rules = Profile::Stripe.rules(rules.scope.clone());
+        rules.tell_expiry = true;
+    })
+    .await;
+    let first = service.pay("k", "1").await;
+    let again = service.pay("k", "1").await;
+    let reused = service.pay("k", "2").await;
+    assert_eq!(first.all("idempotency-key"), ["k"]);
+    assert_eq!(first.all("idempotency-expires").len(), 1);
+    assert_eq!(again.all("idempotency-expires").len(), 1);
+    assert_eq!(
+        (reused.status, reused.problem()),
+        (400, "key-reused".into())
+    );
+    assert!(reused.body.contains("idempotency_error"), "{}", reused.body);
+}
