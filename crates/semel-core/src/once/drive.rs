@@ -1,16 +1,18 @@
 //! Asks for a claim and does what its answer asks for: run, replay, wait, reconcile or refuse.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::Instant;
 
 use super::answer::{Finished, Refusal, Reply};
 use super::flight::{Flight, Run};
 use super::reconcile::Reconciled;
+use super::renewal::{Lost, renewed};
 use super::{Once, Operation};
 use crate::policy::{InProgress, OnUnknown};
-use crate::record::{Claim, Fence, State};
+use crate::record::{Claim, Fence, Lease, State};
 use crate::store::{
     Actor, ClaimAnswer, ClaimRequest, Resolution, ResolveRequest, StoreExt, Takeover,
 };
@@ -110,26 +112,46 @@ where
             Ok(ClaimAnswer::Granted(lease)) => lease,
             other => return drop(sender.send(Attempt::NotGranted(other, f))),
         };
-        // The lease may have ended on the way here, or while the operation waited for its turn, when
-        // it is renewed as if it ran: giving it back is all that is safe then.
-        let late = asked.elapsed() >= once.policy.lease.get();
-        let flight = Flight::new(once.clone(), lease.clone(), asked);
-        let _turn = match turns {
-            Some(turns) => turns.acquire_owned().await.ok(),
-            None => None,
-        };
-        if late || flight.is_lost() {
-            let given_back = once.shared.store.release_one(lease.claim.clone()).await;
-            let answer = given_back.map(|_| ClaimAnswer::Granted(lease));
-            return drop(sender.send(Attempt::NotGranted(answer, f)));
-        }
-        let reply = |reply| drop(sender.send(Attempt::Landed(reply)));
-        flight.fly(f, reply).await;
+        let (store, claim) = (once.shared.store.clone(), lease.claim.clone());
+        let term = once.policy.lease;
+        let fly = async |lost| fly(once, lease, asked, lost, turns, f, sender).await;
+        renewed(store, claim, term, asked, fly).await;
     });
     // Without an answer the runtime is going down; a granted lease will end by itself.
     outcome
         .await
         .unwrap_or(Attempt::Landed(Err(Refusal::Panicked)))
+}
+
+/// Waits for its turn and flies; the lease is renewed meanwhile, the recording of the result included.
+async fn fly<R, F, Fut>(
+    once: Once,
+    lease: Lease,
+    asked: Instant,
+    lost: Lost,
+    turns: Option<Arc<Semaphore>>,
+    f: F,
+    sender: oneshot::Sender<Attempt<R, F>>,
+) where
+    R: Send + 'static,
+    F: FnOnce(Run) -> Fut + Send + 'static,
+    Fut: Future<Output = Finished<R>> + Send + 'static,
+{
+    // The lease may have ended on the way here, or while the operation waited for its turn: giving
+    // it back is all that is safe then.
+    let late = asked.elapsed() >= once.policy.lease.get();
+    let flight = Flight::new(once.clone(), lease.clone(), lost);
+    let _turn = match turns {
+        Some(turns) => turns.acquire_owned().await.ok(),
+        None => None,
+    };
+    if late || flight.is_lost() {
+        let given_back = once.shared.store.release_one(lease.claim.clone()).await;
+        let answer = given_back.map(|_| ClaimAnswer::Granted(lease));
+        return drop(sender.send(Attempt::NotGranted(answer, f)));
+    }
+    let reply = |reply| drop(sender.send(Attempt::Landed(reply)));
+    flight.fly(f, reply).await;
 }
 
 async fn ask(once: &Once, request: ClaimRequest) -> Asked {

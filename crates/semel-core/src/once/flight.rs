@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::answer::{Finished, Recorded, Refusal, Reply, Settlement};
-use super::renewal::Renewal;
+use super::renewal::Lost;
 use super::{Once, Shared};
 use crate::record::{Claim, Fence, Lease, UnknownCause};
 use crate::store::{MarkAnswer, MarkRequest, ReleaseAnswer, SettleAnswer, SettleRequest, StoreExt};
@@ -59,8 +59,7 @@ pub(super) struct Flight {
     lease: Lease,
     waiters: Arc<Notify>,
     started: Instant,
-    /// The lease is renewed until the flight is over, the recording of its result included.
-    renewal: Renewal,
+    lost: Lost,
 }
 
 impl Drop for Flight {
@@ -71,22 +70,20 @@ impl Drop for Flight {
 }
 
 impl Flight {
-    /// A flight under a lease that was asked for at `asked`.
-    pub(super) fn new(once: Once, lease: Lease, asked: Instant) -> Self {
-        let claim = lease.claim.clone();
-        let store = once.shared.store.clone();
+    /// A flight under a lease that is being renewed.
+    pub(super) fn new(once: Once, lease: Lease, lost: Lost) -> Self {
         Self {
-            waiters: once.shared.flights.begin(claim.identity.digest()),
-            renewal: Renewal::begin(store, claim, once.policy.lease, asked),
+            waiters: once.shared.flights.begin(lease.claim.identity.digest()),
             started: Instant::now(),
             lease,
+            lost,
             once,
         }
     }
 
     /// Whether the lease is known to be lost.
     pub(super) fn is_lost(&self) -> bool {
-        self.renewal.lost().load(Ordering::Relaxed)
+        self.lost.load(Ordering::Relaxed)
     }
 
     fn shared(&self) -> &Shared {
@@ -103,9 +100,10 @@ impl Flight {
     {
         let run = Run {
             lease: self.lease.clone(),
-            lost: self.renewal.lost(),
+            lost: self.lost.clone(),
         };
-        // A task of its own, so that a panic of the function ends the function and nothing else.
+        // A task of its own, so that a panic of the function ends the function and nothing else, and
+        // a function that blocks its thread does not keep the lease from being renewed.
         let ended = tokio::spawn(async move { f(run).await }).await;
         let (fence, attempt) = (self.lease.claim.fence, self.lease.attempt);
         match ended {

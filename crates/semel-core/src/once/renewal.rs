@@ -4,49 +4,41 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::policy::LeaseTerm;
 use crate::record::Claim;
 use crate::store::{RenewAnswer, RenewRequest, Store, StoreExt};
 
-/// A task that renews; it ends with this value.
-#[derive(Debug)]
-pub(super) struct Renewal {
-    task: JoinHandle<()>,
-    lost: Arc<AtomicBool>,
-}
+/// Whether a lease is known, or must be taken, to be lost.
+pub(super) type Lost = Arc<AtomicBool>;
 
-impl Renewal {
-    /// Renews `claim`, which was asked for at `asked`, at a third of its term.
-    pub(super) fn begin(
-        store: Arc<dyn Store>,
-        claim: Claim,
-        term: LeaseTerm,
-        asked: Instant,
-    ) -> Self {
-        let lost = Arc::<AtomicBool>::default();
-        let renewer = Renewer {
-            store,
-            claim,
-            term,
-            alive_from: asked,
-            lost: lost.clone(),
-        };
-        let task = tokio::spawn(renewer.renew_until_lost());
-        Self { task, lost }
-    }
-
-    /// Set while the lease is known, or must be taken, to be lost.
-    pub(super) fn lost(&self) -> Arc<AtomicBool> {
-        self.lost.clone()
-    }
-}
-
-impl Drop for Renewal {
-    fn drop(&mut self) {
-        self.task.abort();
+/// Does `work` while `claim`, which was asked for at `asked`, is renewed at a third of its term.
+///
+/// Both are polled by one task: most work ends long before its first renewal, and a task of its own
+/// would cost more than the renewal itself. The work must therefore not block.
+pub(super) async fn renewed<T>(
+    store: Arc<dyn Store>,
+    claim: Claim,
+    term: LeaseTerm,
+    asked: Instant,
+    work: impl AsyncFnOnce(Lost) -> T,
+) -> T {
+    let lost = Lost::default();
+    let renewer = Renewer {
+        store,
+        claim,
+        term,
+        alive_from: asked,
+        lost: lost.clone(),
+    };
+    tokio::select! {
+        biased;
+        done = work(lost) => done,
+        () = async {
+            renewer.renew_until_lost().await;
+            std::future::pending().await
+        } => unreachable!("pending never ends"),
     }
 }
 
@@ -56,7 +48,7 @@ struct Renewer {
     term: LeaseTerm,
     /// The lease lasts at least a term from here: when it was last asked for and then given.
     alive_from: Instant,
-    lost: Arc<AtomicBool>,
+    lost: Lost,
 }
 
 impl Renewer {
