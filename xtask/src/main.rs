@@ -29,9 +29,9 @@ usage: cargo xtask <verb>
                             format, tidy, clippy, services, tests, docs
   ci                        what CI runs: the same as `test`
   tidy                      check the repository's rules
-  services up [NAME...]     start what is missing; prints `export` lines
+  services up [NAME...]     start or install what is missing; prints `export` lines
   services down [NAME...]   stop what `up` started, and remove its data
-  services status           say what is running
+  services status           say what is running or installed
   help                      show this text
 
 exit codes: 0 all is well, 1 something failed, 2 the command line is wrong";

@@ -24,12 +24,16 @@ pub enum Side {
     AtMost,
 }
 
-const GOALS: [Goal; 5] = [
+const GOALS: [Goal; 9] = [
     goal("G1", Side::AtLeast, 0.25, 0.5),
     goal("G1b", Side::AtMost, 5.0, 3.0),
     goal("G2", Side::AtLeast, 10.0, 30.0),
+    goal("G5", Side::AtLeast, 0.35, 0.5),
+    goal("G5b", Side::AtLeast, 1.3, 2.0),
+    goal("G5c", Side::AtLeast, 0.9, 1.0),
     goal("G8", Side::AtLeast, 0.8, 0.95),
     goal("G8b", Side::AtMost, 1.4, 1.15),
+    goal("G8c", Side::AtMost, 300.0, 150.0),
 ];
 
 const fn goal(id: &'static str, side: Side, first: f64, then: f64) -> Goal {

@@ -16,6 +16,17 @@ pub(crate) struct Measured {
     pub(crate) p99_us: f64,
 }
 
+impl Measured {
+    /// What so many latencies in so much time come to.
+    pub(crate) fn of(all: &Latencies, elapsed: Duration) -> Self {
+        Self {
+            per_second: all.count() as f64 / elapsed.as_secs_f64(),
+            p50_us: all.percentile_us(50),
+            p99_us: all.percentile_us(99),
+        }
+    }
+}
+
 /// Lets `callers` repeat `work`, each waiting for its own, until `duration` has passed.
 pub(crate) async fn drive<W, F>(callers: usize, duration: Duration, work: W) -> Result<Measured>
 where
@@ -32,11 +43,7 @@ where
         let crashed = |e| Error::new(Kind::Internal, "a caller panicked").caused_by(e);
         all.merge(&finished.map_err(crashed)??);
     }
-    Ok(Measured {
-        per_second: all.count() as f64 / clock.elapsed().as_secs_f64(),
-        p50_us: all.percentile_us(50),
-        p99_us: all.percentile_us(99),
-    })
+    Ok(Measured::of(&all, clock.elapsed()))
 }
 
 async fn repeat<W, F>(clock: Stopwatch, duration: Duration, work: W) -> Result<Latencies>

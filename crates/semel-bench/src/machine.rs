@@ -5,7 +5,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use semel_core::{Error, Kind};
+use semel_core::{Error, Kind, Result};
+use tempfile::TempDir;
 
 use crate::latency::Latencies;
 use crate::timing::Stopwatch;
@@ -13,6 +14,14 @@ use crate::timing::Stopwatch;
 const SYNCS_MAX: usize = 500;
 const SYNCS_FOR: Duration = Duration::from_millis(500);
 const BLOCK: usize = 4096;
+
+/// A directory for the files of one run; removed when dropped.
+pub(crate) fn scratch(dir: &Path) -> Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix("semel-bench-")
+        .tempdir_in(dir)
+        .map_err(io("making a directory for the benchmark"))
+}
 
 /// How many threads run at once.
 pub(crate) fn cores() -> usize {

@@ -4,7 +4,9 @@ use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use serde_json::{Value, json};
 
+use crate::gateway::memory::Memory;
 use crate::goal::Goal;
+use crate::load::Measured;
 
 /// One figure of one round.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +18,16 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
+    /// How much was done per second, with the latencies of ours.
+    pub(crate) fn of(ours: &Measured, baseline: &Measured) -> Self {
+        Self {
+            ours: ours.per_second,
+            baseline: baseline.per_second,
+            p50_us: Some(ours.p50_us),
+            p99_us: Some(ours.p99_us),
+        }
+    }
+
     fn ratio(&self) -> f64 {
         self.ours / self.baseline
     }
@@ -67,7 +79,7 @@ impl Measurement {
         })
     }
 
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         json!({
             "goal": self.goal,
             "name": self.name,
@@ -113,6 +125,33 @@ pub struct Machine {
     pub bytes_per_record: Option<f64>,
 }
 
+/// The memory of the gateway around its load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GatewayMemory {
+    /// Before the first request.
+    pub before: Memory,
+    /// After the last.
+    pub after: Memory,
+}
+
+impl GatewayMemory {
+    fn line(self) -> String {
+        let (before, after) = (self.before.resident_mib(), self.after.resident_mib());
+        let peak = self.after.peak_mib();
+        format!(
+            "\nmemory of the gateway: {before:.0} MiB before, {after:.0} after, {peak:.0} at most"
+        )
+    }
+
+    fn json(self) -> Value {
+        json!({
+            "resident_kib_before": self.before.resident_kib,
+            "resident_kib_after": self.after.resident_kib,
+            "peak_kib": self.after.peak_kib,
+        })
+    }
+}
+
 /// What a run found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
@@ -124,23 +163,14 @@ pub struct Report {
     pub seconds: f64,
     /// The figures.
     pub results: Vec<Measurement>,
+    /// The memory of the gateway, where there was one.
+    pub gateway_memory: Option<GatewayMemory>,
 }
 
 impl Report {
     /// The figures as a table for a terminal, machine facts below.
     pub fn table(&self) -> String {
-        let mut table = Table::new();
-        table.load_style(UTF8_FULL_CONDENSED).set_header([
-            "goal",
-            "what",
-            "ours",
-            "baseline",
-            "ratio (range)",
-            "p50 µs",
-            "p99 µs",
-            "verdict",
-        ]);
-        table.add_rows(self.results.iter().map(Measurement::row));
+        let table = table_of(&self.results);
         let Machine {
             cores,
             fdatasync_p50_us,
@@ -152,7 +182,9 @@ impl Report {
         let (callers, seconds) = (self.callers, self.seconds);
         format!(
             "{table}\n{callers} callers, {seconds} s per turn; {cores} cores, \
-             fdatasync of 4 KiB {fdatasync_p50_us:.0} µs{bytes}"
+             fdatasync of 4 KiB {fdatasync_p50_us:.0} µs{bytes}{}",
+            self.gateway_memory
+                .map_or_else(String::new, GatewayMemory::line)
         )
     }
 
@@ -167,8 +199,26 @@ impl Report {
                 "fdatasync_p50_us": self.machine.fdatasync_p50_us,
                 "bytes_per_record": self.machine.bytes_per_record,
             },
+            "gateway_memory": self.gateway_memory.map(GatewayMemory::json),
         })
     }
+}
+
+/// A row for each figure.
+pub(crate) fn table_of(results: &[Measurement]) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED).set_header([
+        "goal",
+        "what",
+        "ours",
+        "baseline",
+        "ratio (range)",
+        "p50 µs",
+        "p99 µs",
+        "verdict",
+    ]);
+    table.add_rows(results.iter().map(Measurement::row));
+    table
 }
 
 fn number(value: f64) -> String {

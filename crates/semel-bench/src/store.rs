@@ -10,7 +10,6 @@ use std::time::Duration;
 use semel_core::{Error, Result, Store};
 
 use crate::baseline::{Baseline, RawLog};
-use crate::load::Measured;
 use crate::machine::{self, io};
 use crate::progress::{Progress, Silent};
 use crate::report::{Machine, Measurement, Report, Turn};
@@ -103,10 +102,7 @@ impl std::fmt::Debug for StoreOptions {
 /// Measures. It must be called inside a tokio runtime; one with several threads gives the usual figures.
 pub async fn run(options: StoreOptions) -> Result<Report> {
     options.check()?;
-    let scratch = tempfile::Builder::new()
-        .prefix("semel-bench-")
-        .tempdir_in(&options.dir)
-        .map_err(io("making a directory for the benchmark"))?;
+    let scratch = machine::scratch(&options.dir)?;
     let fdatasync_p50_us =
         machine::fdatasync_p50_us(scratch.path()).map_err(io("measuring the disk"))?;
     let bench = Bench::open(&options, scratch.path()).await?;
@@ -123,6 +119,7 @@ pub async fn run(options: StoreOptions) -> Result<Report> {
         callers: options.callers,
         seconds: options.turn.as_secs_f64(),
         results: results(&rounds, bytes_per_record, &baseline, &size),
+        gateway_memory: None,
     })
 }
 
@@ -144,23 +141,23 @@ fn results(
     });
     let found = [
         over("G1", format!("pairs/s by {baseline}"), &|r| {
-            Some(turn(&r.pairs, &r.raw))
+            Some(Turn::of(&r.pairs, &r.raw))
         }),
         over("G1b", "p99 of a pair by its p50, µs".into(), &|r| {
             let (ours, baseline) = (r.pairs.p99_us, r.pairs.p50_us.max(1.0));
             Some(Turn {
                 ours,
                 baseline,
-                ..turn(&r.pairs, &r.raw)
+                ..Turn::of(&r.pairs, &r.raw)
             })
         }),
         over("G2", "replays/s by pairs/s".into(), &|r| {
-            Some(turn(&r.replays, &r.pairs))
+            Some(Turn::of(&r.replays, &r.pairs))
         }),
         over(
             "lone",
             format!("pairs/s of a lone caller by {baseline}"),
-            &|r| Some(turn(&r.lone, &r.lone_raw)),
+            &|r| Some(Turn::of(&r.lone, &r.lone_raw)),
         ),
         over(
             "G8",
@@ -168,19 +165,10 @@ fn results(
             &|r| {
                 r.pairs_at_largest
                     .as_ref()
-                    .map(|largest| turn(largest, &r.pairs))
+                    .map(|largest| Turn::of(largest, &r.pairs))
             },
         ),
         disk.and_then(|disk| Measurement::of("G8b", "bytes on disk per record".into(), &[disk])),
     ];
     found.into_iter().flatten().collect()
-}
-
-fn turn(ours: &Measured, baseline: &Measured) -> Turn {
-    Turn {
-        ours: ours.per_second,
-        baseline: baseline.per_second,
-        p50_us: Some(ours.p50_us),
-        p99_us: Some(ours.p99_us),
-    }
 }

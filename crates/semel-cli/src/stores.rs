@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use semel_core::{Clock, Identity, Record, Store, StoreExt, SystemClock, Timestamp};
+use semel_core::store::Watch;
+use semel_core::{Clock, Identity, Record, Store, StoreExt, SystemClock, Timestamp, duration};
 
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::{duration, text};
+use crate::text;
 
 /// The store that is used when none is named.
 const DEFAULT: &str = "sqlite:semel.db";
@@ -20,17 +21,16 @@ const ELSEWHERE: [&str; 5] = ["postgres", "mysql", "redis", "redis-cluster", "dy
 /// Which store, and how patiently.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
-    /// The store, such as sqlite:PATH
+    /// The store, such as sqlite:PATH [default: sqlite:semel.db]
     #[arg(
         long = "store",
         global = true,
         help_heading = "Global options",
         value_name = "URL",
         env = "SEMEL_STORE",
-        hide_env_values = true,
-        default_value = DEFAULT
+        hide_env_values = true
     )]
-    pub(crate) url: String,
+    named: Option<String>,
 
     /// How long to wait for another process that writes to the store
     #[arg(
@@ -46,6 +46,35 @@ pub(crate) struct StoreArgs {
 }
 
 impl StoreArgs {
+    /// The URL of the store.
+    pub(crate) fn url(&self) -> &str {
+        self.named.as_deref().unwrap_or(DEFAULT)
+    }
+
+    /// The same, but `url` where the command line and the environment name none.
+    pub(crate) fn or(self, url: Option<&str>) -> Self {
+        Self {
+            named: self.named.or_else(|| url.map(ToOwned::to_owned)),
+            ..self
+        }
+    }
+
+    /// Opens a store to work with it: it is created if need be, and swept.
+    pub(crate) fn open_serving(&self, watch: Arc<dyn Watch>) -> Result<Opened> {
+        let path = self.path()?;
+        let clock = Arc::new(SystemClock::new());
+        let store = semel_sqlite::Config::new(&path)
+            .clock(clock.clone())
+            .busy_timeout(self.busy_timeout)
+            .watch(watch)
+            .open()
+            .map_err(|error| Error::from(error).when(&format!("cannot open {}", path.display())))?;
+        Ok(Opened {
+            store: Arc::new(store),
+            clock,
+        })
+    }
+
     /// Opens a store that exists, to look into it: nothing is created and nothing is swept.
     pub(crate) fn open_existing(&self) -> Result<Opened> {
         let path = self.path()?;
@@ -68,7 +97,7 @@ impl StoreArgs {
     /// The file that the URL names. Other schemes may carry passwords, so only the scheme is told.
     pub(crate) fn path(&self) -> Result<PathBuf> {
         let bad = |message: String| Error::new(Exit::Configuration, message);
-        match self.url.split_once(':') {
+        match self.url().split_once(':') {
             Some(("sqlite", path)) if !path.is_empty() => Ok(PathBuf::from(path)),
             Some(("sqlite", _)) => Err(bad("expected sqlite:PATH, found no path".into())),
             Some((scheme, _)) if ELSEWHERE.contains(&scheme) => Err(bad(format!(
@@ -80,18 +109,18 @@ impl StoreArgs {
             .hint("this build of semel can open sqlite:PATH")),
             None => Err(bad(format!(
                 "expected a store URL such as {DEFAULT}, found {:?}",
-                self.url
+                self.url()
             ))
             .hint(format!(
                 "for a SQLite file write {}",
-                text::word(&format!("sqlite:{}", self.url))
+                text::word(&format!("sqlite:{}", self.url()))
             ))),
         }
     }
 
     /// The option that makes another command use the same store; empty if it would by itself.
     pub(crate) fn option(&self) -> String {
-        match self.url.as_str() {
+        match self.url() {
             DEFAULT => String::new(),
             url => format!(" --store {}", text::word(url)),
         }
@@ -117,7 +146,7 @@ pub(crate) fn sqlite_version() -> &'static str {
 /// An open store, and the clock that it judges by.
 pub(crate) struct Opened {
     pub(crate) store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl Opened {

@@ -1,8 +1,6 @@
 //! Small pieces of text for people: moments, sizes, counts, and what is safe to print.
 
-use semel_core::Timestamp;
-
-use crate::duration;
+use semel_core::{Timestamp, duration};
 
 /// How long ago an instant was.
 pub(crate) fn ago(at: Timestamp, now: Timestamp) -> String {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::body::Body;
 
@@ -161,22 +162,20 @@ impl Problem {
     }
 
     /// The JSON document.
-    pub fn document(&self) -> Value {
-        let mut document = json!({
-            "type": format!("urn:semel:problem:{}", self.kind.name()),
-            "title": self.kind.title(),
-            "status": self.status.as_u16(),
-            "detail": self.detail,
-        });
-        if let Some(fields) = document.as_object_mut() {
-            fields.extend(self.members.clone());
+    pub fn document(&self) -> impl Serialize {
+        Document {
+            kind: format!("urn:semel:problem:{}", self.kind.name()),
+            title: self.kind.title(),
+            status: self.status.as_u16(),
+            detail: &self.detail,
+            members: &self.members,
         }
-        document
     }
 
     /// The response.
     pub fn into_response(self) -> Response<Body> {
-        let document = Bytes::from(self.document().to_string());
+        let document = serde_json::to_vec(&self.document());
+        let document = Bytes::from(document.expect("text and numbers are valid JSON"));
         let mut response = Response::new(Body::from(document));
         *response.status_mut() = self.status;
         response.headers_mut().extend(self.headers);
@@ -190,9 +189,22 @@ impl Problem {
     }
 }
 
+/// The members in the order in which people read them.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'static str,
+    status: u16,
+    detail: &'a str,
+    #[serde(flatten)]
+    members: &'a Map<String, Value>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
     use std::collections::HashSet;
 
     #[test]
@@ -209,7 +221,7 @@ mod tests {
             .retry_after(Duration::from_millis(1_200))
             .with("fence", 7);
         assert_eq!(
-            problem.document(),
+            serde_json::to_value(problem.document()).unwrap(),
             json!({
                 "type": "urn:semel:problem:in-progress",
                 "title": "The first request with this key is still running",

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use semel_core::store::Watch;
 use semel_core::{Clock, Error, Result, SystemClock};
 
 use crate::store::SqliteStore;
@@ -24,6 +25,7 @@ pub struct Config {
     pub(crate) create: bool,
     pub(crate) page_bytes: u32,
     pub(crate) bytes_max: Option<u64>,
+    pub(crate) watch: Option<Arc<dyn Watch>>,
 }
 
 impl Config {
@@ -40,6 +42,7 @@ impl Config {
             create: true,
             page_bytes: 4096,
             bytes_max: None,
+            watch: None,
         }
     }
 
@@ -113,6 +116,13 @@ impl Config {
     #[must_use]
     pub const fn must_exist(mut self) -> Self {
         self.create = false;
+        self
+    }
+
+    /// Who is told how many calls each commit carries, which leases ended, and what the sweep does.
+    #[must_use]
+    pub fn watch(mut self, watch: Arc<dyn Watch>) -> Self {
+        self.watch = Some(watch);
         self
     }
 

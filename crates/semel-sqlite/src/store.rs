@@ -22,7 +22,7 @@ use crate::queue::Queue;
 use crate::reader::{self, Question};
 use crate::sweeper::{self, Stop};
 use crate::verbs::Session;
-use crate::writer::{self, Job, VerbJob};
+use crate::writer::{Job, VerbJob, Writer};
 use crate::{connection, query, schema};
 
 /// Semel's embedded store. Dropping it lets waiting calls finish and closes the file.
@@ -78,11 +78,13 @@ impl SqliteStore {
     }
 
     fn start(&self, writer: Connection, started: std::sync::mpsc::Receiver<()>) -> Result<()> {
-        let (queue, clock) = (self.writes.clone(), self.clock.clone());
-        let checkpointer = self.checkpointer.clone();
-        self.spawn("writer", move || {
-            writer::run(&writer, &queue, &clock, &checkpointer);
-        })?;
+        let (queue, checkpointer) = (self.writes.clone(), self.checkpointer.clone());
+        let writer = Writer {
+            connection: writer,
+            clock: self.clock.clone(),
+            watch: self.config.watch.clone(),
+        };
+        self.spawn("writer", move || writer.run(&queue, &checkpointer))?;
         let look_ups = std::iter::repeat_n(&self.reads, self.config.readers);
         for queue in look_ups.chain([&self.slow_reads]) {
             let (connection, queue) = (connection::reading(&self.config)?, queue.clone());
@@ -95,9 +97,9 @@ impl SqliteStore {
         })?;
         if let Some(interval) = self.config.sweep_every {
             let (queue, stop) = (self.writes.clone(), self.stop.clone());
-            let keep = self.config.history_keep;
+            let (keep, watch) = (self.config.history_keep, self.config.watch.clone());
             self.spawn("sweeper", move || {
-                sweeper::run(&stop, interval, || {
+                sweeper::run(&stop, interval, watch.as_deref(), || {
                     let (caller, answer) = oneshot::channel();
                     let verb =
                         move |session: &mut Session<'_>, limit: &usize| session.sweep(*limit, keep);

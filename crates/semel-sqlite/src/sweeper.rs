@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use semel_core::Result;
-use semel_core::store::Swept;
+use semel_core::store::{Swept, Watch};
 
 /// The most records that one step touches.
 pub(crate) const STEP: usize = 256;
@@ -37,9 +37,21 @@ impl Stop {
 }
 
 /// Sweeps every `interval` until stopped.
-pub(crate) fn run(stop: &Stop, interval: Duration, step: impl Fn() -> Result<Swept>) {
+pub(crate) fn run(
+    stop: &Stop,
+    interval: Duration,
+    watch: Option<&dyn Watch>,
+    step: impl Fn() -> Result<Swept>,
+) {
+    let watched_step = || {
+        let swept = step();
+        if let Some(watch) = watch {
+            watch.swept(swept.as_ref());
+        }
+        swept
+    };
     while !stop.wait(interval) {
         // A store that cannot write now is swept next time; callers hear of it by themselves.
-        while matches!(step(), Ok(swept) if swept.more) && !stop.is_stopped() {}
+        while matches!(watched_step(), Ok(swept) if swept.more) && !stop.is_stopped() {}
     }
 }

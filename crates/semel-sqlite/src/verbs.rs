@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 use semel_core::protocol::{self, Change, Step};
-use semel_core::record::{Claim, Event, EventKind, Resolved};
+use semel_core::record::{Claim, Event, EventKind, Resolved, UnknownCause};
 use semel_core::store::{
     BATCH_MAX, ClaimAnswer, ClaimRequest, EVENTS_MAX, MarkAnswer, MarkRequest, ReleaseAnswer,
     RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Swept,
@@ -19,6 +19,8 @@ pub(crate) struct Session<'a> {
     connection: &'a Connection,
     now: Timestamp,
     last_fence: u64,
+    /// Claims whose lease was found to have ended, in this transaction.
+    ended: Vec<Claim>,
 }
 
 impl<'a> Session<'a> {
@@ -30,6 +32,7 @@ impl<'a> Session<'a> {
             connection,
             now: clock.now(),
             last_fence,
+            ended: Vec::new(),
         })
     }
 
@@ -84,12 +87,26 @@ impl<'a> Session<'a> {
         self.finish(identity, current.as_ref(), step)
     }
 
-    fn finish<A>(&self, identity: &Identity, current: Option<&Record>, step: Step<A>) -> Result<A> {
+    fn finish<A>(
+        &mut self,
+        identity: &Identity,
+        current: Option<&Record>,
+        step: Step<A>,
+    ) -> Result<A> {
         rows::apply(self.connection, identity, current, &step.change)?;
         for event in &step.events {
             remember(self.connection, identity, event).map_err(rows::writing)?;
+            if event.kind == EventKind::BecameUnknown(UnknownCause::LeaseEnded) {
+                let (identity, fence) = (identity.clone(), event.fence);
+                self.ended.push(Claim { identity, fence });
+            }
         }
         Ok(step.answer)
+    }
+
+    /// Claims whose lease was found to have ended; true once the transaction is durable.
+    pub(crate) fn into_ended(self) -> Vec<Claim> {
+        self.ended
     }
 
     /// One bounded step of housekeeping.

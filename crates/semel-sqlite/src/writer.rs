@@ -2,10 +2,14 @@
 //! commit takes them all. No timer: a lone caller waits for nobody.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use rusqlite::Connection;
+use semel_core::record::Claim;
+use semel_core::store::Watch;
 use semel_core::{Error, Kind, Result, SteadyClock};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::checkpoint::Checkpointer;
 use crate::error::from_sqlite;
@@ -66,64 +70,72 @@ where
     }
 }
 
-/// Writes until the queue is closed and empty.
-pub(crate) fn run(
-    connection: &Connection,
-    queue: &Queue<Box<dyn Job>>,
-    clock: &SteadyClock,
-    checkpointer: &Checkpointer,
-) {
-    checkpointer.watch(connection);
-    while let Some(mut jobs) = queue.take_settled(JOBS_PER_COMMIT) {
-        let committed = commit_or_roll_back(connection, &mut jobs, clock);
-        match committed {
-            // Somebody else holds the lock: waiting for it once per job would help nobody.
-            Err(error) if error.kind() != Kind::Locked && jobs.len() > 1 => {
-                one_by_one(connection, jobs, clock);
-            }
-            committed => {
-                for job in jobs {
-                    job.answer(committed.as_ref().copied().map_err(Error::duplicate));
+/// What the thread writes with.
+pub(crate) struct Writer {
+    pub(crate) connection: Connection,
+    pub(crate) clock: SteadyClock,
+    pub(crate) watch: Option<Arc<dyn Watch>>,
+}
+
+impl Writer {
+    /// Writes until the queue is closed and empty.
+    pub(crate) fn run(&self, queue: &Queue<Box<dyn Job>>, checkpointer: &Checkpointer) {
+        checkpointer.watch(&self.connection);
+        while let Some(mut jobs) = queue.take_settled(JOBS_PER_COMMIT) {
+            let committed = self.commit_or_roll_back(&mut jobs);
+            match committed {
+                // Somebody else holds the lock: waiting for it once per job would help nobody.
+                Err(error) if error.kind() != Kind::Locked && jobs.len() > 1 => {
+                    self.one_by_one(jobs);
+                }
+                committed => {
+                    for job in jobs {
+                        job.answer(committed.as_ref().copied().map_err(Error::duplicate));
+                    }
                 }
             }
+            checkpointer.after_commit(&self.connection);
         }
-        checkpointer.after_commit(connection);
     }
-}
 
-/// Commits each job by itself: only the one that cannot be written hears of it. On a full disk the
-/// renewals and the sweep still go through.
-fn one_by_one(connection: &Connection, jobs: Vec<Box<dyn Job>>, clock: &SteadyClock) {
-    for job in jobs {
-        let mut alone = [job];
-        let committed = commit_or_roll_back(connection, &mut alone, clock);
-        let [job] = alone;
-        job.answer(committed);
+    /// Commits each job by itself: only the one that cannot be written hears of it. On a full disk
+    /// the renewals and the sweep still go through.
+    fn one_by_one(&self, jobs: Vec<Box<dyn Job>>) {
+        for job in jobs {
+            let mut alone = [job];
+            let committed = self.commit_or_roll_back(&mut alone);
+            let [job] = alone;
+            job.answer(committed);
+        }
     }
-}
 
-fn commit_or_roll_back(
-    connection: &Connection,
-    jobs: &mut [Box<dyn Job>],
-    clock: &SteadyClock,
-) -> Result<()> {
-    // A panic is a bug of ours; it must cost its caller an error, not every caller the writer.
-    let committed = catch_unwind(AssertUnwindSafe(|| commit(connection, jobs, clock)))
-        .unwrap_or_else(|_| Err(Error::new(Kind::Internal, "the writer panicked")));
-    if committed.is_err() && !connection.is_autocommit() {
-        // The transaction is void either way; a failed rollback shows at the next begin.
-        let _ = connection.execute_batch("ROLLBACK");
+    fn commit_or_roll_back(&self, jobs: &mut [Box<dyn Job>]) -> Result<()> {
+        let begun = Instant::now();
+        // A panic is a bug of ours; it must cost its caller an error, not every caller the writer.
+        let committed = catch_unwind(AssertUnwindSafe(|| self.commit(jobs)))
+            .unwrap_or_else(|_| Err(Error::new(Kind::Internal, "the writer panicked")));
+        if committed.is_err() && !self.connection.is_autocommit() {
+            // The transaction is void either way; a failed rollback shows at the next begin.
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+        let ended = committed?;
+        if let Some(watch) = &self.watch {
+            watch.committed(jobs.len(), begun.elapsed());
+            ended.iter().for_each(|claim| watch.lease_ended(claim));
+        }
+        Ok(())
     }
-    committed
-}
 
-fn commit(connection: &Connection, jobs: &mut [Box<dyn Job>], clock: &SteadyClock) -> Result<()> {
-    execute(connection, "BEGIN IMMEDIATE", "taking the write lock")?;
-    let mut session = Session::begin(connection, clock)?;
-    for job in jobs {
-        job.perform(&mut session)?;
+    /// Performs all jobs in one transaction; the leases that were found to have ended.
+    fn commit(&self, jobs: &mut [Box<dyn Job>]) -> Result<Vec<Claim>> {
+        execute(&self.connection, "BEGIN IMMEDIATE", "taking the write lock")?;
+        let mut session = Session::begin(&self.connection, &self.clock)?;
+        for job in jobs {
+            job.perform(&mut session)?;
+        }
+        execute(&self.connection, "COMMIT", "committing")?;
+        Ok(session.into_ended())
     }
-    execute(connection, "COMMIT", "committing")
 }
 
 fn execute(connection: &Connection, sql: &str, doing: &str) -> Result<()> {

@@ -65,6 +65,8 @@
 //!
 //! | feature | crate | what it adds |
 //! |---|---|---|
+//! | `client` | `semel-client` | the module `client`: retries with one key per operation |
+//! | `http` | `semel-http` | the module `http`: a tower layer that guards a service's routes |
 //! | `macros` (default) | `semel-macros` | the `#[idempotent]` attribute |
 //! | `sqlite` (default) | `semel-sqlite` | the module `sqlite`: a durable store in one file |
 //!
@@ -72,6 +74,14 @@
 
 #[doc(inline)]
 pub use semel_core::*;
+
+#[cfg(feature = "client")]
+#[doc(inline)]
+pub use semel_client as client;
+
+#[cfg(feature = "http")]
+#[doc(inline)]
+pub use semel_http as http;
 
 #[cfg(feature = "macros")]
 #[doc(inline)]

@@ -7,9 +7,10 @@ use crate::output::{data, note};
 
 use super::endpoint::redacted;
 use super::lifecycle::{self, Found};
-use super::registry;
+use super::registry::{self, Need};
 use super::service::Service;
 use super::slot::Slot;
+use super::tool::{self, Tool};
 
 /// Runs `services <verb> [NAME...]`.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
@@ -29,8 +30,11 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
 /// Prints nothing but `export` lines on stdout, so that a shell can evaluate it.
 fn up(root: &Path, names: &[String]) -> Result<()> {
     let slot = Slot::shared(root);
-    for service in registry::named(names)? {
-        let variable = lifecycle::ensure(service, &slot, &slot)?;
+    for need in registry::named(names)? {
+        let variable = match need {
+            Need::Server(service) => lifecycle::ensure(service, &slot, &slot)?,
+            Need::Tool(tool) => tool::ensure(tool, root)?,
+        };
         let value = quoted(&variable.value);
         data(&format!("export {}={value}", variable.name))?;
     }
@@ -38,31 +42,58 @@ fn up(root: &Path, names: &[String]) -> Result<()> {
 }
 
 fn down(root: &Path, names: &[String]) -> Result<()> {
-    for service in registry::named(names)? {
-        let stopped = lifecycle::stop(service, &Slot::shared(root))?;
-        let name = service.name();
-        if stopped {
-            note(&format!("{name}: stopped, its data is removed"));
-            note(&format!("hint: unset {}", service.variable()));
-        } else {
-            note(&format!("{name}: nothing to stop"));
+    for need in registry::named(names)? {
+        match need {
+            Need::Server(service) => stop(service, &Slot::shared(root))?,
+            Need::Tool(tool) => note(&format!("{}: a tool, nothing to stop", tool.name())),
         }
     }
     lifecycle::stop_abandoned_runs(root)
 }
 
-fn status(root: &Path, names: &[String]) -> Result<()> {
-    let slot = Slot::shared(root);
-    for service in registry::named(names)? {
-        let (word, detail) = match lifecycle::find(service, &slot) {
-            Found::Named(url) => named_status(service, &url),
-            Found::Started(url) => ("up", redacted(&url)),
-            Found::Broken(why) => ("broken", why),
-            Found::Nothing => ("down", String::new()),
-        };
-        data(format!("{:<10} {word:<6} {detail}", service.name()).trim_end())?;
+fn stop(service: &dyn Service, slot: &Slot) -> Result<()> {
+    let name = service.name();
+    if lifecycle::stop(service, slot)? {
+        note(&format!("{name}: stopped, its data is removed"));
+        note(&format!("hint: unset {}", service.variable()));
+    } else {
+        note(&format!("{name}: nothing to stop"));
     }
     Ok(())
+}
+
+fn status(root: &Path, names: &[String]) -> Result<()> {
+    for need in registry::named(names)? {
+        let (word, detail) = match need {
+            Need::Server(service) => server_status(service, &Slot::shared(root)),
+            Need::Tool(tool) => tool_status(tool, root),
+        };
+        data(format!("{:<10} {word:<7} {detail}", need.name()).trim_end())?;
+    }
+    Ok(())
+}
+
+fn server_status(service: &dyn Service, slot: &Slot) -> (&'static str, String) {
+    match lifecycle::find(service, slot) {
+        Found::Named(url) => named_status(service, &url),
+        Found::Started(url) => ("up", redacted(&url)),
+        Found::Broken(why) => ("broken", why),
+        Found::Nothing => ("down", String::new()),
+    }
+}
+
+fn tool_status(tool: &dyn Tool, root: &Path) -> (&'static str, String) {
+    match tool::find(tool, root) {
+        tool::Found::Ready(program) => ("ready", program.display().to_string()),
+        tool::Found::Nothing => ("missing", String::new()),
+        tool::Found::Named(program) => {
+            let named = format!("{} (named by {})", program.display(), tool.variable());
+            match tool.works(&program) {
+                Ok(()) => ("ready", named),
+                Err(error) => ("broken", format!("{named}: {error}")),
+            }
+        }
+    }
 }
 
 fn named_status(service: &dyn Service, url: &str) -> (&'static str, String) {

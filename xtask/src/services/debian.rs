@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::output::note;
 
 use super::account::own_uid;
+use super::process;
 
 /// Installs `package`, or explains what the person has to do.
 pub(super) fn install(package: &str) -> Result<()> {
@@ -27,6 +28,15 @@ pub(super) fn install(package: &str) -> Result<()> {
     note(&format!("installing the package {package}"));
     apt_get(&["update"])?;
     apt_get(&["install", "--yes", "--no-install-recommends", package])
+}
+
+/// Stops the service that a package has just brought along, and keeps it from coming
+/// back when the machine starts.
+pub(super) fn keep_off(service: &str) -> Result<()> {
+    let mut disable = Command::new("update-rc.d");
+    process::output(disable.args([service, "disable"]))?;
+    let mut stop = Command::new("invoke-rc.d");
+    process::output(stop.args(["--force", service, "stop"])).map(drop)
 }
 
 fn apt_get(args: &[&str]) -> Result<()> {

@@ -1,4 +1,5 @@
 //! Decides which server is used, and starts or stops it. How is up to the service.
+//! Tools are only found or installed, which is [`tool`]'s business.
 
 use std::env;
 use std::path::Path;
@@ -7,16 +8,11 @@ use crate::error::{Error, Result};
 use crate::output::note;
 
 use super::endpoint::redacted;
-use super::registry;
+use super::registry::{self, Need};
 use super::service::{Service, Status};
 use super::slot::Slot;
-
-/// An environment variable for the tests.
-#[derive(Debug)]
-pub(crate) struct Variable {
-    pub(crate) name: &'static str,
-    pub(crate) value: String,
-}
+use super::tool;
+use super::variable::Variable;
 
 /// Where a server was found before anything was started.
 pub(super) enum Found {
@@ -33,9 +29,12 @@ pub(super) enum Found {
 /// Everything that the tests need: named, shared or, if missing, started in `own`.
 pub(crate) fn for_tests(root: &Path, own: &Slot) -> Result<Vec<Variable>> {
     let shared = Slot::shared(root);
-    let services = registry::all().into_iter();
-    services
-        .map(|service| ensure(service, &shared, own))
+    let needs = registry::all().into_iter();
+    needs
+        .map(|need| match need {
+            Need::Server(service) => ensure(service, &shared, own),
+            Need::Tool(tool) => tool::ensure(tool, root),
+        })
         .collect()
 }
 
@@ -45,7 +44,7 @@ pub(crate) fn stop_run(root: &Path, slot: &str) -> Result<()> {
     if slot.is_shared() {
         return Ok(());
     }
-    for service in registry::all() {
+    for service in registry::servers() {
         if stop(service, &slot)? {
             note(&format!("{}: stopped", service.name()));
         }

@@ -1,13 +1,14 @@
-//! Real servers for the tests, on private ports and in private directories.
+//! Real servers and tools for the tests, on private ports and in private directories.
 //!
-//! Each kind of server is one file with one [`service::Service`], listed in `registry.rs`.
+//! Each kind of server is one file with one [`service::Service`], each kind of tool one
+//! file with one [`tool::Tool`]; `registry.rs` lists them all.
 //! A server lives in a [`Slot`]: the shared slot is what `services up` starts and
 //! leaves running; every test run has a slot of its own for what it had to start
 //! itself, so that two runs at once never stop each other's servers.
 //!
 //! State is kept under `.services/` in the workspace root. A server that an
 //! environment variable names is used as it is: it is never started, stopped or
-//! changed from here.
+//! changed from here. The same goes for a tool.
 
 mod account;
 mod command;
@@ -15,12 +16,17 @@ mod debian;
 mod endpoint;
 mod home;
 mod lifecycle;
+mod nginx;
 mod postgres;
 mod process;
+mod python;
 mod registry;
 mod service;
 mod slot;
+mod tool;
+mod variable;
 
 pub(crate) use command::run;
-pub(crate) use lifecycle::{Variable, for_tests, stop_run};
+pub(crate) use lifecycle::{for_tests, stop_run};
 pub(crate) use slot::Slot;
+pub(crate) use variable::Variable;

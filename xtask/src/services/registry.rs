@@ -1,29 +1,62 @@
-//! The servers there are. A new one is a file of its own and a line here.
+//! What tests can ask for. A new server or tool is a file of its own and a line here.
 
 use crate::error::{Error, Result};
 
+use super::nginx::Nginx;
 use super::postgres::Postgres;
+use super::python::Python;
 use super::service::Service;
+use super::tool::Tool;
 
-const ALL: &[&dyn Service] = &[&Postgres];
+const ALL: &[Need] = &[
+    Need::Server(&Postgres),
+    Need::Tool(&Python),
+    Need::Tool(&Nginx),
+];
 
-/// Every service, in the order in which they are started.
-pub(super) fn all() -> Vec<&'static dyn Service> {
+/// Something that tests can ask for by its name.
+#[derive(Clone, Copy)]
+pub(super) enum Need {
+    /// A process that is started and stopped.
+    Server(&'static dyn Service),
+    /// A program that is found or installed.
+    Tool(&'static dyn Tool),
+}
+
+impl Need {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Server(service) => service.name(),
+            Self::Tool(tool) => tool.name(),
+        }
+    }
+}
+
+/// Everything, in the order in which it is started or installed.
+pub(super) fn all() -> Vec<Need> {
     ALL.to_vec()
 }
 
-/// The services with these names; no name means all of them.
-pub(super) fn named(names: &[String]) -> Result<Vec<&'static dyn Service>> {
+/// Only what runs and must be stopped.
+pub(super) fn servers() -> impl Iterator<Item = &'static dyn Service> {
+    ALL.iter().filter_map(|need| match need {
+        Need::Server(service) => Some(*service),
+        Need::Tool(_) => None,
+    })
+}
+
+/// What has these names; no name means everything.
+pub(super) fn named(names: &[String]) -> Result<Vec<Need>> {
     if names.is_empty() {
         return Ok(all());
     }
     names.iter().map(|name| find(name)).collect()
 }
 
-fn find(name: &str) -> Result<&'static dyn Service> {
-    let found = ALL.iter().copied().find(|service| service.name() == name);
+fn find(name: &str) -> Result<Need> {
+    let found = ALL.iter().copied().find(|need| need.name() == name);
     found.ok_or_else(|| {
-        let known: Vec<&str> = ALL.iter().map(|service| service.name()).collect();
+        let known: Vec<&str> = ALL.iter().map(|need| need.name()).collect();
         let known = known.join(", ");
         Error::Usage(format!(
             "unknown service `{name}`, expected one of: {known}"
@@ -40,6 +73,25 @@ mod tests {
         assert_eq!(named(&[]).unwrap().len(), ALL.len());
         assert_eq!(named(&["postgres".into()]).unwrap().len(), 1);
         let error = named(&["oracle".into()]).err();
-        assert!(matches!(error, Some(Error::Usage(why)) if why.contains("postgres")));
+        let known = "postgres, python, nginx";
+        assert!(matches!(error, Some(Error::Usage(why)) if why.ends_with(known)));
+    }
+
+    #[test]
+    fn only_servers_are_stopped() {
+        let stopped: Vec<&str> = servers().map(Service::name).collect();
+        assert_eq!(stopped, ["postgres"]);
+    }
+
+    #[test]
+    fn names_and_variables_are_used_once() {
+        let variable = |need: Need| match need {
+            Need::Server(service) => service.variable(),
+            Need::Tool(tool) => tool.variable(),
+        };
+        let names: std::collections::BTreeSet<_> = all().into_iter().map(Need::name).collect();
+        let variables: std::collections::BTreeSet<_> = all().into_iter().map(variable).collect();
+        assert_eq!(names.len(), ALL.len());
+        assert_eq!(variables.len(), ALL.len());
     }
 }

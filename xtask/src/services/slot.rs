@@ -1,6 +1,7 @@
 //! Where a server's state is kept: `.services/<slot>/<service>/`.
 //!
-//! A slot is a set of servers with one owner. Files in a place are small facts
+//! A slot is a set of servers with one owner. Tools have none: they lie next to the
+//! slots, in `.services/tools/<tool>/`. Files in a place are small facts
 //! that must survive the process that wrote them, such as an address.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -12,6 +13,8 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 
+const DIR: &str = ".services";
+const TOOLS: &str = "tools";
 const SHARED: &str = "shared";
 const RUN_PREFIX: &str = "run-";
 const HOME: &str = "home";
@@ -41,14 +44,14 @@ impl Slot {
 
     pub(super) fn named(root: &Path, name: &str) -> Self {
         Self {
-            services: root.join(".services"),
+            services: root.join(DIR),
             name: name.to_owned(),
         }
     }
 
     /// The slots of test runs whose process is gone.
     pub(super) fn abandoned(root: &Path) -> Vec<Self> {
-        let Ok(entries) = fs::read_dir(root.join(".services")) else {
+        let Ok(entries) = fs::read_dir(root.join(DIR)) else {
             return Vec::new();
         };
         entries
@@ -175,6 +178,11 @@ impl Place {
         file.write_all(value.as_bytes())
             .map_err(Error::at("write", &path))
     }
+}
+
+/// The directory that a tool may be installed in.
+pub(super) fn tool_dir(root: &Path, tool: &str) -> PathBuf {
+    root.join(DIR).join(TOOLS).join(tool)
 }
 
 /// Creates a directory that others may pass through but not look into.

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use semel_core::record::Claim;
 use semel_core::store::{Query, RenewRequest};
-use semel_core::{Fence, Identity, LeaseTerm, StoreExt, Timestamp};
+use semel_core::{Fence, Identity, LeaseTerm, StoreExt, Timestamp, duration};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::stores::{self, Opened, StoreArgs};
-use crate::{duration, output, text};
+use crate::{output, text};
 
 /// Older versions can damage a file whose log is started over while others read it.
 const SQLITE_MIN: [u32; 3] = [3, 51, 3];
@@ -30,8 +30,10 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
     let mut report = Report::default();
     report.add("sqlite", sqlite());
-    if let Some(path) = report.add("url", store.path().map(|path| (store.url.clone(), path)))
-        && report.add("file", file(&path)).is_some()
+    if let Some(path) = report.add(
+        "url",
+        store.path().map(|path| (store.url().to_owned(), path)),
+    ) && report.add("file", file(&path)).is_some()
         && let Some(opened) = report.add("open", open(store))
     {
         report.add("read", read(&opened).await);

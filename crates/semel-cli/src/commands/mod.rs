@@ -2,8 +2,11 @@
 
 mod bench;
 mod check;
+mod config;
 mod demo;
+mod gateway;
 mod keys;
+mod serve;
 mod stats;
 
 use clap::Subcommand;
@@ -15,6 +18,10 @@ use crate::stores::StoreArgs;
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run a gateway in front of an HTTP service: requests that carry a key take effect once
+    Gateway(Box<gateway::Args>),
+    /// Run everything that a configuration file names
+    Serve(serve::Args),
     /// Look at keys, and decide about those that nobody else can decide
     #[command(subcommand)]
     Keys(keys::Command),
@@ -26,20 +33,30 @@ pub(crate) enum Command {
     /// Measure how fast this machine is, as ratios
     #[command(subcommand)]
     Bench(bench::Command),
+    /// A process that takes part in a benchmark
+    #[command(subcommand, hide = true)]
+    BenchPeer(bench::Peer),
     /// Count what is in the store
     Stats(stats::Args),
-    /// Check that the store and this machine are fit for use
+    /// Check that a configuration file, the store and this machine are fit for use
     Check(check::Args),
+    /// Help with configuration files
+    #[command(subcommand)]
+    Config(config::Command),
 }
 
 /// Does it.
-pub(crate) async fn run(command: Command, store: &StoreArgs) -> Result<()> {
+pub(crate) async fn run(command: Command, store: StoreArgs) -> Result<()> {
     match command {
-        Command::Keys(command) => keys::run(command, store).await,
-        Command::Bench(command) => bench::run(command, store).await,
+        Command::Gateway(args) => gateway::run(*args, store).await,
+        Command::Serve(args) => serve::run(args, store).await,
+        Command::Config(command) => config::run(&command),
+        Command::Keys(command) => keys::run(command, &store).await,
+        Command::Bench(command) => bench::run(command, &store).await,
+        Command::BenchPeer(peer) => bench::serve_peer(peer).await,
         Command::Demo(args) => output::data(&demo::run(&args).await?),
         Command::DemoService(args) => demo::serve(&args).await,
-        Command::Stats(args) => stats::run(&args, store).await,
-        Command::Check(args) => check::run(&args, store).await,
+        Command::Stats(args) => stats::run(&args, &store).await,
+        Command::Check(args) => check::run(&args, &store).await,
     }
 }

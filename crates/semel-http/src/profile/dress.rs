@@ -101,7 +101,7 @@ mod tests {
 
     fn dressed(profile: Profile, kind: Type) -> (u16, serde_json::Value, HeaderMap) {
         let problem = profile.dress(Problem::new(kind, "why"));
-        let document = problem.document();
+        let document = serde_json::to_value(problem.document()).unwrap();
         let response = problem.into_response();
         (
             response.status().as_u16(),

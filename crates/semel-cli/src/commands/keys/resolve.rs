@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgGroup;
 use semel_core::outcome::BODY_BYTES_MAX;
 use semel_core::store::Resolution;
-use semel_core::{Fence, Headers, Identity, Outcome, Record, Retention};
+use semel_core::{Fence, Headers, Identity, Outcome, Record, Retention, duration};
 
 use super::decide::{By, decide};
 use super::late;
@@ -16,7 +16,7 @@ use super::target::Target;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::stores::{Opened, StoreArgs};
-use crate::{duration, output, text};
+use crate::{output, text};
 
 #[derive(Debug, clap::Args)]
 #[command(group = ArgGroup::new("verdict").args(["succeeded", "failed", "late"]).required(true))]
@@ -148,6 +148,6 @@ fn header(field: &str) -> Result<(String, String), String> {
     }
 }
 
-fn retention(text: &str) -> Result<Retention, String> {
-    Retention::delete_after(duration::parse(text)?).map_err(|error| error.to_string())
+fn retention(text: &str) -> semel_core::Result<Retention> {
+    Retention::delete_after(duration::parse(text)?)
 }

@@ -1,7 +1,7 @@
 //! `semel keys show`: everything about one record. Payloads are private: shown only if asked for.
 
 use semel_core::outcome::Settled;
-use semel_core::{Body, Event, Identity, Outcome, Record, State, Timestamp};
+use semel_core::{Body, Event, Identity, Outcome, Record, State, Timestamp, duration};
 use serde::Serialize;
 
 use super::standing::{summary, why};
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::json::{EventJson, OutcomeJson, Payload, RecordJson, status};
 use crate::output::{self, fields};
 use crate::stores::StoreArgs;
-use crate::{duration, text};
+use crate::text;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

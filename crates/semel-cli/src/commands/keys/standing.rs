@@ -2,10 +2,10 @@
 
 use semel_core::outcome::Settled;
 use semel_core::record::UnknownCause;
-use semel_core::{Outcome, Record, State, Timestamp, Verdict};
+use semel_core::{Outcome, Record, State, Timestamp, Verdict, duration};
 
 use crate::json::status;
-use crate::{duration, text};
+use crate::text;
 
 /// A clause that goes on from the identity: `… is running, and its lease ends in 12s`.
 pub(crate) fn clause(record: &Record, now: Timestamp) -> String {

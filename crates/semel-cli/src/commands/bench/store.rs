@@ -1,25 +1,14 @@
-//! `semel bench`: how fast a store is, as ratios against a raw baseline in the same run.
+//! `semel bench store`: how fast a store is, as ratios against a raw baseline in the same run.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Subcommand;
 use semel_bench::StoreOptions;
 use semel_bench::progress::Bar;
+use semel_core::duration;
 
 use crate::error::Result;
-use crate::stores::StoreArgs;
-use crate::{duration, output};
-
-/// What to measure.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Durable claims and settles, and replays, against a raw log on the same disk
-    ///
-    /// The store that --store names is not touched: a new one is made beside it and removed afterwards.
-    Store(Args),
-}
+use crate::output;
 
 /// For how long, and with how much.
 #[derive(Debug, clap::Args)]
@@ -46,14 +35,8 @@ pub(crate) struct Args {
 }
 
 /// Measures and prints.
-pub(crate) async fn run(command: Command, store: &StoreArgs) -> Result<()> {
-    let Command::Store(args) = command;
-    let open = |dir: &Path| -> semel_core::Result<Arc<dyn semel_core::Store>> {
-        Ok(Arc::new(
-            semel_sqlite::Config::new(dir.join("semel.db")).open()?,
-        ))
-    };
-    let mut options = StoreOptions::new(directory_of(&store.path()?), Box::new(open));
+pub(super) async fn run(args: Args, dir: PathBuf) -> Result<()> {
+    let mut options = StoreOptions::new(dir, Box::new(super::open));
     options.callers = args.callers;
     options.rounds = args.rounds;
     options.turn = args.turn;
@@ -63,13 +46,5 @@ pub(crate) async fn run(command: Command, store: &StoreArgs) -> Result<()> {
     match args.json {
         true => output::data(&report.json().to_string()),
         false => output::data(&report.table()),
-    }
-}
-
-/// The directory of a file, which is on the disk that counts.
-fn directory_of(file: &Path) -> PathBuf {
-    match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
     }
 }

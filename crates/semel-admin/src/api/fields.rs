@@ -1,0 +1,129 @@
+//! How fields are read from JSON and from queries. What they refuse, they refuse with the field's name.
+
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+use semel_core::record::UnknownCause;
+use semel_core::store::{Actor, Takeover};
+use semel_core::{Fence, Fingerprint, LeaseTerm, duration};
+use serde::de::{Deserialize, Deserializer, Error};
+use utoipa::ToSchema;
+
+/// Anything that is written as text.
+pub(crate) fn text<'de, D, T>(input: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: Display>,
+{
+    String::deserialize(input)?
+        .parse()
+        .map_err(D::Error::custom)
+}
+
+/// The same, where it may be left out.
+pub(crate) fn text_or_none<'de, D, T>(input: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: Display>,
+{
+    let text = Option::<String>::deserialize(input)?;
+    text.map(|text| text.parse().map_err(D::Error::custom))
+        .transpose()
+}
+
+/// A fence.
+pub(crate) fn fence<'de, D: Deserializer<'de>>(input: D) -> Result<Fence, D::Error> {
+    u64::deserialize(input).map(Fence::new)
+}
+
+/// A duration such as `30s`, where it may be left out.
+pub(crate) fn duration_or_none<'de, D>(input: D) -> Result<Option<Duration>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let text = Option::<String>::deserialize(input)?;
+    text.map(|text| duration::parse(&text).map_err(D::Error::custom))
+        .transpose()
+}
+
+/// The term of a lease; 30 s if it is left out.
+pub(crate) fn lease<'de, D: Deserializer<'de>>(input: D) -> Result<LeaseTerm, D::Error> {
+    let term = duration_or_none(input)?.map(LeaseTerm::new).transpose();
+    Ok(term.map_err(D::Error::custom)?.unwrap_or_default())
+}
+
+/// Who decides.
+pub(crate) fn actor<'de, D: Deserializer<'de>>(input: D) -> Result<Actor, D::Error> {
+    Actor::new(String::deserialize(input)?).map_err(D::Error::custom)
+}
+
+/// A fingerprint that the caller made: 64 hexadecimal digits.
+pub(crate) fn fingerprint_or_none<'de, D>(input: D) -> Result<Option<Fingerprint>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let expected = || D::Error::custom("a fingerprint has 64 hexadecimal digits");
+    let text = Option::<String>::deserialize(input)?;
+    text.map(|text| bytes_of_hex(&text).map(Fingerprint::from_bytes))
+        .map_or(Ok(None), |print| print.map(Some).ok_or_else(expected))
+}
+
+fn bytes_of_hex(text: &str) -> Option<[u8; 32]> {
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    let mut bytes = [0; 32];
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if pairs.len() != bytes.len() || !rest.is_empty() {
+        return None;
+    }
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()?;
+    }
+    Some(bytes)
+}
+
+/// Whether a claim may take over from one whose outcome is unknown.
+#[derive(Debug, Clone, Copy, Default, serde::Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = Takeover)]
+pub(crate) enum TakeoverInput {
+    /// It may not: the claimer is told.
+    #[default]
+    Never,
+    /// It may: the effect is idempotent.
+    Allowed,
+    /// It may take over from exactly this claim, which is known to have had no effect and never
+    /// to have one.
+    Of(u64),
+}
+
+impl From<TakeoverInput> for Takeover {
+    fn from(input: TakeoverInput) -> Self {
+        match input {
+            TakeoverInput::Never => Self::Never,
+            TakeoverInput::Allowed => Self::Allowed,
+            TakeoverInput::Of(fence) => Self::Of(Fence::new(fence)),
+        }
+    }
+}
+
+/// Why the owner of a claim cannot tell its outcome. That a lease ended is not its to say.
+#[derive(Debug, Clone, Copy, Default, serde::Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schema(as = Cause)]
+pub(crate) enum CauseInput {
+    /// The run could not tell, for example because its call timed out.
+    #[default]
+    RunUndecided,
+    /// The run panicked.
+    RunPanicked,
+}
+
+impl From<CauseInput> for UnknownCause {
+    fn from(input: CauseInput) -> Self {
+        match input {
+            CauseInput::RunUndecided => Self::RunUndecided,
+            CauseInput::RunPanicked => Self::RunPanicked,
+        }
+    }
+}

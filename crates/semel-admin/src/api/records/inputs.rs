@@ -1,0 +1,208 @@
+//! What operators ask and decide.
+
+use std::time::Duration;
+
+use semel_core::store::{Actor, PAGE_MAX, Query, Resolution, ResolveRequest, StateFilter};
+use semel_core::{Claim, Fence, Identity, Key, Scope, Tenant};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::api::fields;
+use crate::api::outcome::{self, VerdictInput};
+use crate::input::{Input, OUTCOME_BYTES_MAX, refuse_field};
+use crate::refused::Refused;
+use crate::view::Payload;
+
+/// Which records to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListParams {
+    /// Only records in this state: running, unknown, succeeded, failed or archived.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[param(value_type = Option<String>)]
+    state: Option<StateFilter>,
+    /// Only this tenant's.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[param(value_type = Option<String>)]
+    tenant: Option<Tenant>,
+    /// Only this scope's: NAME or NAME@VERSION; no version means 1.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[param(value_type = Option<String>)]
+    scope: Option<Scope>,
+    /// Only claims older than this one: the `next` of the page before.
+    before: Option<u64>,
+    /// At most this many: 1 to 1000, 100 if left out.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+}
+
+impl ListParams {
+    pub(super) fn query(self) -> Result<Query, Refused> {
+        let limit = self.limit.unwrap_or(100);
+        if !(1..=PAGE_MAX).contains(&limit) {
+            let why = format!("a page has 1 to {PAGE_MAX} records, found {limit}");
+            return Err(refuse_field("limit", &why));
+        }
+        Ok(Query {
+            state: self.state,
+            tenant: self.tenant.map(|tenant| tenant.to_string()),
+            scope: self.scope.map(|scope| scope.to_string()),
+            before: self.before.map(Fence::new),
+            limit,
+        })
+    }
+}
+
+/// Which record, and how much of it.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct OneParams {
+    /// On whose behalf.
+    #[serde(deserialize_with = "fields::text")]
+    #[param(value_type = String)]
+    tenant: Tenant,
+    /// Which operation.
+    #[serde(deserialize_with = "fields::text")]
+    #[param(value_type = String)]
+    scope: Scope,
+    /// Which instance of it.
+    #[serde(deserialize_with = "fields::text")]
+    #[param(value_type = String)]
+    key: Key,
+    /// Whether to show header values and bodies, which may be private.
+    #[serde(default)]
+    body: bool,
+}
+
+impl OneParams {
+    pub(super) fn asked(self) -> (Identity, Payload) {
+        let payload = match self.body {
+            true => Payload::Base64,
+            false => Payload::Hidden,
+        };
+        let identity = Identity::new(self.tenant, self.scope, self.key);
+        (identity, payload)
+    }
+}
+
+/// What is decided.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Decision {
+    /// The unknown operation happened, with the outcome that is given.
+    Settle,
+    /// The unknown operation did not happen and will not: the next claim runs.
+    Release,
+    /// The settled record is to be forgotten before its retention ends.
+    Erase,
+}
+
+/// Decides about a record.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ResolveInput {
+    /// On whose behalf.
+    #[serde(deserialize_with = "fields::text")]
+    #[schema(value_type = String, example = "acme")]
+    tenant: Tenant,
+    /// Which operation.
+    #[serde(deserialize_with = "fields::text")]
+    #[schema(value_type = String, example = "payments@1")]
+    scope: Scope,
+    /// Which instance of it.
+    #[serde(deserialize_with = "fields::text")]
+    #[schema(value_type = String, example = "order-17")]
+    key: Key,
+    /// The claim that is decided about; a newer one is left alone.
+    #[serde(deserialize_with = "fields::fence")]
+    #[schema(value_type = u64, example = 1)]
+    fence: Fence,
+    /// Who decides, for the audit.
+    #[serde(deserialize_with = "fields::actor")]
+    #[schema(value_type = String, example = "ada")]
+    by: Actor,
+    /// The decision.
+    how: Decision,
+    /// For `settle`: whether the run did what was asked.
+    verdict: Option<VerdictInput>,
+    /// For `settle`: the HTTP status that duplicates get.
+    status: Option<u16>,
+    /// For `settle`: header fields in their order, each as a pair of name and value.
+    #[serde(default)]
+    #[schema(value_type = Vec<Vec<String>>)]
+    headers: Vec<(String, String)>,
+    /// For `settle`: the result as text.
+    body: Option<String>,
+    /// For `settle`: the result in base64, if it is not text.
+    body_base64: Option<String>,
+    /// For `settle`: how long the outcome is kept; 24 h if left out.
+    #[serde(default, deserialize_with = "fields::duration_or_none")]
+    #[schema(value_type = Option<String>, example = "24h")]
+    retention: Option<Duration>,
+    /// For `settle`: whether the record is archived then, rather than deleted.
+    #[serde(default)]
+    archive: bool,
+}
+
+impl Input for ResolveInput {
+    const BYTES_MAX: usize = OUTCOME_BYTES_MAX;
+}
+
+impl ResolveInput {
+    /// Where the operation stands once this is done.
+    pub(super) const fn leads_to(&self) -> &'static str {
+        match self.how {
+            Decision::Settle => "settled",
+            Decision::Release | Decision::Erase => "absent",
+        }
+    }
+
+    pub(super) fn request(self) -> Result<ResolveRequest, Refused> {
+        let claim = Claim {
+            identity: Identity::new(self.tenant.clone(), self.scope.clone(), self.key.clone()),
+            fence: self.fence,
+        };
+        Ok(ResolveRequest {
+            claim,
+            by: self.by.clone(),
+            resolution: self.resolution()?,
+        })
+    }
+
+    fn resolution(self) -> Result<Resolution, Refused> {
+        match self.how {
+            Decision::Settle => self.settle(),
+            // An outcome that would be dropped silently is a mistake of whoever sends it.
+            Decision::Release | Decision::Erase if self.has_outcome() => {
+                Err(refuse_field("how", "only settle takes an outcome"))
+            }
+            Decision::Release => Ok(Resolution::Release),
+            Decision::Erase => Ok(Resolution::Erase),
+        }
+    }
+
+    fn has_outcome(&self) -> bool {
+        self.verdict.is_some()
+            || self.status.is_some()
+            || !self.headers.is_empty()
+            || self.body.is_some()
+            || self.body_base64.is_some()
+    }
+
+    fn settle(self) -> Result<Resolution, Refused> {
+        let verdict = self.verdict;
+        let parts = outcome::Parts {
+            verdict: verdict.ok_or_else(|| refuse_field("verdict", "settle needs a verdict"))?,
+            status: self.status,
+            headers: self.headers,
+            body: self.body,
+            body_base64: self.body_base64,
+        };
+        Ok(Resolution::Settle {
+            outcome: parts.outcome()?,
+            retention: outcome::retention(self.retention, self.archive)?,
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! Who may come in: whoever shows the token, or, where there is none, whoever is on this machine.
+//!
+//! Without a token the admin side listens on loopback only. A web page in a browser on the same
+//! machine can reach loopback, too: it would come under its own name (a name that it made resolve
+//! to 127.0.0.1) or with a form. So names other than `localhost` are refused, and whatever may change something
+//! must say that it is JSON, which a page cannot do across origins without being allowed to.
+
+use std::net::IpAddr;
+
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, WWW_AUTHENTICATE};
+use axum::http::request::Parts;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use semel_http::problem::{Problem, Type};
+
+use crate::secret::Secret;
+
+/// Addresses that answer to everybody: they tell nothing but whether the process works.
+const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+
+#[derive(Debug, Clone)]
+pub(crate) struct Gate {
+    token: Option<Secret>,
+}
+
+impl Gate {
+    pub(crate) const fn new(token: Option<Secret>) -> Self {
+        Self { token }
+    }
+
+    /// Lets a request in, or says why not.
+    pub(crate) fn check(&self, parts: &Parts) -> Result<(), Problem> {
+        if OPEN.contains(&parts.uri.path()) {
+            return Ok(());
+        }
+        match &self.token {
+            Some(token) => check_token(token, &parts.headers)?,
+            None => check_host(parts)?,
+        }
+        if parts.method.is_safe() || is_json(&parts.headers) {
+            return Ok(());
+        }
+        Err(Problem::new(
+            Type::MediaType,
+            "send the header Content-Type: application/json",
+        ))
+    }
+}
+
+fn check_token(token: &Secret, headers: &HeaderMap) -> Result<(), Problem> {
+    if bearer(headers).is_some_and(|shown| token.is(shown)) {
+        return Ok(());
+    }
+    let challenge = HeaderValue::from_static("Bearer realm=\"semel\"");
+    let detail = "send the header Authorization: Bearer TOKEN with the token of the admin side";
+    Err(Problem::new(Type::Unauthorized, detail).header(WWW_AUTHENTICATE, challenge))
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = only(headers, &AUTHORIZATION)?.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(token.trim())
+}
+
+/// The one value of a header; nothing if it is repeated, so that no two readers can disagree.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => value.to_str().ok(),
+        _ => None,
+    }
+}
+
+fn check_host(parts: &Parts) -> Result<(), Problem> {
+    let host = only(&parts.headers, &HOST).and_then(|host| host.parse::<Authority>().ok());
+    // A request line with an address of its own must not say anything else than the header.
+    let named = parts.uri.authority().into_iter().chain(&host);
+    if host.is_some() && named.map(Authority::host).all(is_this_machine) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        Type::HostRefused,
+        "without a token the admin side answers to localhost and to IP addresses only",
+    ))
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    only(headers, &CONTENT_TYPE).is_some_and(|value| {
+        let essence = value.split(';').next().unwrap_or_default();
+        essence.trim().eq_ignore_ascii_case("application/json")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::Request;
+
+    fn check(token: Option<&str>, request: axum::http::request::Builder) -> Result<(), Type> {
+        let gate = Gate::new(token.map(|token| Secret::new(token).unwrap()));
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        gate.check(&parts).map_err(|problem| problem.kind())
+    }
+
+    #[test]
+    fn without_a_token_only_this_machines_names_are_answered() {
+        for (host, answered) in [
+            ("localhost:7071", true),
+            ("LOCALHOST", true),
+            ("127.0.0.1:7071", true),
+            ("[::1]:7071", true),
+            ("10.0.0.7", true),
+            ("evil.example", false),
+            ("localhost.evil.example", false),
+            ("127.0.0.1.evil.example:7071", false),
+            ("user@localhost", true),
+            ("", false),
+            ("a b", false),
+        ] {
+            let checked = check(None, Request::get("/metrics").header(HOST, host));
+            assert_eq!(checked.is_ok(), answered, "{host:?}: {checked:?}");
+        }
+        let two = Request::get("/")
+            .header(HOST, "localhost")
+            .header(HOST, "evil");
+        assert_eq!(check(None, two), Err(Type::HostRefused));
+        let absolute = Request::get("http://evil.example/").header(HOST, "localhost");
+        assert_eq!(check(None, absolute), Err(Type::HostRefused));
+        assert_eq!(check(None, Request::get("/")), Err(Type::HostRefused));
+    }
+
+    #[test]
+    fn with_a_token_every_address_but_health_needs_it() {
+        let with = |value: &str| {
+            let request = Request::get("/metrics").header(HOST, "semel.example");
+            check(Some("s3cret"), request.header(AUTHORIZATION, value))
+        };
+        assert_eq!(with("Bearer s3cret"), Ok(()));
+        assert_eq!(with("bearer  s3cret"), Ok(()));
+        for wrong in ["Bearer s3cre", "Bearer", "Basic s3cret", "s3cret", ""] {
+            assert_eq!(with(wrong), Err(Type::Unauthorized), "{wrong:?}");
+        }
+        for open in OPEN {
+            assert_eq!(check(Some("s3cret"), Request::get(open)), Ok(()));
+        }
+    }
+
+    #[test]
+    fn what_may_change_something_must_say_that_it_is_json() {
+        let post = || Request::post("/api/v1/claims").header(HOST, "localhost");
+        let with = |value: &str| check(None, post().header(CONTENT_TYPE, value));
+        assert_eq!(with("application/json"), Ok(()));
+        assert_eq!(with("Application/JSON; charset=utf-8"), Ok(()));
+        for form in ["text/plain", "application/x-www-form-urlencoded", ""] {
+            assert_eq!(with(form), Err(Type::MediaType), "{form}");
+        }
+        assert_eq!(check(None, post()), Err(Type::MediaType));
+    }
+}

@@ -1,0 +1,37 @@
+//! The admin side of Semel, on a port of its own: the claims API, health, metrics, logs.
+//!
+//! Read it in this order:
+//!
+//! 1. [`metered`] wraps a store: it measures every verb and logs every change of state.
+//! 2. [`metrics`] is what is counted, by stores, by doors, and by [`metered`].
+//! 3. [`health`] collects what the parts of a process say about themselves.
+//! 4. `router` is the table of all addresses; `gate` decides who may come in.
+//! 5. `api` has one file or folder per subject; [`view`] is how records look as JSON.
+//! 6. [`admin`] binds the port and serves.
+//!
+//! What this crate does not do: it names no store, it decides nothing by itself, and it never logs
+//! or counts by key, body or header value. It has no dashboard: that will be another reader of the same API.
+
+pub mod admin;
+mod api;
+pub mod config;
+mod gate;
+pub mod health;
+mod input;
+mod log;
+pub mod metered;
+pub mod metrics;
+mod openapi;
+mod page;
+mod probes;
+mod refused;
+mod router;
+pub mod secret;
+pub mod view;
+
+pub use admin::{Admin, Observations, Parts};
+pub use config::Config;
+pub use health::{Health, Part};
+pub use metered::Metered;
+pub use metrics::Metrics;
+pub use secret::Secret;

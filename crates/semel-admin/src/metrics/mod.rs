@@ -1,0 +1,154 @@
+//! Numbers for a metrics server, in the OpenMetrics text form that Prometheus reads.
+//!
+//! Neither a key nor a tenant is ever a label, and the number of scopes that are is bounded by
+//! [`SCOPES_MAX`]. Counting touches atomics and, for requests, one read lock; nothing is allocated
+//! for a label set that was seen before.
+
+mod beneath;
+mod gauges;
+mod histogram;
+mod requests;
+mod verbs;
+
+pub use requests::SCOPES_MAX;
+pub(crate) use verbs::{Met, Verb};
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+use semel_core::record::Claim;
+use semel_core::store::{self, Stats, Store, Swept};
+use semel_core::{Error, Kind, Timestamp};
+use tokio::time::{Instant, timeout};
+
+use crate::log;
+use beneath::Beneath;
+use gauges::Gauges;
+use requests::Requests;
+use verbs::Verbs;
+
+/// The media type of [`Metrics::text`].
+pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// How old the store's counts may be before a scrape asks again.
+const FRESH_FOR: Duration = Duration::from_secs(5);
+/// How long a scrape waits for the store's counts; after that the old ones have to do.
+const STATS_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Everything that is counted and measured.
+///
+/// Doors report to it as a [`semel_http::Watch`], stores as a [`semel_core::store::Watch`], and
+/// [`crate::Metered`] counts what a store answers.
+pub struct Metrics {
+    registry: Registry,
+    requests: Requests,
+    pub(crate) verbs: Verbs,
+    beneath: Beneath,
+    gauges: Gauges,
+    /// When the store was last asked for its counts. Set before it is asked, so that a store that
+    /// hangs is asked once and not by every scrape.
+    asked: Mutex<Option<Instant>>,
+}
+
+impl Metrics {
+    /// Nothing has been counted yet.
+    pub fn new() -> Self {
+        let mut registry = Registry::default();
+        let version = [("version", env!("CARGO_PKG_VERSION"))];
+        registry.register("semel_build", "This build of Semel", Info::new(version));
+        Self {
+            requests: Requests::register(&mut registry),
+            verbs: Verbs::register(&mut registry),
+            beneath: Beneath::register(&mut registry),
+            gauges: Gauges::register(&mut registry),
+            registry,
+            asked: Mutex::new(None),
+        }
+    }
+
+    /// All series as text.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail, and no metric of ours does.
+        encode(&mut text, &self.registry).expect("our metrics can be written to a string");
+        text
+    }
+
+    /// Asks the store how it stands, unless it was asked a moment ago.
+    pub(crate) async fn refresh(&self, store: &dyn Store, now: impl Fn() -> Timestamp) {
+        if !self.is_due() {
+            return;
+        }
+        match stats_in_time(store).await {
+            Ok(stats) => self.gauges.set(&stats, now()),
+            Err(error) => {
+                tracing::warn!(target: "semel::admin", error = %error, "the store did not say how it stands");
+                self.gauges.away();
+            }
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = asked.is_none_or(|asked| asked.elapsed() >= FRESH_FOR);
+        if due {
+            *asked = Some(Instant::now());
+        }
+        due
+    }
+
+    /// Counts what a step of the sweep did.
+    pub(crate) fn count_swept(&self, swept: &Swept) {
+        self.beneath.swept(swept);
+    }
+}
+
+async fn stats_in_time(store: &dyn Store) -> semel_core::Result<Stats> {
+    let late = |_| {
+        let message = format!("no counts within {} ms", STATS_TIMEOUT.as_millis());
+        Error::new(Kind::Unavailable, message)
+    };
+    timeout(STATS_TIMEOUT, store.stats()).await.map_err(late)?
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
+    }
+}
+
+impl semel_http::Watch for Metrics {
+    fn saw(&self, event: &semel_http::Event<'_>) {
+        self.requests.saw(event);
+    }
+}
+
+impl store::Watch for Metrics {
+    fn committed(&self, calls: usize, took: Duration) {
+        self.beneath.committed(calls, took);
+    }
+
+    fn lease_ended(&self, claim: &Claim) {
+        self.beneath.lease_ended();
+        log::lease_ended(claim);
+    }
+
+    fn swept(&self, step: Result<&Swept, &Error>) {
+        match step {
+            Ok(swept) => self.beneath.swept(swept),
+            Err(error) => {
+                self.beneath.sweep_failed();
+                log::sweep_failed(error);
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What doors report: requests by scope and by what became of them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+use semel_core::Scope;
+use semel_http::event::Event;
+
+use super::histogram::Histogram;
+
+/// The most scopes that are told apart; the rest share the label `other`. A metrics server keeps
+/// every label that it ever saw, so their number must not depend on what callers send.
+pub const SCOPES_MAX: usize = 256;
+
+/// The label of scopes beyond [`SCOPES_MAX`].
+const OTHER: &str = "other";
+
+#[derive(Debug)]
+pub(super) struct Requests {
+    total: Family<Labels, Counter>,
+    seconds: Family<ByScope, Histogram, fn() -> Histogram>,
+    /// A std lock, not an async one: it is held to look one entry up, never over an await.
+    scopes: RwLock<HashMap<Scope, PerScope>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    scope: Arc<str>,
+    what: &'static str,
+    status: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByScope {
+    scope: Arc<str>,
+}
+
+/// What would have to be looked up or allocated again for each request.
+#[derive(Debug, Clone)]
+struct PerScope {
+    label: Arc<str>,
+    seconds: Histogram,
+}
+
+impl Requests {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let total = Family::default();
+        let seconds: Family<_, _, fn() -> Histogram> =
+            Family::new_with_constructor(Histogram::seconds);
+        registry.register(
+            "semel_requests",
+            "Requests by scope, by what became of them, and by the class of the answer's status",
+            total.clone(),
+        );
+        registry.register(
+            "semel_request_seconds",
+            "From a request's head to its answer's",
+            seconds.clone(),
+        );
+        Self {
+            total,
+            seconds,
+            scopes: RwLock::default(),
+        }
+    }
+
+    pub(super) fn saw(&self, event: &Event<'_>) {
+        let PerScope { label, seconds } = self.scope(event.scope);
+        seconds.took(event.took);
+        let labels = Labels {
+            scope: label,
+            what: event.what.name(),
+            status: class(event.status),
+        };
+        self.total.get_or_create(&labels).inc();
+    }
+
+    fn scope(&self, scope: &Scope) -> PerScope {
+        let known = self.scopes.read().unwrap_or_else(PoisonError::into_inner);
+        let found = known.get(scope).cloned();
+        drop(known);
+        found.unwrap_or_else(|| self.meet(scope))
+    }
+
+    /// Makes room for a scope that was not seen before.
+    fn meet(&self, scope: &Scope) -> PerScope {
+        let mut known = self.scopes.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= SCOPES_MAX && !known.contains_key(scope) {
+            return self.labelled(OTHER.into());
+        }
+        let new = || self.labelled(scope.to_string().into());
+        known.entry(scope.clone()).or_insert_with(new).clone()
+    }
+
+    fn labelled(&self, label: Arc<str>) -> PerScope {
+        let scope = label.clone();
+        PerScope {
+            label,
+            seconds: self.seconds.get_or_create_owned(&ByScope { scope }),
+        }
+    }
+}
+
+/// The class of a status; `none` where no answer was made.
+const fn class(status: u16) -> &'static str {
+    match status / 100 {
+        1 => "1xx",
+        2 => "2xx",
+        3 => "3xx",
+        4 => "4xx",
+        5 => "5xx",
+        _ => "none",
+    }
+}

@@ -1,0 +1,89 @@
+//! The API's own description.
+
+use axum::Json;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{Components, OpenApi};
+use utoipa::{Modify, OpenApi as _};
+
+use crate::api::{claims, observations, records, stats};
+use crate::{page, probes};
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Semel admin API",
+        description = "Makes a request or a message take effect once. Refusals are problems \
+                       (RFC 9457); their types are `urn:semel:problem:NAME`.",
+    ),
+    tags(
+        (name = "claims", description = "Claim, run, settle: the protocol for programs in any language"),
+        (name = "records", description = "Look at records, and decide about those that nobody else can decide"),
+        (name = "health", description = "For machines that watch"),
+    ),
+    security((), ("token" = [])),
+    modifiers(&Token),
+    paths(
+        page::status,
+        probes::healthz,
+        probes::readyz,
+        probes::metrics,
+        document,
+        claims::claim,
+        claims::look_up,
+        claims::renew,
+        claims::settle,
+        claims::release,
+        claims::mark_unknown,
+        records::list,
+        records::one,
+        records::resolve,
+        stats::stats,
+        observations::observations,
+    ),
+)]
+struct Description;
+
+/// The token, which is needed if the admin side has one.
+struct Token;
+
+impl Modify for Token {
+    fn modify(&self, document: &mut OpenApi) {
+        let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        document
+            .components
+            .get_or_insert_with(Components::new)
+            .add_security_scheme("token", scheme);
+    }
+}
+
+/// This description.
+#[utoipa::path(get, path = "/api/v1/openapi.json", tag = "health",
+    responses((status = 200, description = "OpenAPI", body = serde_json::Value)))]
+pub(crate) async fn document() -> Json<OpenApi> {
+    Json(Description::openapi())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::router::routes;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_description_names_every_route_and_no_other() {
+        let document = serde_json::to_value(Description::openapi()).unwrap();
+        let paths = document["paths"].as_object().unwrap();
+        let described: BTreeSet<_> = paths
+            .iter()
+            .flat_map(|(path, methods)| {
+                let methods = methods.as_object().unwrap().keys();
+                methods.map(move |method| (method.to_uppercase(), path.clone()))
+            })
+            .collect();
+        let routed: BTreeSet<_> = routes()
+            .into_iter()
+            .map(|route| (route.method.to_string(), route.path.to_owned()))
+            .collect();
+        assert_eq!(described, routed);
+    }
+}

@@ -1,0 +1,70 @@
+//! Refusals of the API, and how long it waits for the store.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use semel_core::{Error, Kind, Result};
+use semel_http::problem::{Problem, Type};
+use tokio::time::timeout;
+
+/// How long a call waits for the store.
+const STORE_TIMEOUT: Duration = Duration::from_secs(10);
+/// When it is worth asking a store again that could not answer.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// A problem on its way to the caller. Boxed, because answers should not be as large as refusals.
+#[derive(Debug)]
+pub(crate) struct Refused(Box<Problem>);
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        Self(Box::new(problem))
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        let kind = match error.kind() {
+            Kind::Invalid => Type::InvalidInput,
+            Kind::Limit => Type::Overloaded,
+            Kind::Internal => Type::Internal,
+            _ => Type::StoreUnavailable,
+        };
+        let problem = Problem::new(kind, error.to_string());
+        match error.is_retryable() {
+            true => problem.retry_after(RETRY_AFTER).into(),
+            false => problem.into(),
+        }
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        self.0.into_response().map(Body::new)
+    }
+}
+
+/// Waits for the store, but not for ever.
+pub(crate) async fn ask<T>(call: impl Future<Output = Result<T>>) -> Result<T, Refused> {
+    match timeout(STORE_TIMEOUT, call).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => {
+            let waited = STORE_TIMEOUT.as_secs();
+            let message = format!("the store did not answer within {waited} s");
+            Err(Error::new(Kind::Unavailable, message).into())
+        }
+    }
+}
+
+/// The same in a task of its own: a caller that hangs up half-way does not cancel a change.
+pub(crate) async fn change<T: Send + 'static>(
+    call: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T, Refused> {
+    let task = tokio::spawn(call);
+    ask(async {
+        let died = |e| Error::new(Kind::Internal, "a call of the store panicked").caused_by(e);
+        task.await.map_err(died)?
+    })
+    .await
+}

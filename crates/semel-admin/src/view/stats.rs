@@ -1,0 +1,57 @@
+//! Counts for operators.
+
+use semel_core::{Timestamp, store};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::millis;
+
+/// Counts for operators.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Stats {
+    /// Live leases.
+    running: u64,
+    /// Outcomes that nobody knows.
+    unknown: u64,
+    /// Settled records.
+    settled: u64,
+    /// Archived records.
+    archived: u64,
+    /// Late outcomes in the history.
+    late_outcomes: u64,
+    /// When the oldest live claim was granted.
+    oldest_running: Option<Since>,
+    /// Since when the oldest unknown outcome waits.
+    oldest_unknown: Option<Since>,
+    /// Bytes on disk, where the store can tell.
+    bytes: Option<u64>,
+}
+
+/// An instant and how long ago it was.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Since {
+    /// The instant.
+    at: String,
+    /// How long ago.
+    age_ms: u64,
+}
+
+impl Stats {
+    /// The counts as they stand at `now`.
+    pub fn of(stats: &store::Stats, now: Timestamp) -> Self {
+        let since = |at: Timestamp| Since {
+            at: at.to_string(),
+            age_ms: millis(now.since(at)),
+        };
+        Self {
+            running: stats.running,
+            unknown: stats.unknown,
+            settled: stats.settled,
+            archived: stats.archived,
+            late_outcomes: stats.late_outcomes,
+            oldest_running: stats.oldest_running.map(since),
+            oldest_unknown: stats.oldest_unknown.map(since),
+            bytes: stats.bytes,
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What is counted, and what never becomes a label.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use semel_admin::metrics::SCOPES_MAX;
+use semel_admin::{Config, Metrics};
+use semel_core::{Identity, Scope, StoreExt};
+use semel_http::event::{Event, What};
+use semel_http::{Type, Watch};
+use serde_json::json;
+
+use crate::faulty::{Faulty, Mood};
+use crate::server::{Server, about};
+
+/// Fails unless every line is there.
+fn assert_has(text: &str, lines: &[&str]) {
+    for line in lines {
+        let found = text.lines().any(|found| found == *line);
+        assert!(found, "{line}\nis not in\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn traffic_shows_in_the_series() {
+    let server = Server::start().await;
+    let first = server.fence("secret-key").await;
+    server.claim("secret-key").await;
+    let reused = about("secret-key", json!({ "request": 1 }));
+    server.post("/api/v1/claims", reused).await;
+    server.wait(31);
+    server.claim("secret-key").await;
+    let takeover = about("secret-key", json!({ "takeover": "allowed" }));
+    let second = server.post("/api/v1/claims", takeover).await.json()["fence"].clone();
+    for fence in [json!(first), second] {
+        let settle = about(
+            "secret-key",
+            json!({ "fence": fence, "verdict": "succeeded" }),
+        );
+        server.post("/api/v1/claims/settle", settle).await;
+    }
+    server.claim("secret-key").await;
+    let metrics = server.get("/metrics").await;
+    let text = &metrics.body;
+    assert_eq!(
+        metrics.header("content-type"),
+        Some("application/openmetrics-text; version=1.0.0; charset=utf-8")
+    );
+    assert_has(
+        text,
+        &[
+            "semel_build_info{version=\"0.1.0\"} 1",
+            "semel_store_answers_total{verb=\"claim\",answer=\"granted\"} 1",
+            "semel_store_answers_total{verb=\"claim\",answer=\"took-over\"} 1",
+            "semel_store_answers_total{verb=\"claim\",answer=\"running\"} 1",
+            "semel_store_answers_total{verb=\"claim\",answer=\"settled\"} 1",
+            "semel_store_answers_total{verb=\"claim\",answer=\"unknown\"} 1",
+            "semel_store_answers_total{verb=\"claim\",answer=\"mismatch\"} 1",
+            "semel_store_answers_total{verb=\"settle\",answer=\"succeeded\"} 1",
+            "semel_store_answers_total{verb=\"settle\",answer=\"late\"} 1",
+            "semel_store_answers_total{verb=\"settle\",answer=\"failed\"} 0",
+            "semel_store_seconds_count{verb=\"claim\"} 6",
+            "semel_store_items_bucket{le=\"1.0\",verb=\"claim\"} 6",
+            "semel_store_batch_size_bucket{le=\"1.0\"} 7",
+            "semel_store_commit_seconds_count 7",
+            "semel_leases_ended_total 1",
+            "semel_records{state=\"settled\"} 1",
+            "semel_records{state=\"running\"} 0",
+            "semel_late_outcomes 1",
+            "semel_store_up 1",
+            "# EOF",
+        ],
+    );
+    assert!(text.contains("semel_store_bytes ") && !text.contains("semel_store_bytes 0"));
+    assert!(
+        !text.contains("secret-key") && !text.contains("acme"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn counts_are_kept_and_said_to_be_old_when_the_store_is_away() {
+    let mut faulty = None;
+    let server = Server::start_with(Config::default(), |store| {
+        let store = Faulty::around(store);
+        faulty = Some(store.clone());
+        store
+    })
+    .await;
+    faulty.unwrap().set(Mood::Away);
+    server.claim("k").await;
+    let text = server.get("/metrics").await.body;
+    assert_has(
+        &text,
+        &[
+            "semel_store_up 0",
+            "semel_store_errors_total{verb=\"claim\",kind=\"unavailable\"} 1",
+        ],
+    );
+}
+
+fn saw(metrics: &Metrics, scope: &str, what: What, status: u16) {
+    let scope: Scope = scope.parse().unwrap();
+    let identity = Identity::parse("acme", &scope.to_string(), "secret-key").unwrap();
+    metrics.saw(&Event {
+        scope: &scope,
+        identity: Some(&identity),
+        what,
+        status,
+        took: Duration::from_millis(3),
+    });
+}
+
+#[test]
+fn doors_report_requests_by_scope_and_by_what_became_of_them() {
+    let metrics = Metrics::new();
+    saw(&metrics, "payments@1", What::Replayed, 201);
+    saw(&metrics, "payments@1", What::Replayed, 200);
+    saw(&metrics, "payments@1", What::Refused(Type::InProgress), 409);
+    saw(&metrics, "payments@1", What::Refused(Type::KeyReused), 422);
+    saw(&metrics, "orders@2", What::Passed, 0);
+    let text = metrics.text();
+    assert_has(
+        &text,
+        &[
+            "semel_requests_total{scope=\"payments@1\",what=\"replayed\",status=\"2xx\"} 2",
+            "semel_requests_total{scope=\"payments@1\",what=\"in-progress\",status=\"4xx\"} 1",
+            "semel_requests_total{scope=\"payments@1\",what=\"key-reused\",status=\"4xx\"} 1",
+            "semel_requests_total{scope=\"orders@2\",what=\"passed\",status=\"none\"} 1",
+            "semel_request_seconds_count{scope=\"payments@1\"} 4",
+            "semel_request_seconds_bucket{le=\"0.005\",scope=\"payments@1\"} 4",
+            "semel_request_seconds_bucket{le=\"0.0025\",scope=\"payments@1\"} 0",
+        ],
+    );
+    assert!(
+        !text.contains("secret-key") && !text.contains("acme"),
+        "{text}"
+    );
+}
+
+#[test]
+fn scopes_beyond_the_limit_share_a_label() {
+    let metrics = Metrics::new();
+    for number in 0..SCOPES_MAX + 10 {
+        saw(&metrics, &format!("scope-{number}"), What::Replayed, 200);
+    }
+    saw(&metrics, "scope-0", What::Replayed, 200);
+    let text = metrics.text();
+    let labels = text.matches("semel_request_seconds_count{").count();
+    assert_eq!(labels, SCOPES_MAX + 1);
+    assert_has(
+        &text,
+        &[
+            "semel_requests_total{scope=\"other\",what=\"replayed\",status=\"2xx\"} 10",
+            "semel_requests_total{scope=\"scope-0@1\",what=\"replayed\",status=\"2xx\"} 2",
+            "semel_request_seconds_count{scope=\"other\"} 10",
+        ],
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_share_a_commit_are_counted_as_one_batch() {
+    let server = Server::start().await;
+    let identity = |n: usize| Identity::parse("acme", "payments@1", &n.to_string()).unwrap();
+    let store = Arc::clone(&server.store);
+    let claims = (0..64).map(|n| {
+        let (store, identity) = (store.clone(), identity(n));
+        tokio::spawn(async move {
+            let request = semel_core::store::ClaimRequest {
+                identity,
+                fingerprint: semel_core::Fingerprint::none(),
+                lease: semel_core::LeaseTerm::default(),
+                takeover: semel_core::store::Takeover::Never,
+            };
+            store.claim_one(request).await.unwrap()
+        })
+    });
+    for claim in claims.collect::<Vec<_>>() {
+        claim.await.unwrap();
+    }
+    let text = server.metrics.text();
+    assert_has(&text, &["semel_store_batch_size_sum 64.0"]);
+}

@@ -1,0 +1,126 @@
+//! A server on a SQLite store in a directory of its own, on a clock that stands still.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use semel_admin::{Admin, Config, Health, Metered, Metrics, Parts};
+use semel_core::{ManualClock, Store, Timestamp};
+use semel_sqlite::SqliteStore;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::http::{self, Response};
+
+/// A running server.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) health: Health,
+    pub(crate) store: Arc<dyn Store>,
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<()>,
+    _dir: TempDir,
+}
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(Config::default(), |store| store).await
+    }
+
+    /// With another configuration, on any port, and with something around the store.
+    pub(crate) async fn start_with(
+        config: Config,
+        around: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
+    ) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_794_787_200_000)));
+        let metrics = Arc::new(Metrics::new());
+        let sqlite = open(&dir, &clock, &metrics);
+        let store = around(Arc::new(sqlite));
+        let mut parts = Parts::new(Metered::new(store.clone(), metrics.clone()));
+        parts.clock = clock.clone();
+        parts.observations = Some(Arc::new(|| json!({ "payments@1": { "first": 1 } })));
+        let health = parts.health.clone();
+        let listen = SocketAddr::new(config.listen.ip(), 0);
+        let admin = Admin::bind(&Config { listen, ..config }, parts)
+            .await
+            .unwrap();
+        let address = admin.local_addr();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let served = tokio::spawn(admin.serve(async {
+            let _ = stopped.await;
+        }));
+        Self {
+            address,
+            clock,
+            metrics,
+            health,
+            store,
+            stop,
+            served,
+            _dir: dir,
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Response {
+        http::get(self.address, path).await
+    }
+
+    /// The same with a path that nobody else holds.
+    pub(crate) async fn get_owned(&self, path: String) -> Response {
+        self.get(&path).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Response {
+        http::post(self.address, path, body).await
+    }
+
+    /// Claims `key` for acme's payments.
+    pub(crate) async fn claim(&self, key: &str) -> Response {
+        self.post("/api/v1/claims", about(key, json!({}))).await
+    }
+
+    /// Claims `key`, which must be granted, and gives its fence.
+    pub(crate) async fn fence(&self, key: &str) -> u64 {
+        let granted = self.claim(key).await;
+        assert_eq!(granted.status, 201, "{granted:?}");
+        granted.json()["fence"].as_u64().unwrap()
+    }
+
+    /// Lets time pass.
+    pub(crate) fn wait(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+
+    /// Stops, and waits until the last request is answered.
+    pub(crate) async fn stop(self) {
+        let _ = self.stop.send(());
+        self.served.await.unwrap();
+    }
+}
+
+fn open(dir: &TempDir, clock: &Arc<ManualClock>, metrics: &Arc<Metrics>) -> SqliteStore {
+    semel_sqlite::Config::new(dir.path().join("semel.db"))
+        .clock(clock.clone())
+        .watch(metrics.clone())
+        .sweep_every(None)
+        .open()
+        .unwrap()
+}
+
+/// The identity of acme's payment `key`, and more fields.
+pub(crate) fn about(key: &str, more: Value) -> Value {
+    let mut body = json!({ "tenant": "acme", "scope": "payments@1", "key": key });
+    let more = more.as_object().unwrap().clone();
+    body.as_object_mut().unwrap().extend(more);
+    body
+}
+
+/// The same as a query.
+pub(crate) fn query(key: &str) -> String {
+    format!("tenant=acme&scope=payments@1&key={key}")
+}

@@ -1,0 +1,158 @@
+//! A serving process: the store, the doors that the file names, the admin side, and their end.
+//!
+//! - `source` brings file, environment and flags together.
+//! - `logs` sets up logging; `watch` lets metrics, reports and logs see each request.
+//! - `gateway` turns the file's section into a gateway; `signals` waits for the outside world.
+
+mod gateway;
+mod logs;
+mod signals;
+mod source;
+mod watch;
+
+pub(crate) use source::{Flags, Setting, Source};
+
+use std::sync::Arc;
+
+use semel_admin::{Admin, Health, Metered, Metrics, Parts, Secret};
+use semel_core::Once;
+use semel_gateway::Gateway;
+use semel_policy::{File, file};
+use tokio::sync::watch::Receiver;
+
+use crate::error::{Error, Result};
+use crate::exit::Exit;
+use crate::stores::{Opened, StoreArgs};
+use watch::Watchers;
+
+/// Serves until the process is asked to end.
+pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
+    let file = source.load()?;
+    logs::begin(file.log);
+    let store = store.or(file.store.as_ref().map(|url| url.as_str()));
+    let process = Process::open(&file, &store)?;
+    let admin = process.admin(&file.admin).await?;
+    let gateway = process.gateway(&file)?;
+    if admin.is_none() && gateway.is_none() {
+        return Err(nothing_to_do());
+    }
+    tracing::info!(
+        store = store.url(),
+        "semel {} is up",
+        env!("CARGO_PKG_VERSION")
+    );
+    let ending = signals::ending();
+    let serving = async {
+        if let Some(gateway) = gateway {
+            serve_gateway(gateway, &process.health, source, ending.clone()).await;
+        } else {
+            ended(ending.clone()).await;
+        }
+    };
+    match admin {
+        None => serving.await,
+        // The admin side ends last, so that a drain can be watched.
+        Some(admin) => {
+            let (done, drained) = tokio::sync::oneshot::channel::<()>();
+            let serving = async {
+                serving.await;
+                drop(done);
+            };
+            tokio::join!(serving, admin.serve(async { drop(drained.await) }));
+        }
+    }
+    tracing::info!("semel ends");
+    Ok(())
+}
+
+fn nothing_to_do() -> Error {
+    Error::new(
+        Exit::Configuration,
+        "there is nothing to serve: no gateway, and admin is off",
+    )
+    .hint("name an upstream in the file's gateway section, or serve the admin side")
+}
+
+async fn ended(mut ending: Receiver<bool>) {
+    // The sender lives as long as the process.
+    let _ = ending.wait_for(|ending| *ending).await;
+}
+
+async fn serve_gateway(gateway: Gateway, health: &Health, source: Source, ending: Receiver<bool>) {
+    let part = health.part("gateway");
+    let reloading = tokio::spawn(signals::reload_on_hangup(gateway.handle(), source));
+    let drained = gateway
+        .serve(async {
+            ended(ending).await;
+            part.not_ready("draining");
+        })
+        .await;
+    reloading.abort();
+    if drained.cut_off > 0 {
+        tracing::warn!(
+            requests = drained.cut_off,
+            "the drain timeout ended, requests were cut off"
+        );
+    }
+}
+
+/// What all doors of the process share.
+struct Process {
+    once: Once,
+    store: Metered,
+    opened: Opened,
+    health: Health,
+    watchers: Watchers,
+}
+
+impl Process {
+    fn open(file: &File, store: &StoreArgs) -> Result<Self> {
+        let metrics = Arc::new(Metrics::new());
+        let opened = store.open_serving(metrics.clone())?;
+        let measured = Metered::new(opened.store.clone(), metrics.clone());
+        Ok(Self {
+            once: Once::new(measured.clone()),
+            store: measured,
+            opened,
+            health: Health::default(),
+            watchers: Watchers::new(metrics, file.log.level >= file::Level::Debug),
+        })
+    }
+
+    async fn admin(&self, admin: &file::Admin) -> Result<Option<Admin>> {
+        let file::Admin::On { listen, token } = admin else {
+            return Ok(None);
+        };
+        let config = semel_admin::Config {
+            listen: *listen,
+            token: token
+                .as_ref()
+                .map(|token| Secret::new(token.expose()))
+                .transpose()?,
+        };
+        let parts = Parts {
+            store: self.store.clone(),
+            health: self.health.clone(),
+            clock: self.opened.clock.clone(),
+            observations: Some(self.watchers.observations()),
+        };
+        let admin = Admin::bind(&config, parts).await.map_err(|error| {
+            let hint = "choose another address with --admin, or --admin off";
+            Error::from(error)
+                .when("cannot serve the admin side")
+                .hint(hint)
+        })?;
+        tracing::info!(listen = %admin.local_addr(), "the admin side serves");
+        Ok(Some(admin))
+    }
+
+    fn gateway(&self, file: &File) -> Result<Option<Gateway>> {
+        let Some(section) = &file.gateway else {
+            return Ok(None);
+        };
+        let config = gateway::config(section)?;
+        let watch = Arc::new(self.watchers.clone());
+        let gateway = Gateway::bind(config, self.once.clone(), watch);
+        Ok(Some(gateway.map_err(gateway::error)?))
+    }
+}

@@ -1,0 +1,103 @@
+//! Where settings come from: defaults, then the file, then the environment, then flags.
+
+use std::fmt::Display;
+use std::path::PathBuf;
+
+use semel_policy::File;
+
+use crate::error::{Error, Result};
+use crate::exit::Exit;
+
+/// Flags that every serving verb has.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Flags {
+    /// Where to serve health, metrics and the API, or `off` [default: 127.0.0.1:7071]
+    #[arg(long, value_name = "ADDRESS")]
+    admin: Option<String>,
+
+    /// The least important lines that are logged: error, warn, info, debug, trace [default: info]
+    #[arg(long, value_name = "LEVEL")]
+    log: Option<String>,
+
+    /// How lines are logged: text, json [default: text]
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<String>,
+}
+
+impl Flags {
+    /// The flags as settings of the file that they stand for.
+    pub(crate) fn settings(&self) -> Vec<Setting> {
+        let admin = match self.admin.as_deref() {
+            Some("off") => Some(Setting::new("--admin", "admin", "off")),
+            Some(listen) => Some(Setting::new("--admin", "admin.listen", listen)),
+            None => None,
+        };
+        let level = self.log.as_ref();
+        let level = level.map(|level| Setting::new("--log", "log.level", level));
+        let format = self.log_format.as_ref();
+        let format = format.map(|format| Setting::new("--log-format", "log.format", format));
+        [admin, level, format].into_iter().flatten().collect()
+    }
+}
+
+/// One setting of the file, from a flag.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting {
+    flag: &'static str,
+    variable: String,
+    value: String,
+}
+
+impl Setting {
+    /// The setting at `path`, such as `gateway.listen`, that `flag` stands for.
+    pub(crate) fn new(flag: &'static str, path: &str, value: impl Display) -> Self {
+        Self {
+            flag,
+            variable: format!("SEMEL_{}", path.to_uppercase().replace('.', "__")),
+            value: value.to_string(),
+        }
+    }
+
+    /// Whether it decides what a variable says, too.
+    fn is_above(&self, variable: &str) -> bool {
+        let within = |inner: &str, outer: &str| {
+            let rest = inner.strip_prefix(outer);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("__"))
+        };
+        within(variable, &self.variable) || within(&self.variable, variable)
+    }
+}
+
+/// A file, maybe, and what stands above it.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    file: Option<PathBuf>,
+    flags: Vec<Setting>,
+}
+
+impl Source {
+    pub(crate) const fn new(file: Option<PathBuf>, flags: Vec<Setting>) -> Self {
+        Self { file, flags }
+    }
+
+    /// Reads everything anew.
+    pub(crate) fn load(&self) -> Result<File> {
+        let flags = self.flags.iter();
+        let flags = flags.map(|flag| (flag.variable.clone(), flag.value.clone()));
+        let decided = |name: &str| self.flags.iter().any(|flag| flag.is_above(name));
+        let variables = std::env::vars().filter(|(name, _)| !decided(name));
+        let settings = variables.chain(flags);
+        let loaded = match &self.file {
+            Some(path) => File::load_with(path, settings),
+            None => File::parse("", "", settings),
+        };
+        loaded.map_err(|error| Error::new(Exit::Configuration, self.told(&error.to_string())))
+    }
+
+    /// People who use flags want to hear of flags.
+    fn told(&self, message: &str) -> String {
+        let message = message.trim_start_matches(": ").to_owned();
+        let named = |message: String, flag: &Setting| message.replace(&flag.variable, flag.flag);
+        self.flags.iter().fold(message, named)
+    }
+}

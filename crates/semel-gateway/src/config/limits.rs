@@ -1,0 +1,178 @@
+//! How much is accepted, and how long each phase may take.
+
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+
+/// The smallest buffer for headers that the HTTP/1 parser works with.
+const HEADER_BYTES_MIN: usize = 8 * 1024;
+/// More headers than this would leave the parser's buffer on the stack.
+const HEADERS_MAX: usize = 100;
+
+/// How much a gateway accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Client connections. At the limit no more are accepted until one ends: the rest wait in the
+    /// listening socket's queue, which tells clients to slow down without any of them being refused.
+    pub connections_max: usize,
+    /// Requests that are not answered to the end yet, tunnels included. Above it: 503 `overloaded`.
+    pub in_flight_max: usize,
+    /// Concurrent requests of one HTTP/2 connection.
+    pub streams_max: u32,
+    /// Bytes of one request's head; more is answered with 431. At least 8 KiB.
+    pub header_bytes_max: usize,
+    /// Header fields of one request; more are answered with 431. At most 100.
+    pub headers_max: usize,
+    /// Idle connections that are kept towards one upstream. In use are as many as requests are in flight.
+    pub idle_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: 16_384,
+            in_flight_max: 8_192,
+            streams_max: 256,
+            header_bytes_max: 64 * 1024,
+            headers_max: HEADERS_MAX,
+            idle_max: 4_096,
+        }
+    }
+}
+
+impl Limits {
+    pub(crate) fn check(&self) -> Result<()> {
+        let Self {
+            header_bytes_max,
+            headers_max,
+            ..
+        } = *self;
+        for (name, value) in [
+            ("connections_max", self.connections_max),
+            ("in_flight_max", self.in_flight_max),
+            ("streams_max", self.streams_max as usize),
+            ("headers_max", headers_max),
+        ] {
+            if value == 0 {
+                return Err(Error::invalid(format!(
+                    "{name} must be at least 1, found 0"
+                )));
+            }
+        }
+        if header_bytes_max < HEADER_BYTES_MIN || header_bytes_max > u32::MAX as usize {
+            return Err(Error::invalid(format!(
+                "header_bytes_max must be {HEADER_BYTES_MIN} to {}, found {header_bytes_max}",
+                u32::MAX
+            )));
+        }
+        if headers_max > HEADERS_MAX {
+            return Err(Error::invalid(format!(
+                "headers_max must be 1 to {HEADERS_MAX}, found {headers_max}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// How long each phase may take. Guarded exchanges have a timeout of their own in their route's rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// From the first byte of a request's head to its last, and for the TLS handshake.
+    pub header: Duration,
+    /// How long a client's connection may be idle between two requests.
+    pub idle: Duration,
+    /// How long a body that passes through may stand still, in either direction, and how long a
+    /// peer may refuse to read. Streams of events should send a comment more often than this.
+    pub body_idle: Duration,
+    /// How long a tunnel (a websocket) may stand still in both directions.
+    pub tunnel_idle: Duration,
+    /// To reach the upstream: name lookup, TCP and TLS handshake together.
+    pub connect: Duration,
+    /// From the end of a request that passes through to the head of its response.
+    pub response_head: Duration,
+    /// How long a connection to the upstream is kept for the next request. Short on purpose: an
+    /// upstream that closes an idle connection just as a request is written to it leaves the outcome of
+    /// that request unknown, so we close it long before any upstream does.
+    pub upstream_idle: Duration,
+    /// How long requests in flight may take to finish when the gateway shuts down.
+    pub drain: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            header: Duration::from_secs(10),
+            idle: Duration::from_secs(75),
+            body_idle: Duration::from_secs(300),
+            tunnel_idle: Duration::from_secs(3_600),
+            connect: Duration::from_secs(5),
+            response_head: Duration::from_secs(60),
+            upstream_idle: Duration::from_secs(1),
+            drain: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Timeouts {
+    /// The longest timeout: anything longer means that there is none.
+    pub const MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+    pub(crate) fn check(&self) -> Result<()> {
+        for (name, value, may_be_zero) in [
+            ("header", self.header, false),
+            ("idle", self.idle, false),
+            ("body_idle", self.body_idle, false),
+            ("tunnel_idle", self.tunnel_idle, false),
+            ("connect", self.connect, false),
+            ("response_head", self.response_head, false),
+            // Zero: every request gets a connection of its own.
+            ("upstream_idle", self.upstream_idle, true),
+            // Zero: whatever is in flight is cut off.
+            ("drain", self.drain, true),
+        ] {
+            if value > Self::MAX || (value.is_zero() && !may_be_zero) {
+                return Err(Error::invalid(format!(
+                    "the timeout {name} must be above zero and at most seven days, found {value:?}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid() {
+        Limits::default().check().unwrap();
+        Timeouts::default().check().unwrap();
+    }
+
+    #[test]
+    fn a_limit_of_nothing_is_refused_by_name() {
+        let limits = Limits {
+            in_flight_max: 0,
+            ..Limits::default()
+        };
+        assert!(
+            limits
+                .check()
+                .unwrap_err()
+                .to_string()
+                .contains("in_flight_max")
+        );
+        let timeouts = Timeouts {
+            connect: Duration::ZERO,
+            ..Timeouts::default()
+        };
+        assert!(
+            timeouts
+                .check()
+                .unwrap_err()
+                .to_string()
+                .contains("connect")
+        );
+    }
+}

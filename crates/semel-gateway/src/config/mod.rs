@@ -1,0 +1,68 @@
+//! Everything that a gateway is told. Files and flags are read elsewhere.
+
+mod limits;
+mod route;
+mod upstream;
+
+pub use limits::{Limits, Timeouts};
+pub use route::Route;
+pub use upstream::{Host, Upstream};
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// Where a gateway listens unless it is told otherwise.
+pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7070);
+
+/// What a gateway does.
+///
+/// ```
+/// use semel_gateway::{Config, Upstream};
+///
+/// let mut config = Config::new(Upstream::new("http://127.0.0.1:8080".parse()?));
+/// config.listen = "127.0.0.1:0".parse()?;
+/// config.limits.in_flight_max = 1_000;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where it listens. Cannot change while it runs.
+    pub listen: SocketAddr,
+    /// With which certificate; without one it speaks plain HTTP.
+    pub tls: Option<ServerTls>,
+    /// Where requests go.
+    pub upstream: Upstream,
+    /// What is guarded. Without any route, every POST and PATCH that carries a key: see [`Route::catch_all`].
+    pub routes: Vec<Route>,
+    /// How much is accepted.
+    pub limits: Limits,
+    /// How long each phase may take.
+    pub timeouts: Timeouts,
+    /// Whether `X-Forwarded-*` and `Forwarded` of the client are believed and added to. Only for a
+    /// gateway that nobody but another proxy can reach; otherwise they are replaced.
+    pub trust_forwarded: bool,
+}
+
+impl Config {
+    /// The default configuration in front of `upstream`: plain HTTP on [`LISTEN`].
+    pub fn new(upstream: Upstream) -> Self {
+        Self {
+            listen: LISTEN,
+            tls: None,
+            upstream,
+            routes: Vec::new(),
+            limits: Limits::default(),
+            timeouts: Timeouts::default(),
+            trust_forwarded: false,
+        }
+    }
+}
+
+/// The certificate that clients see. Read again at every reload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerTls {
+    /// A PEM file with the certificate chain, the leaf first.
+    pub cert_chain: PathBuf,
+    /// A PEM file with the private key.
+    pub private_key: PathBuf,
+}

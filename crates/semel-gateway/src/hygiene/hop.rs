@@ -1,0 +1,76 @@
+//! Headers that are meant for one connection only.
+
+use http::header::{CONNECTION, HeaderMap, HeaderName, TE};
+
+/// The most names in `Connection` that are looked at; a request with more is told apart by `screen`.
+pub(super) const NAMES_MAX: usize = 64;
+
+/// Removes the headers of one connection, and those that `Connection` names.
+pub(super) fn strip(headers: &mut HeaderMap) {
+    if headers.contains_key(CONNECTION) {
+        let named = names(headers, CONNECTION).filter_map(|name| name.parse::<HeaderName>().ok());
+        for name in named.take(NAMES_MAX).collect::<Vec<_>>() {
+            if !is_end_to_end(&name) {
+                headers.remove(name);
+            }
+        }
+        headers.remove(CONNECTION);
+    }
+    // One look at what is there is cheaper than a look for each that is rarely there.
+    let found = headers.keys().any(is_hop_by_hop);
+    if found {
+        let names: Vec<_> = headers
+            .keys()
+            .filter(|name| is_hop_by_hop(name))
+            .cloned()
+            .collect();
+        for name in names {
+            headers.remove(name);
+        }
+    }
+}
+
+fn is_hop_by_hop(name: &HeaderName) -> bool {
+    matches!(
+        name.as_str(),
+        "connection"
+            | "proxy-connection"
+            | "keep-alive"
+            | "te"
+            | "transfer-encoding"
+            | "upgrade"
+            | "http2-settings"
+            | "proxy-authenticate"
+            | "proxy-authorization"
+    )
+}
+
+/// What must not be removed by naming it in `Connection`: a client could take away what others rely on.
+fn is_end_to_end(name: &HeaderName) -> bool {
+    matches!(
+        name.as_str(),
+        "host"
+            | "content-length"
+            | "content-type"
+            | "authorization"
+            | "semel-attempt"
+            | "semel-fence"
+    )
+}
+
+/// Whether the peer takes trailers.
+pub(super) fn takes_trailers(headers: &HeaderMap) -> bool {
+    headers.contains_key(TE)
+        && names(headers, TE).any(|name| name.split(';').next() == Some("trailers"))
+}
+
+/// The lowercase elements of a list header.
+pub(super) fn names(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = String> {
+    let values = headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    values
+        .flat_map(|value| value.split(','))
+        .map(|element| element.trim().to_ascii_lowercase())
+}

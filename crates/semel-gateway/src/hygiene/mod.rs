@@ -1,0 +1,115 @@
+//! What may cross the gateway, in either direction.
+//!
+//! - `screen` refuses requests that two parties could read differently; `framing` sees, before the parser
+//!   tidies up, whether a head says more than once how long its body is.
+//! - `hop` removes what is meant for one connection only (RFC 9110 §7.6.1).
+//! - `forwarded` tells the upstream who asked, and keeps clients from telling it.
+
+mod forwarded;
+mod framing;
+mod hop;
+mod screen;
+
+pub(crate) use forwarded::Origin;
+pub(crate) use framing::Framing;
+pub(crate) use screen::{doubtful, screen};
+
+use http::header::{CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, TE, UPGRADE};
+use http::{HeaderValue, Request, request, response};
+
+use crate::config::Host;
+use crate::target::Target;
+
+/// What only Semel says; a client that says it is not believed.
+const OURS: [HeaderName; 5] = [
+    HeaderName::from_static("semel-attempt"),
+    HeaderName::from_static("semel-fence"),
+    HeaderName::from_static("semel-consumer"),
+    HeaderName::from_static("semel-replay"),
+    HeaderName::from_static("idempotent-replayed"),
+];
+/// The service's word to the guard; not for clients.
+const OUTCOME: HeaderName = HeaderName::from_static("semel-outcome");
+
+/// How requests are rewritten.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manners {
+    pub(crate) host: Host,
+    pub(crate) trust_forwarded: bool,
+}
+
+/// Removes what a client must not say. Before anything else looks at the headers.
+pub(crate) fn disarm<B>(request: &mut Request<B>) {
+    let headers = request.headers_mut();
+    for name in &OURS {
+        headers.remove(name);
+    }
+}
+
+/// Makes a client's request one of ours. `upgrade` is the protocol it asks to change to, if that is allowed.
+pub(crate) fn outbound(
+    parts: &mut request::Parts,
+    origin: &Origin,
+    manners: &Manners,
+    target: &Target,
+    upgrade: Option<HeaderValue>,
+) {
+    let host = host(parts);
+    let headers = &mut parts.headers;
+    let takes_trailers = hop::takes_trailers(headers);
+    hop::strip(headers);
+    // The client's 100 is ours to give; the upstream gets the body with the request.
+    headers.remove(EXPECT);
+    if takes_trailers {
+        headers.insert(TE, HeaderValue::from_static("trailers"));
+    }
+    if let Some(protocol) = upgrade {
+        headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        headers.insert(UPGRADE, protocol);
+    }
+    forwarded::tell(headers, origin, host.as_ref(), manners.trust_forwarded);
+    let host = match manners.host {
+        Host::Preserve => host.unwrap_or_else(|| target.host_header().clone()),
+        Host::Upstream => target.host_header().clone(),
+    };
+    headers.insert(HOST, host);
+}
+
+/// Makes the upstream's response one of ours.
+pub(crate) fn inbound(parts: &mut response::Parts) {
+    hop::strip(&mut parts.headers);
+    parts.version = http::Version::HTTP_11;
+}
+
+/// Removes what is between the service and the guard from a response that no guard has seen.
+pub(crate) fn unguarded(headers: &mut HeaderMap) {
+    headers.remove(OUTCOME);
+}
+
+/// The protocol that a request asks to change its connection to, if it may become a tunnel.
+pub(crate) fn upgrade<B>(request: &Request<B>) -> Option<HeaderValue> {
+    let protocol = request.headers().get(UPGRADE)?;
+    let asks = hop::names(request.headers(), CONNECTION).any(|name| name == "upgrade");
+    // Another version of HTTP inside a tunnel would pass by every rule of this gateway.
+    let is_http = |name: &str| {
+        let name = name.trim().to_ascii_lowercase();
+        name.starts_with("h2c") || name.starts_with("http/") || name.starts_with("tls/")
+    };
+    let allowed = protocol
+        .to_str()
+        .is_ok_and(|names| !names.split(',').any(is_http));
+    let once = request.headers().get_all(UPGRADE).iter().count() == 1;
+    let is_h1 = request.version() == http::Version::HTTP_11;
+    (asks && allowed && once && is_h1).then(|| protocol.clone())
+}
+
+/// The host that the client means.
+fn host(parts: &request::Parts) -> Option<HeaderValue> {
+    match parts.uri.authority() {
+        Some(authority) => HeaderValue::from_str(authority.as_str()).ok(),
+        None => parts.headers.get(HOST).cloned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! A reverse proxy that makes any HTTP service retry-safe.
+//!
+//! Requests that a [`Route`] matches go through a [`semel_http::Guard`] and take effect once; everything
+//! else streams through untouched: uploads, events, websockets.
+//!
+//! Read it in this order:
+//!
+//! 1. `config` is everything that a gateway is told.
+//! 2. `server` listens, serves, drains and takes new configurations.
+//! 3. `forward` is what happens to one request; `routes` finds its route.
+//! 4. `hygiene` is what may cross in either direction.
+//! 5. `pool` keeps connections to upstreams and tells whether a request can have reached one.
+//! 6. `reconcile` asks a URL about unknown outcomes.
+//!
+//! This crate reads no configuration file, keeps no records and decides nothing about keys: that is
+//! `semel-policy`, the store, and `semel-http`. It never sends a request twice.
+
+mod alarm;
+mod config;
+mod error;
+mod forward;
+mod hygiene;
+mod path;
+mod pool;
+mod reconcile;
+mod routes;
+mod server;
+mod target;
+mod wire;
+
+pub use config::{Config, Host, LISTEN, Limits, Route, ServerTls, Timeouts, Upstream};
+pub use error::{Error, Kind, Result};
+pub use reconcile::ReconcileUrl;
+pub use server::{Drained, Gateway, Handle, Load};

@@ -1,0 +1,226 @@
+//! Connections to one upstream, and the truth about what reached it.
+//!
+//! The gateway keeps its own pool because it must know, for every request that failed, whether one byte
+//! of it can have reached the upstream. hyper gives a request back if its connection never began to
+//! write it; that is the only case in which this module sends a request again, or says
+//! [`Failure::NotReached`] after a connection was made. Everything else is [`Failure::Broken`].
+//!
+//! - `dial` makes connections; `idle` keeps those that wait for their next request.
+//! - `outgoing` is the body that goes out, `received` the body that comes back and brings its
+//!   connection home.
+
+mod dial;
+mod idle;
+mod outgoing;
+mod received;
+mod tls;
+
+pub(crate) use dial::Dial;
+pub(crate) use outgoing::{Outgoing, Progress};
+pub(crate) use received::Received;
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::header::{CONNECTION, HOST, TE};
+use http::uri::{Authority, PathAndQuery};
+use http::{HeaderValue, Request, Response, Uri, Version};
+use hyper::body::Incoming;
+use hyper::client::conn::TrySendError;
+use hyper::client::conn::http1;
+use semel_http::Failure;
+use tokio::sync::Semaphore;
+
+use crate::target::Target;
+use idle::Shelf;
+use received::Lent;
+
+/// How many kept connections that turn out to be closed are tried before a new one is made.
+const STALE_MAX: usize = 4;
+
+/// A connection that takes a request.
+pub(crate) enum Sender {
+    /// HTTP/1.1: one request at a time.
+    One(http1::SendRequest<Outgoing>),
+    /// HTTP/2: many.
+    Many(idle::Shared),
+}
+
+/// What a request needs of its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Any version of HTTP.
+    Any,
+    /// HTTP/1.1 and a connection of its own, because it may become a tunnel.
+    Tunnel,
+}
+
+/// Connections to one upstream.
+pub(crate) struct Pool {
+    target: Target,
+    dial: Arc<Dial>,
+    shelf: Shelf,
+    /// One caller at a time makes a connection that all will share.
+    sharing: Semaphore,
+}
+
+impl Pool {
+    pub(crate) fn new(target: Target, dial: Arc<Dial>) -> Arc<Self> {
+        Arc::new(Self {
+            shelf: Shelf::new(dial.idle_max, dial.idle),
+            sharing: Semaphore::new(1),
+            target,
+            dial,
+        })
+    }
+
+    /// Where its connections go.
+    pub(crate) const fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Whether a request may become a tunnel here.
+    pub(crate) fn allows_tunnels(&self) -> bool {
+        !self.dial.speaks_h2c(&self.target)
+    }
+
+    /// Sends a request whose URI is `path` and whose `Host` is set. It is written at most once.
+    pub(crate) async fn send(
+        self: &Arc<Self>,
+        mut request: Request<Outgoing>,
+        path: PathAndQuery,
+        need: Need,
+    ) -> Result<Response<Received>, Failure> {
+        for _ in 0..STALE_MAX {
+            let Some(kept) = self.kept(need) else { break };
+            match self.send_on(kept, request, &path).await {
+                Ok(response) => return Ok(response),
+                Err(mut error) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(Failure::Broken(reason(error.error()))),
+                },
+            }
+        }
+        let sender = self.connect(need).await?;
+        self.send_on(sender, request, &path).await.map_err(|error| {
+            let why = reason(error.error());
+            match error.message() {
+                Some(_unsent) => Failure::NotReached(why),
+                None => Failure::Broken(why),
+            }
+        })
+    }
+
+    fn kept(&self, need: Need) -> Option<Sender> {
+        match need {
+            Need::Any => self.shelf.take(),
+            Need::Tunnel => None,
+        }
+    }
+
+    async fn connect(self: &Arc<Self>, need: Need) -> Result<Sender, Failure> {
+        let limit = self.dial.connect;
+        let connected = tokio::time::timeout(limit, self.connect_or_share(need)).await;
+        let timed_out = |_| Err(format!("no connection within {limit:?}"));
+        connected.unwrap_or_else(timed_out).map_err(|why| {
+            let address = self.target.authority();
+            Failure::NotReached(format!("{address}: {why}"))
+        })
+    }
+
+    async fn connect_or_share(self: &Arc<Self>, need: Need) -> Result<Sender, String> {
+        let will_share = need == Need::Any && self.shares();
+        let _turn = match will_share {
+            true => self.sharing.acquire().await.ok(),
+            false => None,
+        };
+        if let Some(sender) = will_share.then(|| self.shelf.take()).flatten() {
+            return Ok(sender);
+        }
+        let sender = self.dial.dial(&self.target, need).await?;
+        if let Sender::Many(shared) = &sender {
+            self.keep_shared(shared);
+        }
+        Ok(sender)
+    }
+
+    /// Whether connections are expected to be shared by many requests.
+    fn shares(&self) -> bool {
+        self.dial.speaks_h2c(&self.target) || self.shelf.has_shared()
+    }
+
+    async fn send_on(
+        self: &Arc<Self>,
+        sender: Sender,
+        mut request: Request<Outgoing>,
+        path: &PathAndQuery,
+    ) -> Result<Response<Received>, TrySendError<Request<Outgoing>>> {
+        match sender {
+            Sender::One(mut sender) => {
+                address_h1(&mut request, path);
+                let response = sender.try_send_request(request).await?;
+                let lent = Lent::One(self.clone(), sender);
+                Ok(response.map(|body| Received::new(body, lent)))
+            }
+            Sender::Many(mut shared) => {
+                address_h2(&mut request, path, &self.target);
+                let response = shared.sender().try_send_request(request).await?;
+                let lent = Lent::Many(self.clone(), shared);
+                Ok(response.map(|body| Received::new(body, lent)))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pool({})", self.target.authority())
+    }
+}
+
+/// Writes the request line and `Host` as HTTP/1.1 has them.
+fn address_h1(request: &mut Request<Outgoing>, path: &PathAndQuery) {
+    if let Some(authority) = request.uri().authority() {
+        // It was meant for an HTTP/2 connection, which closed before it took it.
+        if let Ok(host) = HeaderValue::from_str(authority.as_str()) {
+            request.headers_mut().insert(HOST, host);
+        }
+    }
+    *request.uri_mut() = Uri::from(path.clone());
+    *request.version_mut() = Version::HTTP_11;
+    if request.headers().contains_key(TE) && !request.headers().contains_key(CONNECTION) {
+        request
+            .headers_mut()
+            .insert(CONNECTION, HeaderValue::from_static("te"));
+    }
+}
+
+/// Moves `Host` to where HTTP/2 has it.
+fn address_h2(request: &mut Request<Outgoing>, path: &PathAndQuery, target: &Target) {
+    let headers = request.headers_mut();
+    headers.remove(CONNECTION);
+    let authority = match headers.remove(HOST) {
+        Some(host) if host != *target.host_header() => Authority::try_from(host.as_bytes()).ok(),
+        _ => None,
+    };
+    let mut parts = http::uri::Parts::default();
+    parts.scheme = Some(target.scheme().clone());
+    parts.authority = Some(authority.unwrap_or_else(|| target.authority().clone()));
+    parts.path_and_query = Some(path.clone());
+    *request.uri_mut() = Uri::from_parts(parts).expect("scheme, authority and path make a URI");
+    *request.version_mut() = Version::HTTP_2;
+}
+
+/// An error with all that caused it.
+pub(crate) fn reason(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+/// What hyper hands over as a response's body.
+type Raw = Incoming;

@@ -1,0 +1,241 @@
+//! Asks a URL whether an operation happened.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{ACCEPT, HOST};
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Request, StatusCode, Uri, response};
+use http_body_util::BodyExt;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use semel_core::once::{Asking, Reconcile, Reconciled};
+use semel_core::outcome::BODY_BYTES_MAX;
+use semel_core::{Body, Fence, Identity};
+use semel_http::{Rules, replay};
+
+use crate::error::{Error, Result};
+use crate::hygiene;
+use crate::pool::{Need, Outgoing, Pool, Received};
+use crate::target::Target;
+
+/// How long an answer may take unless the URL says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// What may stand in a URL as it is (RFC 3986, unreserved).
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+const PLACEHOLDERS: [&str; 4] = ["{key}", "{tenant}", "{scope}", "{fence}"];
+
+/// A URL that knows whether an operation happened, such as
+/// `http://127.0.0.1:8080/payments?key={key}&fence={fence}`.
+///
+/// `{key}`, `{tenant}`, `{scope}` and `{fence}` are filled in, percent-encoded. The answer to `GET`:
+///
+/// - 2xx: it happened, and this response is what callers get from now on;
+/// - 404 or 410: it did not happen, and it may be run again;
+/// - anything else, or none in time: nobody knows, callers get 409 `outcome-unknown`.
+///
+/// **404 must be final for that fence.** A slow owner may still be on its way: a service that says 404 and
+/// then lets the owner of that fence go on will have the effect twice. It must refuse fences up to the one
+/// it was asked about, or know that their owner is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReconcileUrl {
+    target: Target,
+    /// Path and query with placeholders.
+    template: String,
+    timeout: Duration,
+}
+
+impl ReconcileUrl {
+    /// The same with another time to answer in.
+    #[must_use]
+    pub const fn within(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    pub(crate) const fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn path(&self, identity: &Identity, fence: Fence) -> Option<PathAndQuery> {
+        let encoded = |text: &str| utf8_percent_encode(text, ENCODED).to_string();
+        let values = [
+            encoded(identity.key().as_str()),
+            encoded(identity.tenant().as_str()),
+            encoded(&identity.scope().to_string()),
+            fence.to_string(),
+        ];
+        // Encoded values hold no braces, so none of them is taken for a placeholder.
+        let filled = PLACEHOLDERS.iter().zip(&values);
+        let path = filled.fold(self.template.clone(), |path, (name, value)| {
+            path.replace(name, value)
+        });
+        PathAndQuery::try_from(path).ok()
+    }
+}
+
+impl FromStr for ReconcileUrl {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let bad = |what: &str| {
+            let names = PLACEHOLDERS.join(" ");
+            Error::invalid(format!(
+                "a reconcile URL is http(s)://HOST[:PORT]/… with {names} in path or query, {what} in {text:?}"
+            ))
+        };
+        let (scheme, rest) = text.split_once("://").ok_or_else(|| bad("no scheme"))?;
+        let at = rest.find(['/', '?']).ok_or_else(|| bad("no path"))?;
+        let (authority, path) = rest.split_at(at);
+        let base: Uri = format!("{scheme}://{authority}/")
+            .parse()
+            .map_err(|_| bad("no valid host"))?;
+        let template = match path.starts_with('?') {
+            true => format!("/{path}"),
+            false => path.to_owned(),
+        };
+        let without = PLACEHOLDERS
+            .iter()
+            .fold(template.clone(), |left, name| left.replace(name, "x"));
+        if without.contains(['{', '}']) || PathAndQuery::try_from(without.as_str()).is_err() {
+            return Err(bad("another placeholder or a bad character"));
+        }
+        if !template.contains("{key}") {
+            return Err(bad("no {key}"));
+        }
+        Ok(Self {
+            target: Target::parse(&base)?,
+            template,
+            timeout: TIMEOUT,
+        })
+    }
+}
+
+impl fmt::Display for ReconcileUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scheme, authority) = (self.target.scheme(), self.target.authority());
+        write!(f, "{scheme}://{authority}{}", self.template)
+    }
+}
+
+/// A reconcile URL and the connections to it.
+#[derive(Debug)]
+pub(crate) struct Reconciler {
+    url: ReconcileUrl,
+    pool: Arc<Pool>,
+    rules: Rules,
+}
+
+impl Reconciler {
+    pub(crate) const fn new(url: ReconcileUrl, pool: Arc<Pool>, rules: Rules) -> Self {
+        Self { url, pool, rules }
+    }
+
+    async fn answer(
+        &self,
+        identity: &Identity,
+        fence: Fence,
+    ) -> std::result::Result<Reconciled, String> {
+        let path = self
+            .url
+            .path(identity, fence)
+            .ok_or("the filled URL is not valid")?;
+        let mut request = Request::new(Outgoing::Whole(semel_http::Body::empty()));
+        let headers = request.headers_mut();
+        headers.insert(HOST, self.pool.target().host_header().clone());
+        headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
+        let response = self.pool.send(request, path, Need::Any).await;
+        let response = response.map_err(|failure| failure.to_string())?;
+        let (mut head, body) = response.into_parts();
+        hygiene::inbound(&mut head);
+        match head.status {
+            status if status.is_success() => self.happened(&head, body).await,
+            StatusCode::NOT_FOUND | StatusCode::GONE => Ok(Reconciled::DidNotHappen),
+            status => Err(format!("it answered {status}")),
+        }
+    }
+
+    async fn happened(
+        &self,
+        head: &response::Parts,
+        body: Received,
+    ) -> std::result::Result<Reconciled, String> {
+        let bytes = read(body).await?;
+        let body = Body::capped(bytes, self.rules.response_bytes_max);
+        let outcome = replay::outcome(&self.rules, head, None, body);
+        Ok(Reconciled::Happened(outcome))
+    }
+}
+
+/// The whole body, if it is not larger than any store keeps.
+async fn read(mut body: Received) -> std::result::Result<Bytes, String> {
+    let mut bytes = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| error.to_string())?;
+        if let Ok(data) = frame.into_data() {
+            bytes.extend_from_slice(&data);
+        }
+        if bytes.len() > BODY_BYTES_MAX {
+            return Err(format!("its answer has more than {BODY_BYTES_MAX} bytes"));
+        }
+    }
+    Ok(bytes.freeze())
+}
+
+impl Reconcile for Reconciler {
+    fn ask<'a>(&'a self, identity: &'a Identity, fence: Fence) -> Asking<'a> {
+        Box::pin(async move {
+            let limit = self.url.timeout;
+            let asked = tokio::time::timeout(limit, self.answer(identity, fence)).await;
+            let answer = asked.unwrap_or_else(|_| Err(format!("no answer within {limit:?}")));
+            answer.unwrap_or_else(|why| {
+                let scope = identity.scope();
+                tracing::warn!(url = %self.url, %scope, %fence, why, "an outcome stays unknown");
+                Reconciled::CannotTell
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_encoded_and_cannot_leave_their_place() {
+        let url: ReconcileUrl = "http://a:1/p/{scope}?k={key}&t={tenant}&f={fence}"
+            .parse()
+            .unwrap();
+        let identity = Identity::parse("a&b", "POST /x@2", "{fence}/../é?#").unwrap();
+        let path = url.path(&identity, Fence::new(7)).unwrap();
+        assert_eq!(
+            path.as_str(),
+            "/p/POST%20%2Fx%402?k=%7Bfence%7D%2F..%2F%C3%A9%3F%23&t=a%26b&f=7"
+        );
+    }
+
+    #[test]
+    fn what_could_not_be_asked_is_refused() {
+        for text in [
+            "/p?key={key}",
+            "http://a",
+            "http://a/p",
+            "http://{key}/p",
+            "ftp://a/{key}",
+            "http://a/{key}/{other}",
+            "http://a/{key",
+            "http://u@a/{key}",
+            "http://a/ {key}",
+        ] {
+            assert!(text.parse::<ReconcileUrl>().is_err(), "{text}");
+        }
+        let url = "https://a/p?k={key}";
+        assert_eq!(url.parse::<ReconcileUrl>().unwrap().to_string(), url);
+    }
+}

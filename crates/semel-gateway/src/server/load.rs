@@ -1,0 +1,131 @@
+//! How much is going on: connections, and requests in flight.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// What is going on in a gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Open client connections.
+    pub connections: usize,
+    /// Requests that are not answered to the end yet, tunnels and runs whose client has left included.
+    pub in_flight: usize,
+}
+
+/// Counts what is going on.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    connections: AtomicUsize,
+    in_flight: AtomicUsize,
+    /// Something has ended: a connection, or the last request in flight.
+    ended: Notify,
+}
+
+impl Counters {
+    pub(crate) fn load(&self) -> Load {
+        Load {
+            connections: self.connections.load(Ordering::Acquire),
+            in_flight: self.in_flight.load(Ordering::Acquire),
+        }
+    }
+
+    /// Waits until `enough` says so. Only one task may wait at a time.
+    pub(crate) async fn wait_until(&self, enough: impl Fn(Load) -> bool) {
+        while !enough(self.load()) {
+            self.ended.notified().await;
+        }
+    }
+}
+
+/// A client's connection, as far as it is counted and timed.
+#[derive(Debug)]
+pub(crate) struct Pulse {
+    counters: Arc<Counters>,
+    born: Instant,
+    /// Its requests that are in flight.
+    busy: AtomicUsize,
+    /// How many requests it has brought.
+    requests: AtomicUsize,
+    /// When the last request ended, in milliseconds since it was born.
+    idle_since_ms: AtomicU64,
+    /// Whether somebody else may read the length of the newest request's body differently.
+    is_doubtful: AtomicBool,
+}
+
+impl Pulse {
+    pub(crate) fn new(counters: Arc<Counters>) -> Arc<Self> {
+        counters.connections.fetch_add(1, Ordering::AcqRel);
+        Arc::new(Self {
+            counters,
+            born: Instant::now(),
+            busy: AtomicUsize::new(0),
+            requests: AtomicUsize::new(0),
+            idle_since_ms: AtomicU64::new(0),
+            is_doubtful: AtomicBool::new(false),
+        })
+    }
+
+    /// How many requests it has brought.
+    pub(crate) fn requests(&self) -> usize {
+        self.requests.load(Ordering::Acquire)
+    }
+
+    /// Since when it has had no request in flight; `None` if it has one.
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
+        if self.busy.load(Ordering::Acquire) > 0 {
+            return None;
+        }
+        let ms = self.idle_since_ms.load(Ordering::Acquire);
+        Some(self.born + std::time::Duration::from_millis(ms))
+    }
+
+    /// Two parties could disagree about where the arriving request ends.
+    pub(crate) fn doubt(&self) {
+        self.is_doubtful.store(true, Ordering::Release);
+    }
+
+    /// Whether they could. Such a connection is not used any further, so this never changes back.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.is_doubtful.load(Ordering::Acquire)
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The connection has ended; runs that go on without it keep their place in flight.
+    pub(crate) fn close(&self) {
+        self.counters.connections.fetch_sub(1, Ordering::AcqRel);
+        self.counters.ended.notify_one();
+    }
+}
+
+/// A request's place among those in flight.
+#[derive(Debug)]
+pub(crate) struct InFlight(Arc<Pulse>);
+
+impl InFlight {
+    /// A place, unless `max` are taken.
+    pub(crate) fn enter(pulse: &Arc<Pulse>, max: usize) -> Option<Self> {
+        // Counted first, so that giving it back is the same whether it is used or not.
+        let before = pulse.counters.in_flight.fetch_add(1, Ordering::AcqRel);
+        pulse.busy.fetch_add(1, Ordering::AcqRel);
+        pulse.requests.fetch_add(1, Ordering::AcqRel);
+        let place = Self(pulse.clone());
+        (before < max).then_some(place)
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let pulse = &self.0;
+        pulse.idle_since_ms.store(pulse.now_ms(), Ordering::Release);
+        pulse.busy.fetch_sub(1, Ordering::AcqRel);
+        if pulse.counters.in_flight.fetch_sub(1, Ordering::AcqRel) == 1 {
+            pulse.counters.ended.notify_one();
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A configuration made ready for requests.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::server::conn::auto;
+use semel_core::Once;
+use semel_http::rules::Unknown;
+use semel_http::{Guard, Watch};
+use tokio_rustls::TlsAcceptor;
+
+use super::tls;
+use crate::config::{Config, Limits, Route, Timeouts};
+use crate::error::{Error, Result};
+use crate::hygiene::Manners;
+use crate::pool::{Dial, Pool};
+use crate::reconcile::Reconciler;
+use crate::routes::{Guarded, Table};
+use crate::target::Target;
+
+/// The most routes of one gateway.
+const ROUTES_MAX: usize = 10_000;
+
+/// Everything that a request needs to know.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) listen: SocketAddr,
+    pub(crate) limits: Limits,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) manners: Manners,
+    pub(crate) routes: Table,
+    /// Where unguarded requests go.
+    pub(crate) pool: Arc<Pool>,
+    pub(super) tls: Option<Tls>,
+    pub(super) http: Http,
+}
+
+/// How clients are spoken to.
+#[derive(Debug)]
+pub(super) struct Http(pub(super) auto::Builder<TokioExecutor>);
+
+/// How clients' connections are secured.
+pub(super) struct Tls(pub(super) TlsAcceptor);
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+impl Snapshot {
+    pub(crate) fn new(config: &Config, once: &Once, watch: &Arc<dyn Watch>) -> Result<Self> {
+        config.limits.check()?;
+        config.timeouts.check()?;
+        let routes = match config.routes.is_empty() {
+            true => Route::catch_all(),
+            false => config.routes.clone(),
+        };
+        let mut pools = Pools::new(config, &routes)?;
+        let pool = pools.of(Target::parse(&config.upstream.url)?);
+        Ok(Self {
+            listen: config.listen,
+            limits: config.limits,
+            timeouts: config.timeouts,
+            manners: Manners {
+                host: config.upstream.host,
+                trust_forwarded: config.trust_forwarded,
+            },
+            routes: table(routes, &pool, &mut pools, once, watch)?,
+            pool,
+            tls: config.tls.as_ref().map(tls::acceptor).transpose()?.map(Tls),
+            http: Http(http(&config.limits)),
+        })
+    }
+}
+
+fn table(
+    routes: Vec<Route>,
+    default: &Arc<Pool>,
+    pools: &mut Pools,
+    once: &Once,
+    watch: &Arc<dyn Watch>,
+) -> Result<Table> {
+    if routes.len() > ROUTES_MAX {
+        let found = routes.len();
+        return Err(Error::invalid(format!(
+            "at most {ROUTES_MAX} routes, found {found}"
+        )));
+    }
+    let mut ready = Vec::with_capacity(routes.len());
+    for route in routes {
+        let mut rules = route.rules.clone();
+        if let Some(url) = &route.reconcile {
+            let pool = pools.of(url.target().clone());
+            let reconciler = Reconciler::new(url.clone(), pool, rules.clone());
+            rules.unknown = Unknown::Reconcile(Arc::new(reconciler));
+        }
+        let pool = match &route.upstream {
+            Some(url) => pools.of(Target::parse(url)?),
+            None => default.clone(),
+        };
+        let guard = Guard::new(once, rules, watch.clone());
+        ready.push((route, Arc::new(Guarded { guard, pool })));
+    }
+    Table::new(&ready)
+}
+
+/// One pool for each target.
+struct Pools {
+    dial: Arc<Dial>,
+    made: Vec<(Target, Arc<Pool>)>,
+}
+
+impl Pools {
+    fn new(config: &Config, routes: &[Route]) -> Result<Self> {
+        let mut needs_tls = Target::parse(&config.upstream.url)?.is_tls();
+        for route in routes {
+            let reconciled = route.reconcile.as_ref().map(|url| url.target().clone());
+            let upstream = route.upstream.as_ref().map(Target::parse).transpose()?;
+            needs_tls |= reconciled.iter().chain(&upstream).any(Target::is_tls);
+        }
+        let Config {
+            upstream,
+            limits,
+            timeouts,
+            ..
+        } = config;
+        Ok(Self {
+            dial: Arc::new(Dial::new(upstream, needs_tls, limits, timeouts)?),
+            made: Vec::new(),
+        })
+    }
+
+    fn of(&mut self, target: Target) -> Arc<Pool> {
+        if let Some((_, pool)) = self.made.iter().find(|(made, _)| *made == target) {
+            return pool.clone();
+        }
+        let pool = Pool::new(target.clone(), self.dial.clone());
+        self.made.push((target, pool.clone()));
+        pool
+    }
+}
+
+fn http(limits: &Limits) -> auto::Builder<TokioExecutor> {
+    let mut http = auto::Builder::new(TokioExecutor::new());
+    // Idle connections and slow heads are watched by `connection`: hyper's timer does not tell them
+    // apart, and is set anew for every request.
+    http.http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None)
+        .max_headers(limits.headers_max)
+        .max_buf_size(limits.header_bytes_max);
+    let header_bytes = u32::try_from(limits.header_bytes_max).unwrap_or(u32::MAX);
+    http.http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams_max)
+        .max_header_list_size(header_bytes);
+    http
+}

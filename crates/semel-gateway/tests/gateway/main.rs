@@ -1,0 +1,26 @@
+//! The gateway in front of real upstreams, over real sockets.
+//!
+//! `proxy`, `framing`, `streaming`, `tunnels`, `tls`, `versions`, `timeouts`, `limits`, `drain` and `reload` are
+//! about being a good proxy; `table`, `keys`, `busy`, `unknown`, `reconcile`, `outages`, `leaving`, `bodies` and
+//! `sharing` about every row of what a guarded route promises.
+
+mod bodies;
+mod busy;
+mod drain;
+mod framing;
+mod keys;
+mod leaving;
+mod limits;
+mod outages;
+mod proxy;
+mod reconcile;
+mod reload;
+mod sharing;
+mod streaming;
+mod support;
+mod table;
+mod timeouts;
+mod tls;
+mod tunnels;
+mod unknown;
+mod versions;

@@ -1,0 +1,116 @@
+//! Rules about several settings at once, and limits.
+
+use std::time::Duration;
+
+use semel_core::duration::show;
+use semel_http::fingerprint::By;
+use semel_http::key::Source;
+use semel_http::rules::{Missing, Rules};
+
+use super::Level;
+use crate::file::{Gateway, Settings};
+use crate::limits::{
+    HEADER_BYTES_MAX, REQUEST_BYTES_MAX, RESPONSE_BYTES_MAX, TIMEOUT_MAX, WAIT_MAX,
+};
+use crate::tree::Path;
+use crate::tree::read::Fault;
+use crate::value::Size;
+
+/// Checks what holds for the gateway as a whole. Faults are relative to `gateway`.
+pub(super) fn gateway(gateway: &Gateway) -> Result<(), Fault> {
+    let limits = Path::default().to("limits");
+    at_most(gateway.limits.header_bytes.0, HEADER_BYTES_MAX, || limits.to("header_bytes"))?;
+    at_most(gateway.limits.request_bytes.0, REQUEST_BYTES_MAX, || limits.to("request_bytes"))?;
+    at_most(gateway.limits.response_bytes.0, RESPONSE_BYTES_MAX, || limits.to("response_bytes"))?;
+    for (name, timeout) in gateway.timeouts.all() {
+        is_timeout(timeout, || Path::default().to("timeouts").to(name))?;
+    }
+    Ok(())
+}
+
+/// Checks the rules of one route.
+pub(super) fn rules(rules: &Rules, levels: &[Level<'_>]) -> Result<(), Fault> {
+    sizes(rules, levels)?;
+    times(rules, levels)?;
+    derived(rules, levels)
+}
+
+fn sizes(rules: &Rules, levels: &[Level<'_>]) -> Result<(), Fault> {
+    at_most(Size(rules.request_bytes_max), REQUEST_BYTES_MAX, || {
+        blame(levels, "request_bytes", |settings| settings.request_bytes.is_some())
+    })?;
+    at_most(Size(rules.response_bytes_max), RESPONSE_BYTES_MAX, || {
+        blame(levels, "response_bytes", |settings| settings.response_bytes.is_some())
+    })
+}
+
+fn times(rules: &Rules, levels: &[Level<'_>]) -> Result<(), Fault> {
+    is_timeout(rules.timeout, || {
+        blame(levels, "timeout", |settings| settings.timeout.is_some())
+    })?;
+    let wait = rules.in_progress.wait;
+    if wait > WAIT_MAX {
+        let path = blame(levels, "in_progress", |settings| settings.in_progress.is_some());
+        let max = show(WAIT_MAX);
+        let message = format!("expected a wait of at most {max}, found {}", show(wait));
+        return Err(Fault::said(path, message));
+    }
+    // A client that comes back after its first attempt's lease must still find the outcome.
+    let (kept, lease) = (rules.retention.keep(), rules.lease.get());
+    if kept < lease {
+        let path = blame(levels, "retention", |settings| settings.retention.is_some());
+        let lease = show(lease);
+        let message = format!("expected at least the lease of {lease}, found {}", show(kept));
+        return Err(Fault::said(path, message));
+    }
+    Ok(())
+}
+
+fn derived(rules: &Rules, levels: &[Level<'_>]) -> Result<(), Fault> {
+    let key = || blame(levels, "key", |settings| settings.key.is_some());
+    let missing = || blame(levels, "missing", |settings| settings.missing.is_some());
+    let derive = rules.key.iter().position(|source| *source == Source::Derive);
+    if derive.is_some_and(|at| at + 1 < rules.key.iter().count()) {
+        let message = "expected derive at the end: it always finds a key, so nothing after it is tried";
+        return Err(Fault::said(key(), message));
+    }
+    if derive.is_some() && rules.missing == Missing::Require {
+        let message = "expected no require: the key is derived where it is missing";
+        return Err(Fault::said(missing(), message));
+    }
+    let is_derived = derive.is_some() || rules.missing == Missing::Derive;
+    if is_derived && rules.fingerprint == By::Off {
+        let path = blame(levels, "fingerprint", |settings| settings.fingerprint.is_some());
+        let message = "expected a fingerprint, because keys are derived from it, found off";
+        return Err(Fault::said(path, message));
+    }
+    Ok(())
+}
+
+/// The nearest level that has the setting; the route itself if it is a default that is to blame.
+fn blame(levels: &[Level<'_>], name: &str, has: impl Fn(&Settings) -> bool) -> Path {
+    let nearest = levels.iter().rev().find(|level| has(level.settings));
+    let path = nearest.map(|level| level.path.to(name));
+    path.or_else(|| levels.last().map(|level| level.path.to(name))).unwrap_or_default()
+}
+
+fn at_most(size: Size, max: usize, path: impl FnOnce() -> Path) -> Result<(), Fault> {
+    match size.0 <= max {
+        true => Ok(()),
+        false => {
+            let message = format!("expected at most {}, found {size}", Size(max));
+            Err(Fault::said(path(), message))
+        }
+    }
+}
+
+fn is_timeout(timeout: Duration, path: impl FnOnce() -> Path) -> Result<(), Fault> {
+    match !timeout.is_zero() && timeout <= TIMEOUT_MAX {
+        true => Ok(()),
+        false => {
+            let max = show(TIMEOUT_MAX);
+            let message = format!("expected a duration from 1ms to {max}, found {}", show(timeout));
+            Err(Fault::said(path(), message))
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! One route in words.
+
+use http::HeaderName;
+use semel_core::duration::show;
+use semel_http::fingerprint::By;
+use semel_http::key::Source;
+use semel_http::path::JsonPath;
+use semel_http::rules::{Missing, Mode, Rules, StatusSet, Unknown};
+use semel_http::tenant;
+
+use crate::compile::CompiledRoute;
+use crate::value::Size;
+
+/// What is decided, and how.
+pub(super) type Lines = Vec<(&'static str, String)>;
+
+/// The name of a route and what it does.
+pub(super) fn describe(route: &CompiledRoute) -> (String, Lines) {
+    let rules = &route.rules;
+    let mut lines = vec![
+        ("key", key(rules)),
+        ("no key", missing(rules).to_owned()),
+        ("caller", tenant(&rules.tenant)),
+        ("same", fingerprint(&rules.fingerprint)),
+        ("running", in_progress(rules)),
+        ("final", kept(rules)),
+        ("not done", released(rules)),
+        ("unknown", unknown(rules, route.reconcile.as_deref())),
+        ("times", times(rules)),
+        ("sizes", sizes(rules)),
+    ];
+    if rules.mode == Mode::Observe {
+        let watched = "only watched: everything passes, and what would have happened is reported";
+        lines.insert(0, ("mode", watched.to_owned()));
+    }
+    if let Some(upstream) = &route.upstream {
+        lines.push(("service", upstream.clone()));
+    }
+    (name(route), lines)
+}
+
+/// How warnings and headings call a route.
+pub(super) fn name(route: &CompiledRoute) -> String {
+    let methods: Vec<_> = route.methods.iter().map(http::Method::as_str).collect();
+    let name = format!("{} {}", methods.join("|"), route.path);
+    match route.rules.scope.name() == name {
+        true => name,
+        false => format!("{name} ({})", route.rules.scope),
+    }
+}
+
+fn key(rules: &Rules) -> String {
+    let sources: Vec<_> = rules.key.iter().map(source).collect();
+    let profile = rules.profile.name();
+    let max = rules.key_bytes_max;
+    format!("{}; at most {max} bytes; refusals as {profile}", sources.join(", else "))
+}
+
+fn source(source: &Source) -> String {
+    match source {
+        Source::Header(name) => format!("the header {}", header(name)),
+        Source::Body(path) => format!("{} in the body", path.as_str()),
+        Source::Query(name) => format!("the query parameter {name}"),
+        Source::Template(_) => "a template of the request's fields".to_owned(),
+        Source::Derive => "derived from what is asked".to_owned(),
+    }
+}
+
+const fn missing(rules: &Rules) -> &'static str {
+    match rules.missing {
+        Missing::Require => "refused with 400",
+        Missing::Pass => "passes unguarded; `missing: require` would refuse it",
+        Missing::Derive => "gets a key derived from what it asks: same content, same operation",
+    }
+}
+
+fn tenant(source: &tenant::Source) -> String {
+    match source {
+        tenant::Source::Caller => "by Authorization; without it everybody is the same".to_owned(),
+        tenant::Source::Header(name) => {
+            format!("the header {}, believed as it is; required", header(name))
+        }
+        tenant::Source::ApiKey(name) => format!("by the secret in {}; required", header(name)),
+        tenant::Source::Bearer => "by the bearer token; required".to_owned(),
+        tenant::Source::Jwt(_) => "a claim of the signed token; required".to_owned(),
+        tenant::Source::Public => "everybody is the same".to_owned(),
+    }
+}
+
+fn fingerprint(by: &By) -> String {
+    match by {
+        By::CanonicalJson => "the whole request; the order of JSON fields does not matter".to_owned(),
+        By::Raw => "the whole request, byte by byte".to_owned(),
+        By::Fields(paths) => format!("of the body only {}", listed(paths)),
+        By::Exclude(paths) => format!("the whole request without {}", listed(paths)),
+        By::Off => "whatever has the same key".to_owned(),
+    }
+}
+
+fn listed(paths: &[JsonPath]) -> String {
+    let paths: Vec<_> = paths.iter().map(JsonPath::as_str).collect();
+    paths.join(", ")
+}
+
+fn in_progress(rules: &Rules) -> String {
+    let status = rules.in_progress.status.status().as_u16();
+    match rules.in_progress.wait {
+        wait if wait.is_zero() => format!("a duplicate gets {status} at once"),
+        wait => format!("a duplicate waits up to {}, then gets {status}", show(wait)),
+    }
+}
+
+fn kept(rules: &Rules) -> String {
+    let then = match rules.retention.archive() {
+        true => "then archived",
+        false => "then forgotten",
+    };
+    let cookies = match rules.replay_cookies {
+        true => "; replays carry cookies",
+        false => "",
+    };
+    let expires = match rules.tell_expiry {
+        true => "; answers tell when",
+        false => "",
+    };
+    let (statuses, keep) = (statuses(&rules.keep.statuses), show(rules.retention.keep()));
+    format!("{statuses}: replayed for {keep}, {then}{expires}{cookies}")
+}
+
+fn released(rules: &Rules) -> String {
+    match rules.keep.release.patterns() {
+        [] => "no answer: every one may have had an effect".to_owned(),
+        _ => format!("{}: the next attempt runs", statuses(&rules.keep.release)),
+    }
+}
+
+fn statuses(set: &StatusSet) -> String {
+    let patterns: Vec<_> = set.patterns().iter().map(ToString::to_string).collect();
+    match patterns.is_empty() {
+        true => "no answer".to_owned(),
+        false => patterns.join(" "),
+    }
+}
+
+fn unknown(rules: &Rules, reconcile: Option<&str>) -> String {
+    match (&rules.unknown, reconcile) {
+        (_, Some(url)) => format!("{url} is asked whether it happened"),
+        (Unknown::Hold, None) => "held: callers get 409 until a person decides".to_owned(),
+        (Unknown::Rerun, None) => "runs again".to_owned(),
+        (Unknown::Reconcile(_), None) => "whoever knows is asked".to_owned(),
+    }
+}
+
+fn times(rules: &Rules) -> String {
+    let (timeout, lease) = (show(rules.timeout), show(rules.lease.get()));
+    format!("the service has {timeout}; a lease lasts {lease} without a sign of life")
+}
+
+fn sizes(rules: &Rules) -> String {
+    let (request, response) = (Size(rules.request_bytes_max), Size(rules.response_bytes_max));
+    format!("requests up to {request}; of responses over {response} the body is not kept")
+}
+
+/// As people write it: `Idempotency-Key`.
+fn header(name: &HeaderName) -> String {
+    let part = |part: &str| {
+        let (first, rest) = part.split_at(part.len().min(1));
+        first.to_ascii_uppercase() + rest
+    };
+    let parts: Vec<_> = name.as_str().split('-').map(part).collect();
+    parts.join("-")
+}

@@ -1,0 +1,93 @@
+//! What is allowed, but surprises people.
+
+use std::time::Duration;
+
+use semel_core::duration::show;
+use semel_http::fingerprint::By;
+use semel_http::key::Source;
+use semel_http::rules::{Missing, Mode, Rules, Unknown};
+use semel_http::tenant;
+
+use super::route::name;
+use crate::compile::CompiledRoute;
+use crate::file::{Admin, Gateway};
+use crate::load::File;
+
+/// Clients come back minutes later; less than this is probably a mistake.
+const RETENTION_SHORT: Duration = Duration::from_secs(60 * 60);
+
+pub(super) fn all(file: &File) -> Vec<String> {
+    let gateway = file.gateway.iter().flat_map(of_gateway);
+    of_admin(&file.admin).into_iter().chain(gateway).collect()
+}
+
+fn of_admin(admin: &Admin) -> Option<String> {
+    match admin {
+        Admin::On { listen, token: None } if !listen.ip().is_loopback() => Some(format!(
+            "admin.listen is {listen}, beyond loopback, and admin.token is missing: it will not start"
+        )),
+        Admin::Off | Admin::On { .. } => None,
+    }
+}
+
+fn of_gateway(gateway: &Gateway) -> Vec<String> {
+    let routes = gateway.routes().unwrap_or_default();
+    let mut warnings = Vec::new();
+    if gateway.trust_forwarded {
+        let message = "gateway.trust_forwarded: clients can claim any address unless a proxy in front \
+                       overwrites Forwarded and X-Forwarded-*";
+        warnings.push(message.to_owned());
+    }
+    if gateway.upstream.is_none() {
+        let message = "gateway.upstream is missing: whatever no route sends elsewhere has no service";
+        warnings.push(message.to_owned());
+    }
+    for (message, names) in grouped(&routes) {
+        warnings.push(format!("{}: {message}", names.join(", ")));
+    }
+    warnings
+}
+
+/// The same warning about several routes is one warning.
+fn grouped(routes: &[CompiledRoute]) -> Vec<(String, Vec<String>)> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (route, message) in routes.iter().flat_map(|r| of_rules(&r.rules).into_iter().map(move |m| (r, m))) {
+        match groups.iter_mut().find(|(known, _)| *known == message) {
+            Some((_, names)) => names.push(name(route)),
+            None => groups.push((message, vec![name(route)])),
+        }
+    }
+    groups
+}
+
+fn of_rules(rules: &Rules) -> Vec<String> {
+    let is_public = matches!(rules.tenant, tenant::Source::Public);
+    let is_derived = rules.missing == Missing::Derive || rules.key.iter().any(|s| *s == Source::Derive);
+    let kept = rules.retention.keep();
+    let short = format!(
+        "retention is {}: a client that retries later than that runs the operation again",
+        show(kept)
+    );
+    let table = [
+        (rules.mode == Mode::Observe, "mode is observe: duplicates are reported, not stopped"),
+        (
+            is_public && rules.replay_cookies,
+            "tenant is public and cookies are replayed: one caller's session can reach another",
+        ),
+        (
+            is_derived,
+            "keys are derived: two requests with the same content are one operation, even if both are meant",
+        ),
+        (kept < RETENTION_SHORT, short.as_str()),
+        (
+            matches!(rules.unknown, Unknown::Rerun),
+            "unknown is rerun: only for effects that are idempotent by themselves",
+        ),
+        (
+            rules.fingerprint == By::Off,
+            "fingerprint is off: another request with the same key gets the first one's answer",
+        ),
+    ];
+    let said = table.into_iter().filter(|(holds, _)| *holds);
+    said.map(|(_, message)| message.to_owned()).collect()
+}

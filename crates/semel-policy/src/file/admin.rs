@@ -1,0 +1,89 @@
+//! `admin`: the door for operators.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use schemars::{JsonSchema, Schema, json_schema};
+use serde::Deserialize;
+
+use crate::value::{Either, Refusal, Secret, Text, Word};
+
+/// The admin side: health, metrics, the claims API.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "Either<Off, Door>")]
+pub enum Admin {
+    /// It is not served.
+    Off,
+    /// It is served.
+    On {
+        /// The address it listens on.
+        listen: SocketAddr,
+        /// What callers must bring; required beyond loopback.
+        token: Option<Secret>,
+    },
+}
+
+impl Admin {
+    /// The address unless the file says otherwise.
+    pub const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7071);
+}
+
+impl Default for Admin {
+    /// On loopback, without a token.
+    fn default() -> Self {
+        Self::On {
+            listen: Self::LISTEN,
+            token: None,
+        }
+    }
+}
+
+impl From<Either<Off, Door>> for Admin {
+    fn from(written: Either<Off, Door>) -> Self {
+        match written {
+            Either::Short(Off) => Self::Off,
+            Either::Long(door) => Self::On {
+                listen: door.listen.map_or(Self::LISTEN, |listen| listen.0),
+                token: door.token.map(|token| token.0),
+            },
+        }
+    }
+}
+
+impl JsonSchema for Admin {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Admin".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> Schema {
+        Either::<Off, Door>::json_schema(generator)
+    }
+}
+
+/// The word `off`.
+struct Off;
+
+impl Text for Off {
+    const EXPECTED: &'static str = "off, or a map of listen, token";
+
+    fn parse(text: &str) -> Result<Self, Refusal> {
+        match text {
+            "off" => Ok(Self),
+            _ => Err(Refusal::Unlike),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "const": "off" })
+    }
+}
+
+/// The admin side when it is served.
+#[derive(Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[derive(Default)]
+struct Door {
+    /// The address to listen on. Default: 127.0.0.1:7071.
+    listen: Option<Word<SocketAddr>>,
+    /// What callers must bring as a bearer token; required beyond loopback.
+    token: Option<Word<Secret>>,
+}

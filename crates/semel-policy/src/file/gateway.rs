@@ -1,0 +1,107 @@
+//! `gateway`: the proxy in front of a service.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::limits::{Limits, Timeouts};
+use super::route::Route;
+use super::settings::Settings;
+use crate::value::{Origin, Word};
+
+/// The proxy in front of a service, and what it guards.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Gateway {
+    /// The address to listen on. Default: 127.0.0.1:7070.
+    pub listen: Word<SocketAddr>,
+    /// The service behind it.
+    pub upstream: Option<Word<Origin>>,
+    /// Which `Host` the service sees. Default: preserve.
+    pub host: Host,
+    /// Whether `Forwarded` and `X-Forwarded-*` of clients are believed; only behind a proxy that sets
+    /// them. Default: false.
+    pub trust_forwarded: bool,
+    /// Serves HTTPS with this certificate.
+    pub tls: Option<Tls>,
+    /// How the service's certificate is checked.
+    pub upstream_tls: Option<UpstreamTls>,
+    /// Whether the service is spoken to in HTTP/2: by ALPN over TLS, with prior knowledge without.
+    /// Default: false.
+    pub upstream_http2: bool,
+    /// How much it takes on.
+    pub limits: Limits,
+    /// How long each phase may take.
+    pub timeouts: Timeouts,
+    /// What is guarded. Left out: every POST and PATCH, by the settings of the gateway.
+    #[schemars(length(min = 1))]
+    pub routes: Option<Vec<Route>>,
+    /// What holds for every route that does not say otherwise.
+    #[serde(rename = "(rest)")]
+    #[schemars(flatten)]
+    pub defaults: Settings,
+}
+
+impl Default for Gateway {
+    fn default() -> Self {
+        Self {
+            listen: Word(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7070)),
+            upstream: None,
+            host: Host::default(),
+            trust_forwarded: false,
+            tls: None,
+            upstream_tls: None,
+            upstream_http2: false,
+            limits: Limits::default(),
+            timeouts: Timeouts::default(),
+            routes: None,
+            defaults: Settings::default(),
+        }
+    }
+}
+
+impl Gateway {
+    /// Paths in the file are relative to its directory.
+    pub(crate) fn resolve(&mut self, directory: &Path) {
+        let tls = self.tls.iter_mut();
+        let tls = tls.flat_map(|tls| [&mut tls.certificate, &mut tls.key]);
+        let ca = self.upstream_tls.iter_mut().map(|tls| &mut tls.ca);
+        let routes = self.routes.iter_mut().flatten().map(|route| &mut route.settings);
+        let settings = std::iter::once(&mut self.defaults).chain(routes);
+        let keys = settings.filter_map(Settings::key_file_mut);
+        for path in tls.chain(ca).chain(keys) {
+            path.0 = directory.join(&path.0);
+        }
+    }
+}
+
+/// Which `Host` the service sees.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Host {
+    /// The client's.
+    #[default]
+    Preserve,
+    /// The service's own, from its address.
+    Upstream,
+}
+
+/// A certificate and its key, as PEM files.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// The certificate, with those that lead to its root.
+    pub certificate: Word<PathBuf>,
+    /// Its private key.
+    pub key: Word<PathBuf>,
+}
+
+/// How the service's certificate is checked.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpstreamTls {
+    /// Certificates that are trusted instead of the machine's, as a PEM file.
+    pub ca: Word<PathBuf>,
+}

@@ -1,0 +1,107 @@
+//! `gateway.routes`: which requests, and what is special about them.
+
+use schemars::{JsonSchema, Schema, json_schema};
+use semel_core::Scope;
+use serde::Deserialize;
+
+use super::settings::Settings;
+use crate::value::{Many, Name, Origin, Refusal, Text, Word};
+
+/// One kind of request that is guarded.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// Which requests.
+    #[serde(rename = "match")]
+    pub matches: Match,
+    /// The service for these, if it is another one.
+    pub upstream: Option<Word<Origin>>,
+    /// Which operation this is, with the version of its meaning, such as payments@1. Default: the
+    /// method and the pattern.
+    pub scope: Option<Word<Scope>>,
+    /// What holds for this route.
+    #[serde(rename = "(rest)")]
+    #[schemars(flatten)]
+    pub settings: Settings,
+}
+
+/// Which requests.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Match {
+    /// The methods. Default: POST and PATCH.
+    pub methods: Option<Many<Method>>,
+    /// The path, with `{name}` for one segment and `{*rest}` for all that follow.
+    pub path: Word<Pattern>,
+}
+
+/// A method that can be guarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[expect(missing_docs, reason = "a method is its own description")]
+pub enum Method {
+    Post,
+    Patch,
+    Put,
+    Delete,
+    Get,
+}
+
+impl Method {
+    /// What a route guards unless it says otherwise.
+    pub const DEFAULT: [Self; 2] = [Self::Post, Self::Patch];
+
+    /// The method of a request.
+    pub const fn method(self) -> http::Method {
+        match self {
+            Self::Post => http::Method::POST,
+            Self::Patch => http::Method::PATCH,
+            Self::Put => http::Method::PUT,
+            Self::Delete => http::Method::DELETE,
+            Self::Get => http::Method::GET,
+        }
+    }
+}
+
+/// A pattern of paths, such as `/orders/{id}/capture` or `/v1/{*rest}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern(String);
+
+impl Pattern {
+    /// The pattern as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Text for Pattern {
+    const EXPECTED: &'static str = "a path such as /orders/{id} or /v1/{*rest}";
+
+    fn parse(text: &str) -> Result<Self, Refusal> {
+        let Name(text) = Name::parse(text).map_err(|_| Refusal::Unlike)?;
+        let alone = matchit::Router::new().insert(text.as_str(), ()).is_ok();
+        match alone && text.starts_with('/') && !text.contains(['?', '#', ' ']) {
+            true => Ok(Self(text)),
+            false => Err(Refusal::Unlike),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": "^/", "examples": ["/orders/{id}/capture"] })
+    }
+}
+
+impl Route {
+    /// The default methods on `path`, with nothing special about them.
+    pub(crate) fn of(path: Pattern) -> Self {
+        Self {
+            matches: Match {
+                methods: None,
+                path: Word(path),
+            },
+            upstream: None,
+            scope: None,
+            settings: Settings::default(),
+        }
+    }
+}

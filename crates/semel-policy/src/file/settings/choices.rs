@@ -1,0 +1,57 @@
+//! Settings that are one of a few words.
+
+use schemars::JsonSchema;
+use semel_http::path::JsonPath;
+use serde::Deserialize;
+
+use crate::value::{Many, Reconcile, Word};
+
+/// Whether the guard acts or only watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Duplicates are replayed, mistakes are refused.
+    Enforce,
+    /// Everything passes; what would have been done is reported.
+    Observe,
+}
+
+/// What a request without a key gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Missing {
+    /// 400; nothing runs.
+    Require,
+    /// It passes unguarded.
+    Pass,
+    /// A key is derived from what it asks for: the same content is the same operation.
+    Derive,
+}
+
+/// What makes two requests the same.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fingerprint {
+    /// All of it; the order of JSON fields does not matter.
+    CanonicalJson,
+    /// All of it, byte by byte.
+    Raw,
+    /// Of the body only these fields.
+    Fields(Many<Word<JsonPath>>),
+    /// The body without these fields.
+    Exclude(Many<Word<JsonPath>>),
+    /// Nothing: the key alone says everything.
+    Off,
+}
+
+/// Who decides when nobody knows whether it happened.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unknown {
+    /// A person; callers get 409 until then.
+    Hold,
+    /// Nobody needs to: the service's effect is idempotent by itself.
+    Rerun,
+    /// The service is asked at this URL, with {key} and {fence} filled in.
+    Reconcile(Word<Reconcile>),
+}

@@ -1,0 +1,128 @@
+//! From a file, or its text, to checked data.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::error::{Error, Kind, Result};
+use crate::file::{Admin, Gateway, Log};
+use crate::limits::FILE_BYTES_MAX;
+use crate::tree::fill::{self, Variables};
+use crate::tree::read::Fault;
+use crate::tree::{Node, Path as FieldPath, Value, overlay, yaml};
+use crate::value::{StoreUrl, Word};
+
+/// The sections that a variable can stand for.
+const SECTIONS: [&str; 6] = ["store", "log", "admin", "gateway", "consumers", "intents"];
+/// The sections that the design names and this version does not have.
+const LATER: [&str; 2] = ["consumers", "intents"];
+
+/// A configuration file, checked.
+///
+/// ```
+/// use semel_policy::File;
+///
+/// let text = "gateway: { upstream: 'http://127.0.0.1:8080', lease: 20s }";
+/// let env = [("SEMEL_GATEWAY__LISTEN".to_owned(), "127.0.0.1:9000".to_owned())];
+/// let file = File::parse("semel.yaml", text, env)?;
+/// let gateway = file.gateway.expect("the text has this section");
+/// assert_eq!(gateway.listen.port(), 9000);
+/// assert_eq!(gateway.routes()?[0].rules.lease.get().as_secs(), 20);
+///
+/// let wrong = File::parse("semel.yaml", "gateway: { lease: 30 parsecs }", []).unwrap_err();
+/// assert_eq!(
+///     wrong.to_string(),
+///     "semel.yaml:1:19: gateway.lease: expected a duration such as 30s, found \"30 parsecs\"",
+/// );
+/// # Ok::<(), semel_policy::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct File {
+    /// Where records live. Default: sqlite:semel.db.
+    pub store: Option<Word<StoreUrl>>,
+    /// What is logged, and how.
+    pub log: Log,
+    /// The door for operators, or off. Default: on loopback.
+    pub admin: Admin,
+    /// The proxy in front of a service.
+    pub gateway: Option<Gateway>,
+}
+
+impl File {
+    /// Reads and checks a file, with the environment of this process.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        Self::load_with(path, environment(std::env::vars_os()))
+    }
+
+    /// Reads and checks a file, with these variables instead of the environment.
+    pub fn load_with(
+        path: impl AsRef<Path>,
+        env: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let text = read(path, &name)?;
+        Self::parse(&name, &text, env)
+    }
+
+    /// Checks a text. Errors call it `name`, and paths in it are relative to the directory of `name`.
+    pub fn parse(
+        name: &str,
+        text: &str,
+        env: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self> {
+        let tree = tree(name, text, &env.into_iter().collect())?;
+        let located = |fault: Fault| {
+            let error = Error::whole(Kind::Invalid, name, fault.to_string());
+            error.at(fault.place(&tree)).of(fault.path())
+        };
+        let mut file = Self::deserialize(&tree).map_err(located)?;
+        if let Some(gateway) = &mut file.gateway {
+            gateway.resolve(Path::new(name).parent().unwrap_or(Path::new("")));
+            gateway.compile().map_err(located)?;
+        }
+        Ok(file)
+    }
+}
+
+fn tree(name: &str, text: &str, variables: &Variables) -> Result<Node> {
+    let mut tree = yaml::parse(name, text)?;
+    if let Value::Null = tree.value {
+        // A file of comments says nothing, which is fine.
+        tree.value = Value::Map(Vec::new());
+    }
+    overlay::lay(name, &mut tree, variables, &SECTIONS)?;
+    fill::fill(name, &mut tree, variables)?;
+    let later = LATER.into_iter().find(|section| tree.get(section).is_some());
+    match later {
+        None => Ok(tree),
+        Some(section) => {
+            let path: FieldPath = [section].into_iter().collect();
+            let message = "this version of semel does not have this section yet";
+            let error = Error::whole(Kind::Invalid, name, message).of(&path);
+            Err(error.at(tree.place_of_key(&path)))
+        }
+    }
+}
+
+/// The text of a file, but no more of it than a configuration may have.
+fn read(path: &Path, name: &str) -> Result<String> {
+    let unreadable = |error: std::io::Error| Error::whole(Kind::Unreadable, name, error.to_string());
+    let limit = u64::try_from(FILE_BYTES_MAX).unwrap_or(u64::MAX);
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(unreadable)?;
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
+    String::from_utf8(bytes).map_err(|_| Error::whole(Kind::Syntax, name, "expected UTF-8 text"))
+}
+
+/// What is not text cannot be meant for us.
+fn environment(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> impl Iterator<Item = (String, String)> {
+    variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}

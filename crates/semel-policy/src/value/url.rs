@@ -1,0 +1,119 @@
+//! URLs that requests are sent to.
+
+use http::Uri;
+use schemars::{Schema, json_schema};
+
+use super::word::{Refusal, Text};
+use crate::limits::URL_BYTES_MAX;
+
+/// What a reconcile URL may name between braces.
+pub const RECONCILE_FIELDS: [&str; 4] = ["key", "fence", "scope", "tenant"];
+
+/// A service by its origin: scheme, host and port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin(String);
+
+impl Origin {
+    /// The origin as text, without a slash at its end.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Text for Origin {
+    const EXPECTED: &'static str = "an address such as http://127.0.0.1:8080, without a path";
+
+    fn parse(text: &str) -> Result<Self, Refusal> {
+        let uri = web(text).ok_or_else(|| unlike(text))?;
+        let is_origin = uri.path() == "/" && uri.query().is_none();
+        let origin = || Self(text.trim_end_matches('/').to_owned());
+        is_origin.then(origin).ok_or_else(|| unlike(text))
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": "^https?://[^/]+/?$" })
+    }
+}
+
+/// Whom to ask whether something happened: a URL with `{key}` in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reconcile(String);
+
+impl Reconcile {
+    /// The URL with its fields between braces.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Text for Reconcile {
+    const EXPECTED: &'static str = "a URL such as http://127.0.0.1:8080/payments?key={key}";
+
+    fn parse(text: &str) -> Result<Self, Refusal> {
+        let filled = RECONCILE_FIELDS.iter().fold(text.to_owned(), |url, field| {
+            url.replace(&format!("{{{field}}}"), "x")
+        });
+        if filled.contains(['{', '}']) {
+            let fields = RECONCILE_FIELDS.join("}, {");
+            let expected = format!("only the fields {{{fields}}} between braces");
+            return Err(match unlike(text) {
+                Refusal::Unlike => Refusal::Expected(expected),
+                other => other,
+            });
+        }
+        let is_asking = text.contains("{key}") && web(&filled).is_some();
+        is_asking.then(|| Self(text.to_owned())).ok_or_else(|| unlike(text))
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": r"^https?://.*\{key\}" })
+    }
+}
+
+/// What may hold a password is not repeated.
+fn unlike(text: &str) -> Refusal {
+    match text.contains('@') {
+        true => Refusal::Said("expected an address without user name and password".to_owned()),
+        false => Refusal::Unlike,
+    }
+}
+
+/// A URL for HTTP. Credentials in it would show in logs, so they are refused.
+fn web(text: &str) -> Option<Uri> {
+    let uri: Uri = text.parse().ok().filter(|_| text.len() <= URL_BYTES_MAX)?;
+    let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
+    let authority = uri.authority()?.as_str();
+    let is_plain = !authority.contains('@') && !text.contains('#');
+    let has_host = uri.host().is_some_and(|host| !host.is_empty());
+    let has_port = !authority.contains(':') || uri.port_u16().is_some() || authority.ends_with(']');
+    (is_web && is_plain && has_host && has_port).then_some(uri)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_has_no_path_and_no_credentials() {
+        for text in ["http://a", "https://a:1", "http://127.0.0.1:8080/", "http://[::1]:80", "http://[::1]"] {
+            assert!(Origin::parse(text).is_ok(), "{text}");
+        }
+        for text in [
+            "", "a", "a:80", "ftp://a", "http://", "http://a/b", "http://a?b", "http://u:p@a",
+            "http://a:port", "http://a:99999", "http://a b", "/a", "http://a#b",
+        ] {
+            assert!(Origin::parse(text).is_err(), "{text}");
+        }
+        assert_eq!(Origin::parse("http://a/").unwrap().as_str(), "http://a");
+    }
+
+    #[test]
+    fn a_reconcile_url_names_the_key_and_known_fields_only() {
+        for text in ["http://a?k={key}", "https://a/{scope}/{key}?f={fence}&t={tenant}"] {
+            assert!(Reconcile::parse(text).is_ok(), "{text}");
+        }
+        for text in ["http://a", "http://a?k={fence}", "http://a?k={key}&x={amount}", "a/{key}", "http://a/{key"] {
+            assert!(Reconcile::parse(text).is_err(), "{text}");
+        }
+    }
+}

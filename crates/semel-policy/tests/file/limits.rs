@@ -1,0 +1,80 @@
+//! Every limit has an error that says so.
+
+use insta::assert_snapshot;
+use semel_policy::limits::{ALIASES_MAX, FILE_BYTES_MAX, ROUTES_MAX, VALUE_BYTES_MAX};
+use semel_policy::{File, Kind};
+
+use super::parse;
+
+fn error(text: &str) -> String {
+    parse(text).unwrap_err().to_string()
+}
+
+fn routes(count: usize) -> String {
+    let routes = (0..count).map(|n| format!("    - match: {{ path: /{n}, methods: [POST] }}\n"));
+    format!("gateway:\n  routes:\n{}", routes.collect::<String>())
+}
+
+#[test]
+fn a_file_has_a_longest_length() {
+    let text = format!("store: sqlite:a # {}", "x".repeat(FILE_BYTES_MAX));
+    assert_snapshot!(error(&text), @"semel.yaml: expected at most 1048576 bytes, found 1048594");
+    assert_eq!(parse(&text).unwrap_err().kind(), Kind::Limit);
+    assert!(parse(&text[..FILE_BYTES_MAX]).is_ok());
+
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("long.yaml");
+    std::fs::write(&path, &text).unwrap();
+    assert_eq!(File::load(&path).unwrap_err().kind(), Kind::Limit);
+}
+
+#[test]
+fn a_gateway_has_a_largest_number_of_routes() {
+    assert!(parse(&routes(ROUTES_MAX)).is_ok());
+    assert_snapshot!(
+        error(&routes(ROUTES_MAX + 1)),
+        @"semel.yaml:3:5: gateway.routes: expected 1 to 1000 routes, found 1001"
+    );
+}
+
+#[test]
+fn nesting_has_an_end() {
+    let text = format!("a: {}{}", "[".repeat(40), "]".repeat(40));
+    assert_snapshot!(error(&text), @"semel.yaml:1:19: expected at most 16 levels of nesting");
+    let text = (0..40).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect::<String>();
+    assert_snapshot!(error(&text), @"semel.yaml:17:17: expected at most 16 levels of nesting");
+}
+
+#[test]
+fn aliases_cannot_blow_a_file_up() {
+    let many = "*a, ".repeat(ALIASES_MAX + 1);
+    let text = format!("a: &a 1\nb: [{many}]\n");
+    assert_snapshot!(error(&text), @"");
+    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for n in 1..10 {
+        let before = n - 1;
+        let ten = format!("*a{before}, ").repeat(10);
+        bomb.push_str(&format!("a{n}: &a{n} [{ten}]\n"));
+    }
+    assert_snapshot!(error(&bomb), @"");
+}
+
+#[test]
+fn a_value_has_a_longest_length() {
+    let text = format!("admin: {{ token: {} }}", "x".repeat(VALUE_BYTES_MAX + 1));
+    assert_snapshot!(
+        error(&text),
+        @"semel.yaml:1:17: admin.token: expected at most 65536 bytes, found 65537"
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let error = File::load("no/such/semel.yaml").unwrap_err();
+    assert_eq!(error.kind(), Kind::Unreadable);
+    assert_snapshot!(error, @"no/such/semel.yaml: No such file or directory (os error 2)");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("latin.yaml");
+    std::fs::write(&path, b"store: \xe9").unwrap();
+    assert_eq!(File::load(&path).unwrap_err().message(), "expected UTF-8 text");
+}

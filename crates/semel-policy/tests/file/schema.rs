@@ -1,0 +1,159 @@
+//! The schema knows what the file may say, and the page describes the same.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{PAGE, examples, parse};
+
+/// Whether `value` has the shape of `schema`, as far as editors check it. Patterns are left out.
+fn fits(root: &Value, schema: &Value, value: &Value) -> bool {
+    let all = |key: &str| {
+        let parts = schema[key].as_array().into_iter().flatten();
+        parts.map(|part| fits(root, part, value)).collect::<Vec<_>>()
+    };
+    let referred = schema["$ref"].as_str().is_none_or(|name| {
+        let name = name.rsplit('/').next().unwrap_or_default();
+        fits(root, &root["definitions"][name], value)
+    });
+    let is_any = |fit: Vec<bool>| fit.is_empty() || fit.contains(&true);
+    referred
+        && all("allOf").iter().all(|fits| *fits)
+        && is_any(all("anyOf"))
+        && is_any(all("oneOf"))
+        && (schema["type"].is_null() || has_type(&schema["type"], value))
+        && (schema["const"].is_null() || schema["const"] == *value)
+        && schema["enum"].as_array().is_none_or(|words| words.contains(value))
+        && items_fit(root, schema, value)
+        && properties_fit(root, schema, value)
+}
+
+fn has_type(expected: &Value, value: &Value) -> bool {
+    let found = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    match expected {
+        Value::Array(several) => several.contains(&json!(found)),
+        one => one == found,
+    }
+}
+
+fn items_fit(root: &Value, schema: &Value, value: &Value) -> bool {
+    let mut items = value.as_array().into_iter().flatten();
+    schema["items"].is_null() || items.all(|item| fits(root, &schema["items"], item))
+}
+
+fn properties_fit(root: &Value, schema: &Value, value: &Value) -> bool {
+    let Some(fields) = value.as_object() else {
+        return true;
+    };
+    let required = schema["required"].as_array().into_iter().flatten();
+    let mut required = required.filter_map(Value::as_str);
+    required.all(|name| fields.contains_key(name))
+        && fields.iter().all(|(name, field)| match &schema["properties"][name] {
+            Value::Null => schema["additionalProperties"] != json!(false),
+            known => fits(root, known, field),
+        })
+}
+
+fn is_valid(text: &str) -> bool {
+    let schema = semel_policy::schema();
+    let options = serde_saphyr::options! { strict_booleans: true };
+    let value: Value = serde_saphyr::from_str_with_options(text, options).unwrap();
+    fits(&schema, &schema, &value)
+}
+
+#[test]
+fn the_examples_of_the_page_are_valid() {
+    assert!(examples().count() >= 2);
+    for example in examples() {
+        assert!(is_valid(example), "{example}");
+        let env = [("SEMEL_ADMIN_TOKEN".to_owned(), "t".to_owned())];
+        semel_policy::File::parse("semel.yaml", example, env).unwrap();
+    }
+}
+
+#[test]
+fn what_the_file_refuses_the_schema_refuses() {
+    for text in [
+        "gatway: {}",
+        "gateway: { colour: red }",
+        "gateway: { routes: [{ lease: 3s }] }",
+        "gateway: { routes: [{ match: { path: /a }, leese: 3s }] }",
+        "gateway: { key: { cookie: a } }",
+        "gateway: { in_progress: 404 }",
+        "gateway: { tls: { certificate: a } }",
+        "gateway: { missing: drop }",
+        "gateway: { unknown: { reconcile: [a] } }",
+        "log: { level: loud }",
+        "admin: maybe",
+        "consumers: {}",
+    ] {
+        assert!(parse(text).is_err(), "{text}");
+        assert!(!is_valid(text), "{text}");
+    }
+}
+
+#[test]
+fn short_and_long_forms_are_both_valid() {
+    for text in [
+        "admin: off",
+        "gateway: { key: derive }",
+        "gateway: { key: { derive: true } }",
+        "gateway: { key: [{ header: A }, { query: b }, derive] }",
+        "gateway: { in_progress: 425, retention: 3h, fingerprint: off, tenant: bearer }",
+        "gateway: { retention: { keep: 3h, archive: true }, in_progress: { wait: 1s, then: 202 } }",
+        "gateway: { keep: { statuses: 2xx, release: [404, 5xx] }, lease: }",
+        "gateway: { routes: [{ match: { path: /a, methods: PUT } }] }",
+        "gateway: { request_bytes: 4096, limits: { request_bytes: 4KiB } }",
+    ] {
+        assert!(parse(text).is_ok(), "{text}");
+        assert!(is_valid(text), "{text}");
+    }
+}
+
+/// Every key of the schema, wherever it stands.
+fn keys(schema: &Value, found: &mut BTreeSet<String>) {
+    if let Some(properties) = schema["properties"].as_object() {
+        found.extend(properties.keys().cloned());
+    }
+    match schema {
+        Value::Object(fields) => fields.values().for_each(|field| keys(field, found)),
+        Value::Array(items) => items.iter().for_each(|item| keys(item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_page_describes_every_key_and_no_other() {
+    let mut known = BTreeSet::new();
+    keys(&semel_policy::schema(), &mut known);
+    let rows = PAGE.lines().filter_map(|line| line.strip_prefix("| `"));
+    let names = rows.filter_map(|row| row.split('`').next());
+    let names = names.flat_map(|path| path.split('.')).map(str::to_owned);
+    let described: BTreeSet<String> = names.collect();
+    let missing: Vec<_> = known.difference(&described).collect();
+    let unknown: Vec<_> = described.difference(&known).collect();
+    assert_eq!((missing, unknown), (vec![], vec![]));
+}
+
+#[test]
+fn every_key_has_a_description() {
+    fn check(schema: &Value) {
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            let described = property["description"].as_str().is_some_and(|text| !text.is_empty());
+            assert!(described || schema["description"].is_string(), "{name}: {schema}");
+        }
+        match schema {
+            Value::Object(fields) => fields.values().for_each(check),
+            Value::Array(items) => items.iter().for_each(check),
+            _ => {}
+        }
+    }
+    check(&semel_policy::schema());
+}

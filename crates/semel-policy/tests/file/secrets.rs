@@ -1,0 +1,58 @@
+//! Secrets are neither shown nor quoted.
+
+use semel_policy::{File, explain};
+
+const SECRET: &str = "hunter2";
+
+fn parse(text: &str) -> Result<File, semel_policy::Error> {
+    let env = [("SECRET".to_owned(), SECRET.to_owned())];
+    File::parse("semel.yaml", text, env)
+}
+
+#[test]
+fn a_file_does_not_show_its_secrets() {
+    let text = "
+store: postgres://semel:hunter2@db/semel?password=hunter2
+admin: { token: '${SECRET}' }
+gateway:
+  tenant: { jwt_claim: { claim: sub, algorithm: HS256, key: hunter2 } }
+";
+    let file = parse(text).unwrap();
+    let routes = file.gateway.as_ref().unwrap().routes().unwrap();
+    let shown = format!("{file:?} {file:#?} {} {routes:?}", explain(&file));
+    assert!(!shown.contains(SECRET), "{shown}");
+}
+
+#[test]
+fn no_error_holds_a_secret_or_a_variable() {
+    for text in [
+        "admin: { token: [hunter2] }",
+        "admin: { token: { a: hunter2 } }",
+        "admin: { listen: '${SECRET}' }",
+        "admin: '${SECRET}'",
+        "store: '${SECRET}'",
+        "store: hunter2",
+        "gateway: { upstream: 'http://u:hunter2@a' }",
+        "gateway: { upstream: 'u:hunter2@a' }",
+        "gateway: { unknown: { reconcile: 'http://u:hunter2@a/{key}' } }",
+        "gateway: { unknown: { reconcile: 'http://u:hunter2@a/{keys}' } }",
+        "gateway: { mode: '${SECRET}' }",
+        "gateway: { trust_forwarded: '${SECRET}' }",
+        "gateway: { limits: '${SECRET}' }",
+        "gateway: { key: '${SECRET}' }",
+        "gateway: { key: { template: '${SECRET}' } }",
+        "gateway: { key: { derive: '${SECRET}' } }",
+        "gateway: { in_progress: '${SECRET}' }",
+        "gateway: { retention: 'x${SECRET}' }",
+        "gateway: { keep: { statuses: ['${SECRET}'] } }",
+        "gateway: { routes: '${SECRET}' }",
+        "gateway: { routes: [{ match: { path: '${SECRET}' } }] }",
+        "gateway: { tenant: { jwt_claim: { claim: sub, algorithm: RS256, key: hunter2 } } }",
+        "gateway: { tenant: { jwt_claim: { claim: sub, algorithm: ES256, key: '${SECRET}' } } }",
+        "gateway: { tenant: { jwt_claim: { claim: sub, algorithm: '${SECRET}', key: a } } }",
+    ] {
+        let error = parse(text).expect_err(text);
+        let shown = format!("{error} {error:?}");
+        assert!(!shown.contains(SECRET), "{shown}");
+    }
+}
