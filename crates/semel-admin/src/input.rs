@@ -92,6 +92,10 @@ fn too_large(bytes_max: usize) -> Refused {
 
 /// Reads JSON; an error says what was expected and where.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+    // The library would take an array for an object, its elements for the fields in their order.
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Problem::new(Type::InvalidInput, "expected a JSON object").into());
+    }
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let parsed = serde_path_to_error::deserialize(&mut json);
     let value = parsed.map_err(|error| {
@@ -104,9 +108,9 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
 
 /// Input that breaks a rule, and the field that does.
 fn invalid(path: &str, error: &serde_json::Error) -> Refused {
-    // The library writes a dot for the whole document.
+    // The library writes these where there is no field to name.
     match path {
-        "." => Problem::new(Type::InvalidInput, error.to_string()).into(),
+        "." | "?" => Problem::new(Type::InvalidInput, error.to_string()).into(),
         field => refuse_field(field, &error.to_string()),
     }
 }
@@ -127,7 +131,11 @@ impl<T: DeserializeOwned> FromRequestParts<Shared> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Refused> {
         match Query::try_from_uri(&parts.uri) {
             Ok(Query(params)) => Ok(Self(params)),
-            Err(rejection) => Err(Problem::new(Type::InvalidInput, rejection.body_text()).into()),
+            Err(rejection) => {
+                let said = rejection.body_text();
+                let why = said.strip_prefix("Failed to deserialize query string: ");
+                Err(Problem::new(Type::InvalidInput, why.unwrap_or(&said)).into())
+            }
         }
     }
 }

@@ -3,6 +3,11 @@
 //! A process of its own, because events come from the store's threads, too, and only a subscriber
 //! of the whole process sees those.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail as tests do; clippy knows the tests only"
+)]
+
 use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -171,7 +176,21 @@ async fn every_change_of_state_is_logged_once() {
     subject.resolve(third, Resolution::Release).await;
     let fourth = subject.granted(Takeover::Never).await;
     subject.store.release_one(fourth).await.unwrap();
-    insta::assert_snapshot!(lines("busy").join("\n"), @"");
+    insta::assert_snapshot!(lines("busy").join("\n"), @r#"
+    DEBUG claimed fence=1 attempt=1
+    WARN mismatch
+    WARN became-unknown fence=1 cause="lease-ended"
+    INFO took-over fence=2 attempt=2
+    WARN late-outcome fence=1 verdict="succeeded"
+    DEBUG settled fence=2 verdict="succeeded"
+    INFO lease-lost fence=2 verb="release"
+    INFO erased fence=2 by="ada"
+    DEBUG claimed fence=3 attempt=1
+    WARN became-unknown fence=3 cause="run-undecided"
+    INFO resolved fence=3 by="ada" how="released"
+    DEBUG claimed fence=4 attempt=1
+    INFO released fence=4
+    "#);
 }
 
 #[tokio::test]
@@ -180,7 +199,10 @@ async fn a_sweep_names_every_lease_that_ended() {
     subject.granted(Takeover::Never).await;
     subject.clock.advance(Duration::from_secs(31));
     subject.store.sweep(100).await.unwrap();
-    insta::assert_snapshot!(lines("swept").join("\n"), @"");
+    insta::assert_snapshot!(lines("swept").join("\n"), @r#"
+    DEBUG claimed fence=1 attempt=1
+    WARN became-unknown fence=1 cause="lease-ended"
+    "#);
 }
 
 #[tokio::test]

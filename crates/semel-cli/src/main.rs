@@ -8,7 +8,6 @@ mod cli;
 mod commands;
 mod error;
 mod exit;
-mod json;
 mod output;
 mod serving;
 mod stores;

@@ -104,8 +104,10 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Some(Place::File { line, column }) => write!(f, "{}:{line}:{column}: ", self.file)?,
             Some(Place::Variable(name)) => write!(f, "{name}: ")?,
+            // Without a file there is nothing to point at.
+            Some(Place::File { .. }) | None if self.file.is_empty() => {}
+            Some(Place::File { line, column }) => write!(f, "{}:{line}:{column}: ", self.file)?,
             None => write!(f, "{}: ", self.file)?,
         }
         if !self.field.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! Read it in this order:
 //!
-//! 1. [`file`] is what the file may say, section by section; its doc comments are the schema's
+//! 1. [`mod@file`] is what the file may say, section by section; its doc comments are the schema's
 //!    descriptions.
 //! 2. [`File`] loads it: YAML becomes a tree that knows where everything is written (`tree`), the
 //!    environment is laid over it, `${VAR}` is filled in, and then serde reads it.

@@ -22,6 +22,8 @@ pub const KEY_FILE_BYTES_MAX: usize = 64 * 1024;
 pub const ROUTES_MAX: usize = 1_000;
 /// The most connections or requests in flight.
 pub const COUNT_MAX: usize = 1_000_000;
+/// The least that the head of a request may have, in bytes: what the parser needs.
+pub const HEADER_BYTES_MIN: usize = 8 * 1024;
 /// The largest head of a request, in bytes.
 pub const HEADER_BYTES_MAX: usize = 1024 * 1024;
 /// The largest body of a guarded request, in bytes: it is held in memory.

@@ -98,7 +98,9 @@ fn tree(name: &str, text: &str, variables: &Variables) -> Result<Node> {
     }
     overlay::lay(name, &mut tree, variables, &SECTIONS)?;
     fill::fill(name, &mut tree, variables)?;
-    let later = LATER.into_iter().find(|section| tree.get(section).is_some());
+    let later = LATER
+        .into_iter()
+        .find(|section| tree.get(section).is_some());
     match later {
         None => Ok(tree),
         Some(section) => {
@@ -112,11 +114,18 @@ fn tree(name: &str, text: &str, variables: &Variables) -> Result<Node> {
 
 /// The text of a file, but no more of it than a configuration may have.
 fn read(path: &Path, name: &str) -> Result<String> {
-    let unreadable = |error: std::io::Error| Error::whole(Kind::Unreadable, name, error.to_string());
+    let unreadable =
+        |error: std::io::Error| Error::whole(Kind::Unreadable, name, error.to_string());
     let limit = u64::try_from(FILE_BYTES_MAX).unwrap_or(u64::MAX);
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(unreadable)?;
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
+    file.take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    if bytes.len() > FILE_BYTES_MAX {
+        let message = format!("expected at most {FILE_BYTES_MAX} bytes, found more");
+        return Err(Error::whole(Kind::Limit, name, message));
+    }
     String::from_utf8(bytes).map_err(|_| Error::whole(Kind::Syntax, name, "expected UTF-8 text"))
 }
 
@@ -124,5 +133,6 @@ fn read(path: &Path, name: &str) -> Result<String> {
 fn environment(
     variables: impl Iterator<Item = (OsString, OsString)>,
 ) -> impl Iterator<Item = (String, String)> {
-    variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+    variables
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }

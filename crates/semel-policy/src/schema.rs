@@ -18,7 +18,10 @@ pub fn schema() -> Value {
     let settings = SchemaSettings::draft07();
     let mut schema = settings.into_generator().into_root_schema_for::<File>();
     schema.insert("title".to_owned(), "The configuration file of Semel".into());
-    schema.insert("description".to_owned(), "See docs/configuration.md.".into());
+    schema.insert(
+        "description".to_owned(),
+        "See docs/configuration.md.".into(),
+    );
     RecursiveTransform(for_editors).transform(&mut schema);
     schema.to_value()
 }

@@ -56,17 +56,17 @@ impl Metered {
         &self.metrics
     }
 
-    /// Measures a call that has begun, and looks at its answer.
+    /// Measures a call, and looks at its answer.
     fn measured<'a, A: Send + 'a>(
         &'a self,
-        (verb, items): (Verb, usize),
-        call: store::Answer<'a, A>,
+        call: Call,
+        answer: store::Answer<'a, A>,
         see: impl FnOnce(&Metrics, &A) + Send + 'a,
     ) -> store::Answer<'a, A> {
-        let asked = Instant::now();
         Box::pin(async move {
-            let answer = call.await;
-            self.metrics.verbs.called(verb, items, asked.elapsed());
+            let answer = answer.await;
+            let Call { verb, items, begun } = call;
+            self.metrics.verbs.called(verb, items, begun.elapsed());
             match &answer {
                 Ok(answer) => see(&self.metrics, answer),
                 Err(error) => self.metrics.verbs.failed(verb, error.kind()),
@@ -76,10 +76,25 @@ impl Metered {
     }
 }
 
+/// A call of a verb. It begins before the store hears of it: some stores work from then on,
+/// others only when they are polled.
+struct Call {
+    verb: Verb,
+    items: usize,
+    begun: Instant,
+}
+
+impl Call {
+    fn begin(verb: Verb, items: usize) -> Self {
+        let begun = Instant::now();
+        Self { verb, items, begun }
+    }
+}
+
 impl Store for Metered {
     fn claim(&self, items: Vec<ClaimRequest>) -> store::Answer<'_, Vec<ClaimAnswer>> {
         let kept = Kept::of(&items, |item| item.identity.clone());
-        let call = (Verb::Claim, items.len());
+        let call = Call::begin(Verb::Claim, items.len());
         self.measured(call, self.inner.claim(items), move |metrics, answers| {
             let each = kept.with(answers);
             each.for_each(|(identity, answer)| seen::claim(metrics, identity, answer));
@@ -88,7 +103,7 @@ impl Store for Metered {
 
     fn renew(&self, items: Vec<RenewRequest>) -> store::Answer<'_, Vec<RenewAnswer>> {
         let kept = Kept::of(&items, |item| item.claim.clone());
-        let call = (Verb::Renew, items.len());
+        let call = Call::begin(Verb::Renew, items.len());
         self.measured(call, self.inner.renew(items), move |metrics, answers| {
             let each = kept.with(answers);
             each.for_each(|(claim, answer)| seen::renew(metrics, claim, answer));
@@ -97,7 +112,7 @@ impl Store for Metered {
 
     fn settle(&self, items: Vec<SettleRequest>) -> store::Answer<'_, Vec<SettleAnswer>> {
         let kept = Kept::of(&items, |item| (item.claim.clone(), item.outcome.verdict));
-        let call = (Verb::Settle, items.len());
+        let call = Call::begin(Verb::Settle, items.len());
         self.measured(call, self.inner.settle(items), move |metrics, answers| {
             let each = kept.with(answers);
             each.for_each(|(item, answer)| seen::settle(metrics, item, answer));
@@ -106,7 +121,7 @@ impl Store for Metered {
 
     fn release(&self, items: Vec<Claim>) -> store::Answer<'_, Vec<ReleaseAnswer>> {
         let kept = Kept::of(&items, Claim::clone);
-        let call = (Verb::Release, items.len());
+        let call = Call::begin(Verb::Release, items.len());
         self.measured(call, self.inner.release(items), move |metrics, answers| {
             let each = kept.with(answers);
             each.for_each(|(claim, answer)| seen::release(metrics, claim, answer));
@@ -115,7 +130,7 @@ impl Store for Metered {
 
     fn mark_unknown(&self, items: Vec<MarkRequest>) -> store::Answer<'_, Vec<MarkAnswer>> {
         let kept = Kept::of(&items, |item| (item.claim.clone(), item.cause));
-        let call = (Verb::MarkUnknown, items.len());
+        let call = Call::begin(Verb::MarkUnknown, items.len());
         let marked = self.inner.mark_unknown(items);
         self.measured(call, marked, move |metrics, answers| {
             let each = kept.with(answers);
@@ -128,7 +143,7 @@ impl Store for Metered {
             let how = log::How::of(&item.resolution);
             (item.claim.clone(), item.by.clone(), how)
         });
-        let call = (Verb::Resolve, items.len());
+        let call = Call::begin(Verb::Resolve, items.len());
         self.measured(call, self.inner.resolve(items), move |metrics, answers| {
             let each = kept.with(answers);
             each.for_each(|(item, answer)| seen::resolve(metrics, item, answer));
@@ -136,27 +151,30 @@ impl Store for Metered {
     }
 
     fn look_up(&self, identities: Vec<Identity>) -> store::Answer<'_, Vec<Option<Arc<Record>>>> {
-        let call = (Verb::LookUp, identities.len());
+        let call = Call::begin(Verb::LookUp, identities.len());
         self.measured(call, self.inner.look_up(identities), |_, _| {})
     }
 
     fn history(&self, identity: Identity) -> store::Answer<'_, Vec<Event>> {
-        self.measured((Verb::History, 1), self.inner.history(identity), |_, _| {})
+        let call = Call::begin(Verb::History, 1);
+        self.measured(call, self.inner.history(identity), |_, _| {})
     }
 
     fn list(&self, query: Query) -> store::Answer<'_, Page> {
-        self.measured((Verb::List, 1), self.inner.list(query), |_, _| {})
+        let call = Call::begin(Verb::List, 1);
+        self.measured(call, self.inner.list(query), |_, _| {})
     }
 
     fn sweep(&self, limit: usize) -> store::Answer<'_, Swept> {
-        let swept = self.inner.sweep(limit);
-        self.measured((Verb::Sweep, 1), swept, |metrics, swept| {
+        let call = Call::begin(Verb::Sweep, 1);
+        self.measured(call, self.inner.sweep(limit), |metrics, swept| {
             metrics.count_swept(swept);
             log::swept(swept);
         })
     }
 
     fn stats(&self) -> store::Answer<'_, Stats> {
-        self.measured((Verb::Stats, 1), self.inner.stats(), |_, _| {})
+        let call = Call::begin(Verb::Stats, 1);
+        self.measured(call, self.inner.stats(), |_, _| {})
     }
 }

@@ -126,7 +126,7 @@ mod tests {
         for line in [
             "t_sum 60.000101",
             "t_count 4",
-            "t_bucket{le=\"5e-5\"} 2",
+            "t_bucket{le=\"0.00005\"} 2",
             "t_bucket{le=\"0.0001\"} 3",
             "t_bucket{le=\"30.0\"} 3",
             "t_bucket{le=\"+Inf\"} 4",

@@ -11,7 +11,16 @@ use crate::server::{Server, about, query};
 async fn a_claim_is_granted_settled_and_replayed() {
     let server = Server::start().await;
     let granted = server.claim("k").await;
-    assert_snapshot!(granted.shown(), @"");
+    assert_snapshot!(granted.shown(), @r#"
+    201
+    {
+      "attempt": 1,
+      "fence": 1,
+      "lease_ms": 30000,
+      "lease_until": "2026-11-16T00:00:30.000Z",
+      "state": "running"
+    }
+    "#);
     let settle = about(
         "k",
         json!({
@@ -21,10 +30,65 @@ async fn a_claim_is_granted_settled_and_replayed() {
         }),
     );
     let settled = server.post("/api/v1/claims/settle", settle.clone()).await;
-    assert_snapshot!(settled.shown(), @"");
+    assert_snapshot!(settled.shown(), @r#"
+    200
+    {
+      "state": "settled"
+    }
+    "#);
     let again = server.post("/api/v1/claims/settle", settle).await;
     assert_eq!(again.status, 200, "the same settle sent again is safe");
-    assert_snapshot!(server.claim("k").await.shown(), @"");
+    assert_snapshot!(server.claim("k").await.shown(), @r#"
+    200
+    {
+      "outcome": {
+        "body": {
+          "blake3": "cedb3042f79f45f3b11b07c3ebc8d5eea09e96cdafc201468c7ee993a5b2821e",
+          "bytes": 13,
+          "kept": true,
+          "text": "{\"paid\":true}"
+        },
+        "headers": [
+          {
+            "name": "Location",
+            "value": "/payments/17"
+          },
+          {
+            "name": "Set-Cookie",
+            "value": "a=1"
+          },
+          {
+            "name": "Set-Cookie",
+            "value": "b=2"
+          }
+        ],
+        "status": 201,
+        "verdict": "succeeded"
+      },
+      "record": {
+        "age_ms": 0,
+        "attempt": 1,
+        "claimed_at": "2026-11-16T00:00:00.000Z",
+        "fence": 1,
+        "fingerprint": "0000000000000000000000000000000000000000000000000000000000000000",
+        "key": "k",
+        "lease": null,
+        "scope": "payments@1",
+        "settled": {
+          "archive": false,
+          "at": "2026-11-16T00:00:00.000Z",
+          "body_bytes": 13,
+          "expires_at": "2026-11-17T00:00:00.000Z",
+          "status": 201,
+          "took_ms": 1200
+        },
+        "state": "succeeded",
+        "tenant": "acme",
+        "unknown": null
+      },
+      "state": "settled"
+    }
+    "#);
 }
 
 #[tokio::test]
@@ -54,7 +118,17 @@ async fn a_running_operation_is_refused_with_retry_after() {
         refused.header("content-type"),
         Some("application/problem+json")
     );
-    assert_snapshot!(refused.shown(), @"");
+    assert_snapshot!(refused.shown(), @r#"
+    409
+    {
+      "detail": "another claim runs it; its lease ends in 12s unless it is renewed",
+      "fence": 1,
+      "lease_left_ms": 12000,
+      "status": 409,
+      "title": "The first request with this key is still running",
+      "type": "urn:semel:problem:in-progress"
+    }
+    "#);
 }
 
 #[tokio::test]
@@ -63,7 +137,18 @@ async fn an_ended_lease_makes_the_outcome_unknown_until_somebody_takes_over() {
     server.fence("k").await;
     server.wait(31);
     let refused = server.claim("k").await;
-    assert_snapshot!(refused.shown(), @"");
+    assert_snapshot!(refused.shown(), @r#"
+    409
+    {
+      "cause": "lease-ended",
+      "detail": "an earlier claim may have taken effect; resolve the record, or claim with takeover where running it again is safe",
+      "fence": 1,
+      "since": "2026-11-16T00:00:30.000Z",
+      "status": 409,
+      "title": "Nobody knows whether this operation happened",
+      "type": "urn:semel:problem:outcome-unknown"
+    }
+    "#);
     let other = about("k", json!({ "takeover": { "of": 7 } }));
     let other = server.post("/api/v1/claims", other).await;
     assert_eq!(other.problem(), "outcome-unknown", "that is another claim");
@@ -90,7 +175,15 @@ async fn the_same_key_with_another_request_is_refused_whatever_the_order_of_fiel
     let same = crate::http::post_text(server.address, "/api/v1/claims", text).await;
     assert_eq!(same.problem(), "in-progress");
     let reused = claim(json!({ "a": 2, "b": [2] })).await;
-    assert_snapshot!(reused.shown(), @"");
+    assert_snapshot!(reused.shown(), @r#"
+    422
+    {
+      "detail": "the key was claimed before with another request; nothing is to be run",
+      "status": 422,
+      "title": "The idempotency key was used for another request",
+      "type": "urn:semel:problem:key-reused"
+    }
+    "#);
     assert_eq!(server.claim("k").await.problem(), "key-reused");
 }
 
@@ -132,12 +225,27 @@ async fn a_lease_is_renewed_under_its_fence_only() {
         let body = about("k", json!({ "fence": fence, "lease": "1m" }));
         server.post("/api/v1/claims/renew", body)
     };
-    assert_snapshot!(renew(fence).await.shown(), @"");
+    assert_snapshot!(renew(fence).await.shown(), @r#"
+    200
+    {
+      "lease_until": "2026-11-16T00:01:20.000Z",
+      "state": "running"
+    }
+    "#);
     server.wait(50);
     assert_eq!(server.claim("k").await.problem(), "in-progress");
     assert_eq!(renew(fence + 1).await.problem(), "lease-lost");
     server.wait(11);
-    assert_snapshot!(renew(fence).await.shown(), @"");
+    assert_snapshot!(renew(fence).await.shown(), @r#"
+    409
+    {
+      "detail": "the claim is no longer live, and nothing was changed; stop the run if you can, and look the record up to see what stands",
+      "fence": 1,
+      "status": 409,
+      "title": "The lease of this claim is lost",
+      "type": "urn:semel:problem:lease-lost"
+    }
+    "#);
 }
 
 #[tokio::test]
@@ -193,7 +301,16 @@ async fn a_late_outcome_is_kept_and_never_served() {
         server.post("/api/v1/claims/settle", body)
     };
     let late = settle(json!(first), "late").await;
-    assert_snapshot!(late.shown(), @"");
+    assert_snapshot!(late.shown(), @r#"
+    409
+    {
+      "detail": "the claim is no longer live; the outcome is kept in the history and never served. Do not send it again; look the record up to see what stands",
+      "fence": 1,
+      "status": 409,
+      "title": "The outcome came after the lease was lost",
+      "type": "urn:semel:problem:late-outcome"
+    }
+    "#);
     assert_eq!(settle(second, "in time").await.status, 200);
     let late = settle(json!(first), "even later").await;
     assert_eq!(late.problem(), "late-outcome");
@@ -215,9 +332,40 @@ async fn a_record_is_looked_up_in_every_state() {
     let server = Server::start().await;
     let look_up = || async { server.get(&format!("/api/v1/claims?{}", query("k"))).await };
     let absent = look_up().await;
-    assert_snapshot!(absent.shown(), @"");
+    assert_snapshot!(absent.shown(), @r#"
+    404
+    {
+      "detail": "there is no record of acme/payments@1/k",
+      "status": 404,
+      "title": "There is no such thing",
+      "type": "urn:semel:problem:not-found"
+    }
+    "#);
     let fence = server.fence("k").await;
-    assert_snapshot!(look_up().await.shown(), @"");
+    assert_snapshot!(look_up().await.shown(), @r#"
+    200
+    {
+      "outcome": null,
+      "record": {
+        "age_ms": 0,
+        "attempt": 1,
+        "claimed_at": "2026-11-16T00:00:00.000Z",
+        "fence": 1,
+        "fingerprint": "0000000000000000000000000000000000000000000000000000000000000000",
+        "key": "k",
+        "lease": {
+          "left_ms": 30000,
+          "until": "2026-11-16T00:00:30.000Z"
+        },
+        "scope": "payments@1",
+        "settled": null,
+        "state": "running",
+        "tenant": "acme",
+        "unknown": null
+      },
+      "state": "running"
+    }
+    "#);
     let mark = about("k", json!({ "fence": fence }));
     server.post("/api/v1/claims/unknown", mark).await;
     assert_eq!(look_up().await.json()["state"], "unknown");

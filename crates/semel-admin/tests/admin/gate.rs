@@ -27,7 +27,9 @@ async fn beyond_loopback_a_token_is_needed() {
         token: None,
     };
     let refused = Admin::bind(&config, Parts::new(store.clone())).await;
-    assert_snapshot!(refused.unwrap_err(), @"");
+    assert_snapshot!(refused.unwrap_err(), @"
+    the admin side needs a token to listen on 0.0.0.0:0, because other machines can reach it: set admin.token, or listen on 127.0.0.1
+    ");
     config.token = with_token().token;
     assert!(Admin::bind(&config, Parts::new(store)).await.is_ok());
 }
@@ -55,7 +57,15 @@ async fn with_a_token_every_address_but_health_needs_it() {
         refused.header("www-authenticate"),
         Some("Bearer realm=\"semel\"")
     );
-    assert_snapshot!(refused.shown(), @"");
+    assert_snapshot!(refused.shown(), @r#"
+    401
+    {
+      "detail": "send the header Authorization: Bearer TOKEN with the token of the admin side",
+      "status": 401,
+      "title": "The admin token is missing or wrong",
+      "type": "urn:semel:problem:unauthorized"
+    }
+    "#);
     for path in ["/", "/api/v1/stats", "/api/v1/openapi.json", "/nowhere"] {
         assert_eq!(get(path, String::new()).await.status, 401, "{path}");
     }

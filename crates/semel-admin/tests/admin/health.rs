@@ -22,9 +22,32 @@ async fn faulty() -> (Server, Arc<Faulty>) {
 #[tokio::test]
 async fn readiness_names_the_store_when_it_is_away() {
     let (server, faulty) = faulty().await;
-    assert_snapshot!(server.get("/readyz").await.shown(), @"");
+    assert_snapshot!(server.get("/readyz").await.shown(), @r#"
+    200
+    {
+      "parts": [
+        {
+          "name": "store",
+          "ready": true
+        }
+      ],
+      "ready": true
+    }
+    "#);
     faulty.set(Mood::Away);
-    assert_snapshot!(server.get("/readyz").await.shown(), @"");
+    assert_snapshot!(server.get("/readyz").await.shown(), @r#"
+    503
+    {
+      "parts": [
+        {
+          "name": "store",
+          "ready": false,
+          "why": "unavailable"
+        }
+      ],
+      "ready": false
+    }
+    "#);
     let alive = server.get("/healthz").await;
     assert_eq!((alive.status, alive.body.as_str()), (200, "ok\n"));
     faulty.set(Mood::Well);
@@ -37,7 +60,23 @@ async fn readiness_names_the_door_that_drains() {
     let gateway = server.health.part("gateway");
     assert_eq!(server.get("/readyz").await.status, 200);
     gateway.not_ready("draining");
-    assert_snapshot!(server.get("/readyz").await.shown(), @"");
+    assert_snapshot!(server.get("/readyz").await.shown(), @r#"
+    503
+    {
+      "parts": [
+        {
+          "name": "store",
+          "ready": true
+        },
+        {
+          "name": "gateway",
+          "ready": false,
+          "why": "draining"
+        }
+      ],
+      "ready": false
+    }
+    "#);
     gateway.ready();
     assert_eq!(server.get("/readyz").await.status, 200);
 }

@@ -1,6 +1,12 @@
 //! The admin side over real sockets, on a real store.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail as tests do; clippy knows the tests only"
+)]
+
 mod claims;
+mod docs;
 mod faulty;
 mod gate;
 mod health;

@@ -51,7 +51,54 @@ async fn one_record_comes_with_its_history_and_without_payload() {
     let seen = server
         .get(&format!("/api/v1/records/one?{}", query("k")))
         .await;
-    assert_snapshot!(seen.shown(), @"");
+    assert_snapshot!(seen.shown(), @r#"
+    200
+    {
+      "history": [
+        {
+          "at": "2026-11-16T00:00:00.000Z",
+          "event": "mismatch",
+          "fence": 1,
+          "fingerprint": "dab6390fe662f0ca0b1bae9596abbd6b589bfe5d731f45d3eb03628dd9350ff1"
+        }
+      ],
+      "outcome": {
+        "body": {
+          "blake3": "5fbf08af2b116ab8f7f3c14b8ec01a46ce23d290e2ebc7a752d0982d54c054f2",
+          "bytes": 6,
+          "kept": true
+        },
+        "headers": [
+          {
+            "name": "X-Token"
+          }
+        ],
+        "status": 200,
+        "verdict": "succeeded"
+      },
+      "record": {
+        "age_ms": 0,
+        "attempt": 1,
+        "claimed_at": "2026-11-16T00:00:00.000Z",
+        "fence": 1,
+        "fingerprint": "0000000000000000000000000000000000000000000000000000000000000000",
+        "key": "k",
+        "lease": null,
+        "scope": "payments@1",
+        "settled": {
+          "archive": false,
+          "at": "2026-11-16T00:00:00.000Z",
+          "body_bytes": 6,
+          "expires_at": "2026-11-17T00:00:00.000Z",
+          "status": 200,
+          "took_ms": 0
+        },
+        "state": "succeeded",
+        "tenant": "acme",
+        "unknown": null
+      }
+    }
+    "#);
     let path = format!("/api/v1/records/one?{}&body=true", query("k"));
     let shown = server.get(&path).await.json();
     assert_eq!(shown["outcome"]["body"]["text"], "secret");
@@ -93,7 +140,17 @@ async fn a_person_decides_about_an_unknown_record() {
         "paid"
     );
     let refused = resolve("settled", settle).await;
-    assert_snapshot!(refused.shown(), @"");
+    assert_snapshot!(refused.shown(), @r#"
+    409
+    {
+      "detail": "the record is succeeded, and nothing was changed; look at it again",
+      "fence": 1,
+      "state": "succeeded",
+      "status": 409,
+      "title": "The record cannot be decided in this way",
+      "type": "urn:semel:problem:decision-refused"
+    }
+    "#);
     let release = json!({ "fence": 2, "by": "ada", "how": "release" });
     assert_eq!(
         resolve("released", release).await.json(),

@@ -82,7 +82,30 @@ async fn bad_input_is_refused_with_what_and_where() {
     ] {
         said.push(refusal(&server, &format!("/api/v1/claims{path}"), body).await);
     }
-    assert_snapshot!(said.join("\n"), @"");
+    assert_snapshot!(said.join("\n"), @r#"
+    400 invalid-input: expected a JSON object
+    400 invalid-input: EOF while parsing an object at line 1 column 1
+    400 invalid-input: expected a JSON object
+    400 invalid-input: missing field `key` at line 1 column 36
+    400 invalid-input: tenant: tenant must have 1 to 255 bytes, found 0 at line 1 column 12
+    400 invalid-input: key: invalid type: integer `7`, expected a string at line 1 column 33
+    400 invalid-input: leese: unknown field `leese`, expected one of `tenant`, `scope`, `key`, `request`, `fingerprint`, `lease`, `takeover` at line 1 column 43
+    400 invalid-input: lease: a duration is a whole number and a unit, such as 500ms, 30s, 5m, 24h or 7d; found "soon" at line 1 column 51
+    400 invalid-input: lease: a lease lasts 1 ms to 24 h, found 90000s at line 1 column 50
+    400 invalid-input: takeover: unknown variant `maybe`, expected one of `never`, `allowed`, `of` at line 1 column 54
+    400 invalid-input: takeover.of: invalid value: integer `-1`, expected u64 at line 1 column 55
+    400 invalid-input: fingerprint: a fingerprint has 64 hexadecimal digits at line 1 column 56
+    400 invalid-input: trailing characters at line 1 column 38
+    400 invalid-input: missing field `verdict` at line 1 column 46
+    400 invalid-input: verdict: unknown variant `ok`, expected `succeeded` or `failed` at line 1 column 60
+    400 invalid-input: status: a status is 100 to 599, found 42
+    400 invalid-input: headers[0]: expected a header name
+    400 invalid-input: headers[0]: a header value has no control characters
+    400 invalid-input: body_base64: expected body or body_base64, found both
+    400 invalid-input: body_base64: not base64: Invalid symbol 63, offset 0.
+    400 invalid-input: retention: retention is 1 ms to ten years, found 0ns
+    400 invalid-input: cause: unknown variant `lease-ended`, expected `run-undecided` or `run-panicked` at line 1 column 67
+    "#);
 }
 
 #[tokio::test]
@@ -112,7 +135,15 @@ async fn bad_parameters_are_refused_with_what_and_where() {
         );
         said.push(refused.json()["detail"].as_str().unwrap().to_owned());
     }
-    assert_snapshot!(said.join("\n"), @"");
+    assert_snapshot!(said.join("\n"), @r#"
+    missing field `key`
+    key: key must have 1 to 255 bytes, found 0
+    kee: unknown field `kee`, expected one of `tenant`, `scope`, `key`
+    state: a state is one of running, unknown, succeeded, failed, archived, found "stuck"
+    limit: a page has 1 to 1000 records, found 0
+    limit: a page has 1 to 1000 records, found 1001
+    before: invalid digit found in string
+    "#);
 }
 
 #[tokio::test]
@@ -174,7 +205,15 @@ async fn a_store_that_is_away_refuses_everything_and_says_when_to_come_back() {
     faulty.unwrap().set(Mood::Away);
     let away = server.claim("other").await;
     assert_eq!(away.header("retry-after"), Some("1"));
-    assert_snapshot!(away.shown(), @"");
+    assert_snapshot!(away.shown(), @r#"
+    503
+    {
+      "detail": "gone to lunch",
+      "status": 503,
+      "title": "The record of operations cannot be reached",
+      "type": "urn:semel:problem:store-unavailable"
+    }
+    "#);
     let claim = about("k", json!({ "fence": fence }));
     for path in ["renew", "release", "unknown"] {
         let path = format!("/api/v1/claims/{path}");

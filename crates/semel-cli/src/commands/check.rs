@@ -1,7 +1,7 @@
 //! `semel check`: is this machine fit to run on this store?
 
 use std::fs::OpenOptions;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use semel_core::record::Claim;
 use semel_core::store::{Query, RenewRequest};
@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::exit::Exit;
+use crate::serving::Source;
 use crate::stores::{self, Opened, StoreArgs};
 use crate::{output, text};
 
@@ -22,26 +23,75 @@ const CLOCK_AHEAD_MAX_MS: i64 = 1_000;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// Check this configuration file first, and say in words what it does
+    #[arg(long, value_name = "FILE", env = "SEMEL_CONFIG")]
+    config: Option<PathBuf>,
+
     /// Write JSON: an object with `ok` and `checks`
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
+pub(crate) async fn run(args: &Args, store: StoreArgs) -> Result<()> {
     let mut report = Report::default();
+    let mut store = store;
+    if let Some(path) = &args.config {
+        let file = Source::new(Some(path.clone()), Vec::new()).load()?;
+        store = store.or(file.store.as_ref().map(|url| url.as_str()));
+        report.add("config", Ok((config(path, &file), ())));
+        if !args.json {
+            output::data(&format!("{}\n", semel_policy::explain(&file)))?;
+        }
+    }
+    check_store(&mut report, &store, args.config.is_some()).await;
+    report.print(args.json)?;
+    report.verdict()
+}
+
+fn config(path: &Path, file: &semel_policy::File) -> String {
+    let shown = path.display();
+    match semel_policy::warnings(file).len() as u64 {
+        0 => format!("{shown} is valid"),
+        count => {
+            let points = text::plural(count, "point", "points");
+            format!("{shown} is valid, with {points} to think about")
+        }
+    }
+}
+
+async fn check_store(report: &mut Report, store: &StoreArgs, may_be_new: bool) {
     report.add("sqlite", sqlite());
-    if let Some(path) = report.add(
-        "url",
-        store.path().map(|path| (store.url().to_owned(), path)),
-    ) && report.add("file", file(&path)).is_some()
+    let path = store.path().map(|path| (store.url().to_owned(), path));
+    let Some(path) = report.add("url", path) else {
+        return;
+    };
+    if may_be_new && !path.exists() {
+        report.add("file", new_file(&path));
+        return;
+    }
+    if report.add("file", file(&path)).is_some()
         && let Some(opened) = report.add("open", open(store))
     {
         report.add("read", read(&opened).await);
         report.add("write", write(&opened).await);
         report.add("clock", clock(&opened).await);
     }
-    report.print(args.json)?;
-    report.verdict()
+}
+
+/// A store that is to be made needs a directory to be in.
+fn new_file(path: &Path) -> Result<(String, ())> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let shown = path.display();
+    match directory.is_dir() {
+        true => Ok((
+            format!("{shown} does not exist yet, semel serve creates it"),
+            (),
+        )),
+        false => Err(bad(format!("{} is not a directory", directory.display()))),
+    }
 }
 
 /// One thing that was checked.

@@ -1,8 +1,5 @@
 //! `semel gateway`: a gateway in front of one service, without a file.
 
-use std::time::Duration;
-
-use semel_core::duration;
 use semel_http::Profile;
 
 use crate::error::Result;
@@ -36,16 +33,16 @@ pub(crate) struct Args {
     unknown: String,
 
     /// How long the service may take for one request
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
-    timeout: Option<Duration>,
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<String>,
 
     /// How long a claim is held without a sign of life
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
-    lease: Option<Duration>,
+    #[arg(long, value_name = "DURATION")]
+    lease: Option<String>,
 
     /// How long answers are kept
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
-    retention: Option<Duration>,
+    #[arg(long, value_name = "DURATION")]
+    retention: Option<String>,
 
     #[command(flatten)]
     flags: serving::Flags,
@@ -63,7 +60,6 @@ fn unknown(text: &str) -> std::result::Result<String, String> {
 impl Args {
     /// The flags as settings of the file that they stand for.
     fn settings(&self) -> Vec<Setting> {
-        let shown = |duration: &Option<Duration>| duration.map(|d| format!("{}ms", d.as_millis()));
         let mut settings = vec![
             Setting::new("--upstream", "gateway.upstream", &self.upstream),
             Setting::new("--listen", "gateway.listen", self.listen),
@@ -85,7 +81,7 @@ impl Args {
             ("--retention", "gateway.retention", &self.retention),
         ];
         for (flag, path, value) in durations {
-            settings.extend(shown(value).map(|value| Setting::new(flag, path, value)));
+            settings.extend(value.as_ref().map(|value| Setting::new(flag, path, value)));
         }
         settings
     }

@@ -57,6 +57,6 @@ pub(crate) async fn run(command: Command, store: StoreArgs) -> Result<()> {
         Command::Demo(args) => output::data(&demo::run(&args).await?),
         Command::DemoService(args) => demo::serve(&args).await,
         Command::Stats(args) => stats::run(&args, &store).await,
-        Command::Check(args) => check::run(&args, &store).await,
+        Command::Check(args) => check::run(&args, store).await,
     }
 }

@@ -1,11 +1,10 @@
 //! `semel stats`: counts, the oldest of what is open, and the size.
 
+use semel_admin::view;
 use semel_core::Timestamp;
 use semel_core::store::Stats;
-use serde::Serialize;
 
 use crate::error::Result;
-use crate::json;
 use crate::stores::StoreArgs;
 use crate::{output, text};
 
@@ -20,7 +19,7 @@ pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
     let opened = store.open_existing()?;
     let (stats, now) = (opened.store.stats().await?, opened.now());
     if args.json {
-        return output::json(&Counts::of(&stats, now));
+        return output::json(&view::Stats::of(&stats, now));
     }
     output::data(&table(&stats, now))?;
     if stats.unknown > 0 {
@@ -64,42 +63,4 @@ fn table(stats: &Stats, now: Timestamp) -> String {
             .to_owned()
     };
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// The counts for programs.
-#[derive(Serialize)]
-struct Counts {
-    running: u64,
-    unknown: u64,
-    settled: u64,
-    archived: u64,
-    late_outcomes: u64,
-    oldest_running: Option<Since>,
-    oldest_unknown: Option<Since>,
-    bytes: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct Since {
-    at: String,
-    age_ms: u64,
-}
-
-impl Counts {
-    fn of(stats: &Stats, now: Timestamp) -> Self {
-        let since = |at: Timestamp| Since {
-            at: at.to_string(),
-            age_ms: json::millis(now.since(at)),
-        };
-        Self {
-            running: stats.running,
-            unknown: stats.unknown,
-            settled: stats.settled,
-            archived: stats.archived,
-            late_outcomes: stats.late_outcomes,
-            oldest_running: stats.oldest_running.map(since),
-            oldest_unknown: stats.oldest_unknown.map(since),
-            bytes: stats.bytes,
-        }
-    }
 }

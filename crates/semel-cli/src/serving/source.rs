@@ -85,7 +85,11 @@ impl Source {
         let flags = self.flags.iter();
         let flags = flags.map(|flag| (flag.variable.clone(), flag.value.clone()));
         let decided = |name: &str| self.flags.iter().any(|flag| flag.is_above(name));
-        let variables = std::env::vars().filter(|(name, _)| !decided(name));
+        // What is not text cannot be meant for us.
+        let variables = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        let variables = variables.filter(|(name, _)| !decided(name));
         let settings = variables.chain(flags);
         let loaded = match &self.file {
             Some(path) => File::load_with(path, settings),
@@ -96,8 +100,7 @@ impl Source {
 
     /// People who use flags want to hear of flags.
     fn told(&self, message: &str) -> String {
-        let message = message.trim_start_matches(": ").to_owned();
         let named = |message: String, flag: &Setting| message.replace(&flag.variable, flag.flag);
-        self.flags.iter().fold(message, named)
+        self.flags.iter().fold(message.to_owned(), named)
     }
 }

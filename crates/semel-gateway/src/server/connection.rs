@@ -72,6 +72,7 @@ where
     let service = service_fn(move |request| forward::answer(client.clone(), request));
     let mut serving = pin!(snapshot.http.0.serve_connection_with_upgrades(io, service));
     let mut look = Instant::now() + timeouts.header;
+    let mut is_told = false;
     loop {
         // A phase that changed before we looked counts too.
         match *phase.borrow_and_update() {
@@ -82,18 +83,24 @@ where
         tokio::select! {
             biased;
             ended = serving.as_mut() => {
-                if let Err(error) = ended {
+                return ended.unwrap_or_else(|error| {
                     tracing::debug!(error, "a client's connection ended");
-                }
-                return;
+                });
             }
             // The sender lives as long as any client, so this never fails.
             _ = phase.changed() => {}
-            () = sleep_until(look) => match deadline(&pulse, &timeouts) {
-                Some(deadline) if deadline <= Instant::now() => serving.as_mut().graceful_shutdown(),
-                Some(deadline) => look = deadline,
-                None => look = Instant::now() + timeouts.idle,
-            },
+            () = sleep_until(look) => {
+                let now = Instant::now();
+                match deadline(&pulse, &timeouts) {
+                    Some(deadline) if deadline > now => look = deadline,
+                    None => look = now + timeouts.idle,
+                    Some(_) if is_told => return,
+                    Some(_) => {
+                        serving.as_mut().graceful_shutdown();
+                        (is_told, look) = (true, now + timeouts.header);
+                    }
+                }
+            }
         }
     }
 }

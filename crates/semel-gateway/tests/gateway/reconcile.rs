@@ -1,1 +1,100 @@
-//! Follows.
+//! Asking a URL what became of an unknown outcome.
+
+use std::time::Duration;
+
+use semel_gateway::Config;
+
+use crate::support::{OK, Running, Upstream, guarding, reply, start};
+
+/// An upstream that dies on the first request and answers later ones.
+async fn dying() -> Upstream {
+    let deaths = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    Upstream::start(move |_request, mut peer| {
+        let is_first = deaths.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+        async move {
+            if is_first {
+                return None;
+            }
+            peer.send(OK).await;
+            Some(peer)
+        }
+    })
+    .await
+}
+
+fn asking(upstream: &Upstream, provider: &Upstream) -> Config {
+    let mut config = guarding(upstream.url(), |_rules| {});
+    let url = format!(
+        "{}/status?key={{key}}&fence={{fence}}&t={{tenant}}&s={{scope}}",
+        provider.url()
+    );
+    let url = url.parse::<semel_gateway::ReconcileUrl>().unwrap();
+    config.routes[0].reconcile = Some(url.within(Duration::from_millis(500)));
+    config
+}
+
+/// A gateway with one operation whose outcome is unknown.
+async fn undecided(upstream: &Upstream, provider: &Upstream) -> Running {
+    let gateway = start(asking(upstream, provider));
+    let first = gateway.post("/pay", "k/1", "{}").await;
+    assert_eq!(first.problem(), (502, "upstream-failed".to_owned()));
+    gateway
+}
+
+#[tokio::test]
+async fn what_happened_is_settled_with_the_answer_and_not_run_again() {
+    let headers = "X-From: provider\r\nConnection: X-Hop\r\nX-Hop: 1\r\n";
+    let provider = Upstream::answering(reply("201 Created", headers, "{\"id\":7}")).await;
+    let upstream = dying().await;
+    let gateway = undecided(&upstream, &provider).await;
+    for _ in 0..2 {
+        let response = gateway.post("/pay", "k/1", "{}").await;
+        assert_eq!((response.status(), response.is_replay()), (201, true));
+        assert_eq!(response.text(), "{\"id\":7}");
+        assert_eq!(response.header("x-from"), Some("provider"));
+        assert_eq!(response.header("x-hop"), None);
+    }
+    assert_eq!(upstream.effects(), 1);
+    let fence = upstream.only().header("semel-fence").unwrap().to_owned();
+    let asked = format!("GET /status?key=k%2F1&fence={fence}&t=public&s=POST%20%2Fpay%401");
+    assert_eq!(provider.only().target(), asked);
+}
+
+#[tokio::test]
+async fn what_did_not_happen_is_run_again() {
+    for status in ["404 Not Found", "410 Gone"] {
+        let provider = Upstream::answering(reply(status, "", "")).await;
+        let upstream = dying().await;
+        let gateway = undecided(&upstream, &provider).await;
+        let response = gateway.post("/pay", "k/1", "{}").await;
+        assert_eq!((response.status(), response.is_replay()), (200, false));
+        assert_eq!(upstream.seen()[1].header("semel-attempt"), Some("2"));
+        assert!(gateway.post("/pay", "k/1", "{}").await.is_replay());
+        assert_eq!((upstream.effects(), provider.effects()), (2, 1));
+    }
+}
+
+#[tokio::test]
+async fn whoever_cannot_tell_leaves_it_unknown() {
+    let silent = Upstream::start(|_request, mut peer| async move {
+        peer.rest().await;
+        None
+    })
+    .await;
+    let broken = Upstream::answering(
+        "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nhalf",
+    );
+    for provider in [
+        Upstream::answering(reply("500 Oops", "", "")).await,
+        Upstream::answering(reply("302 Found", "Location: /x\r\n", "")).await,
+        Upstream::answering("nonsense").await,
+        silent,
+        broken.await,
+    ] {
+        let upstream = dying().await;
+        let gateway = undecided(&upstream, &provider).await;
+        let response = gateway.post("/pay", "k/1", "{}").await;
+        assert_eq!(response.problem(), (409, "outcome-unknown".to_owned()));
+        assert_eq!(upstream.effects(), 1);
+    }
+}

@@ -58,8 +58,9 @@ impl By {
             (Self::CanonicalJson, Content::Json) => Some(("json", canonical::json(body)?)),
             (Self::CanonicalJson, Content::Form) => None,
             (_, Content::Multipart { boundary }) => {
-                let print = multipart::digest(body, boundary, |name| self.counts(name)).await?;
-                Some(("multipart", print))
+                // Boxed, so that other requests do not carry the room for it around.
+                let digest = multipart::digest(body, boundary, |name| self.counts(name));
+                Some(("multipart", Box::pin(digest).await?))
             }
             (Self::Fields(paths), Content::Json) => Some(("fields", chosen(body, paths)?)),
             (Self::Exclude(paths), Content::Json) => Some(("rest", without(body, paths)?)),

@@ -25,7 +25,8 @@ impl Guard {
         let began = Instant::now();
         let (parts, body) = request.into_parts();
         match self.0.rules.mode {
-            Mode::Observe => self.0.observer.admit(&self.0, parts, body, params).await,
+            // Boxed, so that guarded requests do not carry the room for it around.
+            Mode::Observe => Box::pin(self.0.observer.admit(&self.0, parts, body, params)).await,
             Mode::Enforce => match self.decide(parts, body, params, began).await {
                 Ok(admission) => admission,
                 Err(problem) => Admission::Refused(self.0.refuse(problem, None, began)),

@@ -38,7 +38,7 @@ pub(super) struct Exchange<U> {
 }
 
 impl<U: Upstream> Exchange<U> {
-    pub(super) async fn perform(mut self, run: Run) -> Finished<Ended> {
+    pub(super) async fn perform(mut self: Box<Self>, run: Run) -> Finished<Ended> {
         let headers = self.request.headers_mut();
         headers.insert(ATTEMPT, run.attempt().into());
         headers.insert(FENCE, run.fence().get().into());
@@ -58,8 +58,14 @@ impl<U: Upstream> Exchange<U> {
         })
     }
 
-    async fn exchange(self) -> Result<Finished<Ended>, Failure> {
-        let response = self.upstream.call(self.request).await?;
+    async fn exchange(self: Box<Self>) -> Result<Finished<Ended>, Failure> {
+        let Self {
+            guard,
+            request,
+            upstream,
+            early,
+        } = *self;
+        let response = upstream.call(request).await?;
         let (mut head, mut body) = response.into_parts();
         let word = Word::take(&mut head);
         let mut gathered = Gathered::default();
@@ -68,18 +74,18 @@ impl<U: Upstream> Exchange<U> {
                 Ok(data) => gathered.push(data),
                 Err(other) => gathered.trailers = other.into_trailers().ok(),
             }
-            if gathered.len > self.guard.rules().response_bytes_max {
+            if gathered.len > guard.rules().response_bytes_max {
                 let streaming = Streaming {
-                    guard: self.guard,
+                    guard,
                     head,
                     word,
                     began: gathered,
                     body,
                 };
-                return streaming.hand_on(self.early).await;
+                return Box::pin(streaming.hand_on(early)).await;
             }
         }
-        Ok(whole(self.guard.rules(), head, word, gathered))
+        Ok(whole(guard.rules(), head, word, gathered))
     }
 }
 

@@ -74,7 +74,10 @@ impl Settings {
 
     fn apply_answers(&self, rules: &mut Rules) {
         if let Some(keep) = &self.keep {
-            set(&mut rules.keep.statuses, keep.statuses.as_deref().map(union));
+            set(
+                &mut rules.keep.statuses,
+                keep.statuses.as_deref().map(union),
+            );
             set(&mut rules.keep.release, keep.release.as_deref().map(union));
         }
         if let Some(unknown) = &self.unknown {
@@ -89,8 +92,14 @@ impl Settings {
             set(&mut rules.tell_expiry, replay.expires);
         }
         set(&mut rules.mode, self.mode.map(Into::into));
-        set(&mut rules.request_bytes_max, self.request_bytes.map(|size| size.0.0));
-        set(&mut rules.response_bytes_max, self.response_bytes.map(|size| size.0.0));
+        set(
+            &mut rules.request_bytes_max,
+            self.request_bytes.map(|size| size.0.0),
+        );
+        set(
+            &mut rules.response_bytes_max,
+            self.response_bytes.map(|size| size.0.0),
+        );
     }
 }
 

@@ -10,7 +10,8 @@ use semel_http::rules::{Missing, Rules};
 use super::Level;
 use crate::file::{Gateway, Settings};
 use crate::limits::{
-    HEADER_BYTES_MAX, REQUEST_BYTES_MAX, RESPONSE_BYTES_MAX, TIMEOUT_MAX, WAIT_MAX,
+    HEADER_BYTES_MAX, HEADER_BYTES_MIN, REQUEST_BYTES_MAX, RESPONSE_BYTES_MAX, TIMEOUT_MAX,
+    WAIT_MAX,
 };
 use crate::tree::Path;
 use crate::tree::read::Fault;
@@ -19,11 +20,25 @@ use crate::value::Size;
 /// Checks what holds for the gateway as a whole. Faults are relative to `gateway`.
 pub(super) fn gateway(gateway: &Gateway) -> Result<(), Fault> {
     let limits = Path::default().to("limits");
-    at_most(gateway.limits.header_bytes.0, HEADER_BYTES_MAX, || limits.to("header_bytes"))?;
-    at_most(gateway.limits.request_bytes.0, REQUEST_BYTES_MAX, || limits.to("request_bytes"))?;
-    at_most(gateway.limits.response_bytes.0, RESPONSE_BYTES_MAX, || limits.to("response_bytes"))?;
+    let header_bytes = gateway.limits.header_bytes.0;
+    at_most(header_bytes, HEADER_BYTES_MAX, || limits.to("header_bytes"))?;
+    if header_bytes.0 < HEADER_BYTES_MIN {
+        let min = Size(HEADER_BYTES_MIN);
+        let message = format!("expected at least {min}, found {header_bytes}");
+        return Err(Fault::said(limits.to("header_bytes"), message));
+    }
+    at_most(gateway.limits.request_bytes.0, REQUEST_BYTES_MAX, || {
+        limits.to("request_bytes")
+    })?;
+    at_most(gateway.limits.response_bytes.0, RESPONSE_BYTES_MAX, || {
+        limits.to("response_bytes")
+    })?;
     for (name, timeout) in gateway.timeouts.all() {
-        is_timeout(timeout, || Path::default().to("timeouts").to(name))?;
+        // Zero: no connection is used again; whatever is in flight is cut off.
+        let may_be_zero = matches!(name, "upstream_idle" | "drain");
+        if !(may_be_zero && timeout.is_zero()) {
+            is_timeout(timeout, || Path::default().to("timeouts").to(name))?;
+        }
     }
     Ok(())
 }
@@ -37,10 +52,14 @@ pub(super) fn rules(rules: &Rules, levels: &[Level<'_>]) -> Result<(), Fault> {
 
 fn sizes(rules: &Rules, levels: &[Level<'_>]) -> Result<(), Fault> {
     at_most(Size(rules.request_bytes_max), REQUEST_BYTES_MAX, || {
-        blame(levels, "request_bytes", |settings| settings.request_bytes.is_some())
+        blame(levels, "request_bytes", |settings| {
+            settings.request_bytes.is_some()
+        })
     })?;
     at_most(Size(rules.response_bytes_max), RESPONSE_BYTES_MAX, || {
-        blame(levels, "response_bytes", |settings| settings.response_bytes.is_some())
+        blame(levels, "response_bytes", |settings| {
+            settings.response_bytes.is_some()
+        })
     })
 }
 
@@ -50,7 +69,9 @@ fn times(rules: &Rules, levels: &[Level<'_>]) -> Result<(), Fault> {
     })?;
     let wait = rules.in_progress.wait;
     if wait > WAIT_MAX {
-        let path = blame(levels, "in_progress", |settings| settings.in_progress.is_some());
+        let path = blame(levels, "in_progress", |settings| {
+            settings.in_progress.is_some()
+        });
         let max = show(WAIT_MAX);
         let message = format!("expected a wait of at most {max}, found {}", show(wait));
         return Err(Fault::said(path, message));
@@ -60,7 +81,10 @@ fn times(rules: &Rules, levels: &[Level<'_>]) -> Result<(), Fault> {
     if kept < lease {
         let path = blame(levels, "retention", |settings| settings.retention.is_some());
         let lease = show(lease);
-        let message = format!("expected at least the lease of {lease}, found {}", show(kept));
+        let message = format!(
+            "expected at least the lease of {lease}, found {}",
+            show(kept)
+        );
         return Err(Fault::said(path, message));
     }
     Ok(())
@@ -69,9 +93,13 @@ fn times(rules: &Rules, levels: &[Level<'_>]) -> Result<(), Fault> {
 fn derived(rules: &Rules, levels: &[Level<'_>]) -> Result<(), Fault> {
     let key = || blame(levels, "key", |settings| settings.key.is_some());
     let missing = || blame(levels, "missing", |settings| settings.missing.is_some());
-    let derive = rules.key.iter().position(|source| *source == Source::Derive);
+    let derive = rules
+        .key
+        .iter()
+        .position(|source| *source == Source::Derive);
     if derive.is_some_and(|at| at + 1 < rules.key.iter().count()) {
-        let message = "expected derive at the end: it always finds a key, so nothing after it is tried";
+        let message =
+            "expected derive at the end: it always finds a key, so nothing after it is tried";
         return Err(Fault::said(key(), message));
     }
     if derive.is_some() && rules.missing == Missing::Require {
@@ -80,7 +108,9 @@ fn derived(rules: &Rules, levels: &[Level<'_>]) -> Result<(), Fault> {
     }
     let is_derived = derive.is_some() || rules.missing == Missing::Derive;
     if is_derived && rules.fingerprint == By::Off {
-        let path = blame(levels, "fingerprint", |settings| settings.fingerprint.is_some());
+        let path = blame(levels, "fingerprint", |settings| {
+            settings.fingerprint.is_some()
+        });
         let message = "expected a fingerprint, because keys are derived from it, found off";
         return Err(Fault::said(path, message));
     }
@@ -91,7 +121,8 @@ fn derived(rules: &Rules, levels: &[Level<'_>]) -> Result<(), Fault> {
 fn blame(levels: &[Level<'_>], name: &str, has: impl Fn(&Settings) -> bool) -> Path {
     let nearest = levels.iter().rev().find(|level| has(level.settings));
     let path = nearest.map(|level| level.path.to(name));
-    path.or_else(|| levels.last().map(|level| level.path.to(name))).unwrap_or_default()
+    path.or_else(|| levels.last().map(|level| level.path.to(name)))
+        .unwrap_or_default()
 }
 
 fn at_most(size: Size, max: usize, path: impl FnOnce() -> Path) -> Result<(), Fault> {
@@ -109,7 +140,10 @@ fn is_timeout(timeout: Duration, path: impl FnOnce() -> Path) -> Result<(), Faul
         true => Ok(()),
         false => {
             let max = show(TIMEOUT_MAX);
-            let message = format!("expected a duration from 1ms to {max}, found {}", show(timeout));
+            let message = format!(
+                "expected a duration from 1ms to {max}, found {}",
+                show(timeout)
+            );
             Err(Fault::said(path(), message))
         }
     }

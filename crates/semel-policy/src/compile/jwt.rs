@@ -16,7 +16,12 @@ pub(super) fn compile(claim: &JwtClaim) -> Result<Jwt, Fault> {
     let (name, material) = match (&claim.key, &claim.key_file) {
         (Some(key), None) => ("key", key.expose().as_bytes().to_vec()),
         (None, Some(file)) => ("key_file", read(file)?),
-        (None, None) => return Err(Fault::said(Path::default(), "expected key or key_file")),
+        (None, None) => {
+            return Err(Fault::said(
+                Path::default(),
+                "expected key or key_file, found neither",
+            ));
+        }
         (Some(_), Some(_)) => {
             return Err(fault("key_file", "expected key or key_file, found both"));
         }
@@ -35,16 +40,24 @@ pub(super) fn compile(claim: &JwtClaim) -> Result<Jwt, Fault> {
 
 fn read(path: &FilePath) -> Result<Vec<u8>, Fault> {
     let unreadable = |error: std::io::Error| {
-        fault("key_file", format!("expected a file that can be read, found {path:?}: {error}"))
+        fault(
+            "key_file",
+            format!("expected a file that can be read, found {path:?}: {error}"),
+        )
     };
     let file = fs::File::open(path).map_err(unreadable)?;
     let mut material = Vec::new();
-    let read = file.take(KEY_FILE_BYTES_MAX as u64 + 1).read_to_end(&mut material);
+    let read = file
+        .take(KEY_FILE_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut material);
     read.map_err(unreadable)?;
     match material.len() <= KEY_FILE_BYTES_MAX {
         // A secret that was written with an editor ends with a line feed that is not part of it.
         true => Ok(material.trim_ascii_end().to_vec()),
-        false => Err(fault("key_file", format!("expected at most {KEY_FILE_BYTES_MAX} bytes"))),
+        false => Err(fault(
+            "key_file",
+            format!("expected at most {KEY_FILE_BYTES_MAX} bytes"),
+        )),
     }
 }
 

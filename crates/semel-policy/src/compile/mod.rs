@@ -21,14 +21,14 @@ use crate::tree::read::Fault;
 use crate::value::{Text, Word};
 
 /// What is guarded when no routes are named.
-const EVERYTHING: [&str; 2] = ["/", "/{*rest}"];
+const EVERYTHING: &str = "/{*rest}";
 
 /// A route with its rules.
 #[derive(Debug, Clone)]
 pub struct CompiledRoute {
     /// The methods it is for.
     pub methods: Vec<Method>,
-    /// The pattern of its paths.
+    /// The pattern of its paths; `{*rest}` stands for any number of segments, none included.
     pub path: String,
     /// What it decides by. Where `reconcile` is set they still say `hold`: whoever can send requests
     /// puts the reconciler in.
@@ -42,9 +42,8 @@ pub struct CompiledRoute {
 impl Gateway {
     /// The routes with their rules. A gateway that names none guards every POST and PATCH.
     pub fn routes(&self) -> Result<Vec<CompiledRoute>> {
-        self.compile().map_err(|fault| {
-            Error::whole(Kind::Invalid, "", fault.to_string()).of(fault.path())
-        })
+        self.compile()
+            .map_err(|fault| Error::whole(Kind::Invalid, "", fault.to_string()).of(fault.path()))
     }
 
     pub(crate) fn compile(&self) -> Result<Vec<CompiledRoute>, Fault> {
@@ -70,17 +69,21 @@ impl Gateway {
 
     fn compile_everything(&self, path: &Path) -> Result<Vec<CompiledRoute>, Fault> {
         let levels = [Level::new(&self.defaults, path.clone())];
-        let compiled = EVERYTHING.map(|pattern| {
-            let pattern = Pattern::parse(pattern).expect("the pattern is valid");
-            self.compile_route(&Route::of(pattern), &levels)
-        });
-        let compiled: Vec<Vec<_>> = compiled.into_iter().collect::<Result<_, _>>()?;
-        Ok(compiled.into_iter().flatten().collect())
+        let pattern = Pattern::parse(EVERYTHING).expect("the pattern is valid");
+        self.compile_route(&Route::of(pattern), &levels)
     }
 
     /// With a scope of its own a route is one operation; otherwise each method is.
-    fn compile_route(&self, route: &Route, levels: &[Level<'_>]) -> Result<Vec<CompiledRoute>, Fault> {
-        let methods = route.matches.methods.as_deref().unwrap_or(&file::Method::DEFAULT);
+    fn compile_route(
+        &self,
+        route: &Route,
+        levels: &[Level<'_>],
+    ) -> Result<Vec<CompiledRoute>, Fault> {
+        let methods = route
+            .matches
+            .methods
+            .as_deref()
+            .unwrap_or(&file::Method::DEFAULT);
         let methods = methods.iter().map(|method| method.method());
         match &route.scope {
             Some(Word(scope)) => {
@@ -103,7 +106,9 @@ impl Gateway {
         methods: Vec<Method>,
         scope: Scope,
     ) -> Result<CompiledRoute, Fault> {
-        let last = |get: fn(&Settings) -> Option<Profile>| levels.iter().rev().find_map(|l| get(l.settings));
+        let last = |get: fn(&Settings) -> Option<Profile>| {
+            levels.iter().rev().find_map(|l| get(l.settings))
+        };
         let profile = last(|settings| settings.profile.map(|profile| profile.0));
         let mut rules = profile.unwrap_or_default().rules(scope);
         rules.request_bytes_max = self.limits.request_bytes.0.0;
@@ -114,12 +119,18 @@ impl Gateway {
             applied.map_err(|fault| fault.under(&level.path))?;
         }
         check::rules(&rules, levels)?;
-        let unknown = levels.iter().rev().find_map(|level| level.settings.unknown.as_ref());
+        let unknown = levels
+            .iter()
+            .rev()
+            .find_map(|level| level.settings.unknown.as_ref());
         Ok(CompiledRoute {
             methods,
             path: route.matches.path.as_str().to_owned(),
             rules,
-            upstream: route.upstream.as_ref().map(|origin| origin.as_str().to_owned()),
+            upstream: route
+                .upstream
+                .as_ref()
+                .map(|service| service.as_str().to_owned()),
             reconcile: match unknown {
                 Some(Unknown::Reconcile(url)) => Some(url.as_str().to_owned()),
                 Some(Unknown::Hold | Unknown::Rerun) | None => None,
@@ -143,7 +154,10 @@ impl<'a> Level<'a> {
 fn default_scope(method: &Method, route: &Route, levels: &[Level<'_>]) -> Result<Scope, Fault> {
     let scope = Scope::new(format!("{method} {}", route.matches.path.as_str()), 1);
     scope.map_err(|_| {
-        let path = levels.last().map(|level| level.path.clone()).unwrap_or_default();
+        let path = levels
+            .last()
+            .map(|level| level.path.clone())
+            .unwrap_or_default();
         let message = "expected a scope, because the path is too long to be one";
         Fault::said(path, message)
     })
@@ -153,7 +167,10 @@ fn default_scope(method: &Method, route: &Route, levels: &[Level<'_>]) -> Result
 fn no_path_twice(compiled: &[Vec<CompiledRoute>]) -> Result<(), Fault> {
     let mut routers: HashMap<&Method, matchit::Router<usize>> = HashMap::new();
     for (index, routes) in compiled.iter().enumerate() {
-        for (route, method) in routes.iter().flat_map(|r| r.methods.iter().map(move |m| (r, m))) {
+        for (route, method) in routes
+            .iter()
+            .flat_map(|r| r.methods.iter().map(move |m| (r, m)))
+        {
             let router = routers.entry(method).or_default();
             router.insert(route.path.as_str(), index).map_err(|error| {
                 let path = Path::default().to(index).to("match").to("path");

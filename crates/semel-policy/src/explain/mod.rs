@@ -11,7 +11,10 @@ use crate::load::File;
 /// What happens with this file, route by route, and the [`warnings`].
 pub fn explain(file: &File) -> String {
     let mut out = String::new();
-    let store = file.store.as_ref().map_or("sqlite:semel.db".to_owned(), |url| url.to_string());
+    let store = file
+        .store
+        .as_ref()
+        .map_or("sqlite:semel.db".to_owned(), |url| url.to_string());
     line(&mut out, &format!("records are kept in {store}"));
     line(&mut out, &admin(&file.admin));
     match &file.gateway {
@@ -21,7 +24,9 @@ pub fn explain(file: &File) -> String {
     let warnings = warnings(file);
     if !warnings.is_empty() {
         line(&mut out, "\nthink about:");
-        warnings.iter().for_each(|warning| line(&mut out, &format!("  - {warning}")));
+        warnings
+            .iter()
+            .for_each(|warning| line(&mut out, &format!("  - {warning}")));
     }
     out
 }
@@ -51,22 +56,29 @@ fn admin(admin: &Admin) -> String {
 fn door(out: &mut String, gateway: &Gateway) {
     let secure = gateway.tls.as_ref().map_or("", |_| " with TLS");
     let upstream = gateway.upstream.as_ref();
-    let upstream = upstream.map_or("no service yet", |origin| origin.as_str());
+    let upstream = upstream.map_or("no service yet", |service| service.as_str());
     let listen = gateway.listen.0;
-    line(out, &format!("the gateway listens on {listen}{secure}, in front of {upstream}"));
+    line(
+        out,
+        &format!("the gateway listens on {listen}{secure}, in front of {upstream}"),
+    );
     let routes = match gateway.routes() {
         Ok(routes) => routes,
         Err(error) => return line(out, &error.to_string()),
     };
     for (names, described) in grouped(routes.iter().map(route::describe)) {
         line(out, &format!("\n{}", names.join(", ")));
-        described.iter().for_each(|(what, how)| line(out, &format!("  {what:<12}{how}")));
+        described
+            .iter()
+            .for_each(|(what, how)| line(out, &format!("  {what:<12}{how}")));
     }
     line(out, "\neverything else passes untouched");
 }
 
 /// Routes that do the same are described together.
-fn grouped(routes: impl Iterator<Item = (String, route::Lines)>) -> Vec<(Vec<String>, route::Lines)> {
+fn grouped(
+    routes: impl Iterator<Item = (String, route::Lines)>,
+) -> Vec<(Vec<String>, route::Lines)> {
     let mut groups: Vec<(Vec<String>, route::Lines)> = Vec::new();
     for (name, lines) in routes {
         match groups.iter_mut().find(|(_, known)| *known == lines) {

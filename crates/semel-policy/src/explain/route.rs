@@ -5,6 +5,7 @@ use semel_core::duration::show;
 use semel_http::fingerprint::By;
 use semel_http::key::Source;
 use semel_http::path::JsonPath;
+use semel_http::profile::Profile;
 use semel_http::rules::{Missing, Mode, Rules, StatusSet, Unknown};
 use semel_http::tenant;
 
@@ -23,12 +24,22 @@ pub(super) fn describe(route: &CompiledRoute) -> (String, Lines) {
         ("caller", tenant(&rules.tenant)),
         ("same", fingerprint(&rules.fingerprint)),
         ("running", in_progress(rules)),
-        ("final", kept(rules)),
-        ("not done", released(rules)),
+        ("kept", kept(rules)),
+        ("released", released(rules)),
         ("unknown", unknown(rules, route.reconcile.as_deref())),
         ("times", times(rules)),
         ("sizes", sizes(rules)),
     ];
+    if rules.profile != Profile::default() {
+        let profile = rules.profile.name();
+        lines.insert(
+            0,
+            (
+                "profile",
+                format!("{profile}: refusals look as its clients expect"),
+            ),
+        );
+    }
     if rules.mode == Mode::Observe {
         let watched = "only watched: everything passes, and what would have happened is reported";
         lines.insert(0, ("mode", watched.to_owned()));
@@ -51,9 +62,8 @@ pub(super) fn name(route: &CompiledRoute) -> String {
 
 fn key(rules: &Rules) -> String {
     let sources: Vec<_> = rules.key.iter().map(source).collect();
-    let profile = rules.profile.name();
     let max = rules.key_bytes_max;
-    format!("{}; at most {max} bytes; refusals as {profile}", sources.join(", else "))
+    format!("{}; at most {max} bytes", sources.join(", else "))
 }
 
 fn source(source: &Source) -> String {
@@ -66,8 +76,11 @@ fn source(source: &Source) -> String {
     }
 }
 
-const fn missing(rules: &Rules) -> &'static str {
+fn missing(rules: &Rules) -> &'static str {
     match rules.missing {
+        _ if rules.key.iter().any(|source| *source == Source::Derive) => {
+            "cannot be: one is derived"
+        }
         Missing::Require => "refused with 400",
         Missing::Pass => "passes unguarded; `missing: require` would refuse it",
         Missing::Derive => "gets a key derived from what it asks: same content, same operation",
@@ -89,7 +102,9 @@ fn tenant(source: &tenant::Source) -> String {
 
 fn fingerprint(by: &By) -> String {
     match by {
-        By::CanonicalJson => "the whole request; the order of JSON fields does not matter".to_owned(),
+        By::CanonicalJson => {
+            "the whole request; the order of JSON fields does not matter".to_owned()
+        }
         By::Raw => "the whole request, byte by byte".to_owned(),
         By::Fields(paths) => format!("of the body only {}", listed(paths)),
         By::Exclude(paths) => format!("the whole request without {}", listed(paths)),
@@ -120,7 +135,7 @@ fn kept(rules: &Rules) -> String {
         false => "",
     };
     let expires = match rules.tell_expiry {
-        true => "; answers tell when",
+        true => "; answers tell until when",
         false => "",
     };
     let (statuses, keep) = (statuses(&rules.keep.statuses), show(rules.retention.keep()));
@@ -157,7 +172,10 @@ fn times(rules: &Rules) -> String {
 }
 
 fn sizes(rules: &Rules) -> String {
-    let (request, response) = (Size(rules.request_bytes_max), Size(rules.response_bytes_max));
+    let (request, response) = (
+        Size(rules.request_bytes_max),
+        Size(rules.response_bytes_max),
+    );
     format!("requests up to {request}; of responses over {response} the body is not kept")
 }
 

@@ -23,7 +23,10 @@ pub(super) fn all(file: &File) -> Vec<String> {
 
 fn of_admin(admin: &Admin) -> Option<String> {
     match admin {
-        Admin::On { listen, token: None } if !listen.ip().is_loopback() => Some(format!(
+        Admin::On {
+            listen,
+            token: None,
+        } if !listen.ip().is_loopback() => Some(format!(
             "admin.listen is {listen}, beyond loopback, and admin.token is missing: it will not start"
         )),
         Admin::Off | Admin::On { .. } => None,
@@ -39,7 +42,8 @@ fn of_gateway(gateway: &Gateway) -> Vec<String> {
         warnings.push(message.to_owned());
     }
     if gateway.upstream.is_none() {
-        let message = "gateway.upstream is missing: whatever no route sends elsewhere has no service";
+        let message =
+            "gateway.upstream is missing: whatever no route sends elsewhere has no service";
         warnings.push(message.to_owned());
     }
     for (message, names) in grouped(&routes) {
@@ -51,7 +55,10 @@ fn of_gateway(gateway: &Gateway) -> Vec<String> {
 /// The same warning about several routes is one warning.
 fn grouped(routes: &[CompiledRoute]) -> Vec<(String, Vec<String>)> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
-    for (route, message) in routes.iter().flat_map(|r| of_rules(&r.rules).into_iter().map(move |m| (r, m))) {
+    for (route, message) in routes
+        .iter()
+        .flat_map(|r| of_rules(&r.rules).into_iter().map(move |m| (r, m)))
+    {
         match groups.iter_mut().find(|(known, _)| *known == message) {
             Some((_, names)) => names.push(name(route)),
             None => groups.push((message, vec![name(route)])),
@@ -62,14 +69,18 @@ fn grouped(routes: &[CompiledRoute]) -> Vec<(String, Vec<String>)> {
 
 fn of_rules(rules: &Rules) -> Vec<String> {
     let is_public = matches!(rules.tenant, tenant::Source::Public);
-    let is_derived = rules.missing == Missing::Derive || rules.key.iter().any(|s| *s == Source::Derive);
+    let is_derived =
+        rules.missing == Missing::Derive || rules.key.iter().any(|s| *s == Source::Derive);
     let kept = rules.retention.keep();
     let short = format!(
         "retention is {}: a client that retries later than that runs the operation again",
         show(kept)
     );
     let table = [
-        (rules.mode == Mode::Observe, "mode is observe: duplicates are reported, not stopped"),
+        (
+            rules.mode == Mode::Observe,
+            "mode is observe: duplicates are reported, not stopped",
+        ),
         (
             is_public && rules.replay_cookies,
             "tenant is public and cookies are replayed: one caller's session can reach another",

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::limits::{Limits, Timeouts};
 use super::route::Route;
 use super::settings::Settings;
-use crate::value::{Origin, Word};
+use crate::value::{Service, Word};
 
 /// The proxy in front of a service, and what it guards.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -18,7 +18,7 @@ pub struct Gateway {
     /// The address to listen on. Default: 127.0.0.1:7070.
     pub listen: Word<SocketAddr>,
     /// The service behind it.
-    pub upstream: Option<Word<Origin>>,
+    pub upstream: Option<Word<Service>>,
     /// Which `Host` the service sees. Default: preserve.
     pub host: Host,
     /// Whether `Forwarded` and `X-Forwarded-*` of clients are believed; only behind a proxy that sets
@@ -28,7 +28,7 @@ pub struct Gateway {
     pub tls: Option<Tls>,
     /// How the service's certificate is checked.
     pub upstream_tls: Option<UpstreamTls>,
-    /// Whether the service is spoken to in HTTP/2: by ALPN over TLS, with prior knowledge without.
+    /// Whether the service is spoken to in HTTP/2 without asking first. Over TLS it is always asked.
     /// Default: false.
     pub upstream_http2: bool,
     /// How much it takes on.
@@ -68,7 +68,11 @@ impl Gateway {
         let tls = self.tls.iter_mut();
         let tls = tls.flat_map(|tls| [&mut tls.certificate, &mut tls.key]);
         let ca = self.upstream_tls.iter_mut().map(|tls| &mut tls.ca);
-        let routes = self.routes.iter_mut().flatten().map(|route| &mut route.settings);
+        let routes = self
+            .routes
+            .iter_mut()
+            .flatten()
+            .map(|route| &mut route.settings);
         let settings = std::iter::once(&mut self.defaults).chain(routes);
         let keys = settings.filter_map(Settings::key_file_mut);
         for path in tls.chain(ca).chain(keys) {
@@ -102,6 +106,6 @@ pub struct Tls {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpstreamTls {
-    /// Certificates that are trusted instead of the machine's, as a PEM file.
+    /// Authorities that are trusted besides the system's, as a PEM file.
     pub ca: Word<PathBuf>,
 }

@@ -5,7 +5,7 @@ use semel_core::Scope;
 use serde::Deserialize;
 
 use super::settings::Settings;
-use crate::value::{Many, Name, Origin, Refusal, Text, Word};
+use crate::value::{Many, Name, Refusal, Service, Text, Word};
 
 /// One kind of request that is guarded.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -15,7 +15,7 @@ pub struct Route {
     #[serde(rename = "match")]
     pub matches: Match,
     /// The service for these, if it is another one.
-    pub upstream: Option<Word<Origin>>,
+    pub upstream: Option<Word<Service>>,
     /// Which operation this is, with the version of its meaning, such as payments@1. Default: the
     /// method and the pattern.
     pub scope: Option<Word<Scope>>,

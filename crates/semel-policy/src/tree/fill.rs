@@ -13,7 +13,9 @@ pub(crate) type Variables = BTreeMap<String, String>;
 pub(crate) fn fill(file: &str, tree: &mut Node, variables: &Variables) -> Result<()> {
     walk(tree, &Path::default(), &mut |scalar, place, path| {
         let filled = filled(&scalar.text, variables).map_err(|message| {
-            Error::whole(Kind::Invalid, file, message).at(place.clone()).of(path)
+            Error::whole(Kind::Invalid, file, message)
+                .at(place.clone())
+                .of(path)
         })?;
         if filled != scalar.text {
             scalar.written = Some(std::mem::replace(&mut scalar.text, filled));
@@ -53,21 +55,27 @@ fn filled(text: &str, variables: &Variables) -> Result<String, String> {
             continue;
         }
         out.push_str(&rest[..at]);
-        let (name, after) = rest[at + 2..].split_once('}').ok_or("expected a } after ${")?;
+        let (name, after) = rest[at + 2..]
+            .split_once('}')
+            .ok_or("expected a } after ${")?;
         out.push_str(value(name, variables)?);
         rest = after;
     }
     out.push_str(rest);
     match out.len() {
         0..=VALUE_BYTES_MAX => Ok(out),
-        found => Err(format!("expected at most {VALUE_BYTES_MAX} bytes, found {found}")),
+        found => Err(format!(
+            "expected at most {VALUE_BYTES_MAX} bytes, found {found}"
+        )),
     }
 }
 
 fn value<'a>(name: &str, variables: &'a Variables) -> Result<&'a str, String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty() || !name.chars().all(is_name) {
-        return Err(format!("expected the name of a variable between ${{ and }}, found {name:?}"));
+        return Err(format!(
+            "expected the name of a variable between ${{ and }}, found {name:?}"
+        ));
     }
     let value = variables.get(name).map(String::as_str);
     value.ok_or_else(|| format!("the variable {name} is not set"))
@@ -92,7 +100,10 @@ mod tests {
             ("${D}", Ok("${A}")),
             ("${C}", Err("the variable C is not set")),
             ("${A", Err("expected a } after ${")),
-            ("${}", Err("expected the name of a variable between ${ and }, found \"\"")),
+            (
+                "${}",
+                Err("expected the name of a variable between ${ and }, found \"\""),
+            ),
             (
                 "${A:-b}",
                 Err("expected the name of a variable between ${ and }, found \"A:-b\""),

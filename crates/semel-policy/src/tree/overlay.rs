@@ -8,7 +8,12 @@ const PREFIX: &str = "SEMEL_";
 const BETWEEN: &str = "__";
 
 /// Lays variables over the file. Those whose first part names none of the `sections` mean something else.
-pub(crate) fn lay(file: &str, tree: &mut Node, variables: &Variables, sections: &[&str]) -> Result<()> {
+pub(crate) fn lay(
+    file: &str,
+    tree: &mut Node,
+    variables: &Variables,
+    sections: &[&str],
+) -> Result<()> {
     for (name, value) in variables {
         let Some(steps) = steps(name, sections) else {
             continue;
@@ -16,7 +21,9 @@ pub(crate) fn lay(file: &str, tree: &mut Node, variables: &Variables, sections: 
         let place = Place::Variable(name.clone());
         set(tree, &steps, &place, value).map_err(|message| {
             let path: Path = steps.iter().map(String::as_str).collect();
-            Error::whole(Kind::Invalid, file, message).at(place.clone()).of(&path)
+            Error::whole(Kind::Invalid, file, message)
+                .at(place.clone())
+                .of(&path)
         })?;
     }
     Ok(())

@@ -18,7 +18,8 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Node> {
         return Err(Error::whole(Kind::Limit, file, message));
     }
     let raw = serde_saphyr::from_str_with_options::<Spanned<Raw>>(text, options());
-    raw.map(|raw| node(raw, text)).map_err(|error| located(file, &error))
+    raw.map(|raw| node(raw, text))
+        .map_err(|error| located(file, &error))
 }
 
 fn options() -> Options {
@@ -29,6 +30,8 @@ fn options() -> Options {
             max_aliases: ALIASES_MAX,
             max_anchors: ALIASES_MAX,
             max_merge_keys: ALIASES_MAX,
+            // One anchor may well serve a hundred routes.
+            enforce_alias_anchor_ratio: false,
         },
         alias_limits: serde_saphyr::alias_limits! {
             max_total_replayed_events: NODES_MAX,
@@ -169,13 +172,16 @@ fn message(error: &serde_saphyr::Error) -> (Kind, String) {
         Yaml::DuplicateMappingKey { key: Some(key), .. } => {
             (Kind::Invalid, format!("{key} is there twice"))
         }
-        Yaml::MultipleDocuments { .. } => {
-            (Kind::Invalid, "expected one document, found more than one".to_owned())
-        }
+        Yaml::MultipleDocuments { .. } => (
+            Kind::Invalid,
+            "expected one document, found more than one".to_owned(),
+        ),
+        Yaml::AliasError { error, .. } => message(error),
         Yaml::Budget { breach, .. } => (Kind::Limit, limit(breach)),
-        Yaml::AliasReplayLimitExceeded { .. } => {
-            (Kind::Limit, format!("expected at most {NODES_MAX} values behind aliases"))
-        }
+        Yaml::AliasReplayLimitExceeded { .. } => (
+            Kind::Limit,
+            format!("expected at most {NODES_MAX} values behind aliases"),
+        ),
         other => {
             let text = UserMessageFormatter.format_message(other);
             let shown = text.replace(char::is_control, " ");
@@ -210,7 +216,11 @@ mod tests {
                     let Place::File { line, column } = &entry.place else {
                         panic!("only files here")
                     };
-                    shown(&entry.node, &format!("{name}/{line}:{column} {}", entry.name), out);
+                    shown(
+                        &entry.node,
+                        &format!("{name}/{line}:{column} {}", entry.name),
+                        out,
+                    );
                 }
             }
         }

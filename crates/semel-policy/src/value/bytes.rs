@@ -7,7 +7,12 @@ use schemars::{Schema, json_schema};
 use super::word::{Refusal, Text};
 
 /// Units, the largest first. Powers of 1024: what a buffer holds.
-const UNITS: [(&str, usize); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+const UNITS: [(&str, usize); 4] = [
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("B", 1),
+];
 
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,15 +22,25 @@ impl Text for Size {
     const EXPECTED: &'static str = "a size such as 64KiB";
 
     fn parse(text: &str) -> Result<Self, Refusal> {
-        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let digits = text
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
         let unit = match unit {
             "" => Some(1),
-            unit => UNITS.iter().find(|(name, _)| *name == unit).map(|(_, bytes)| *bytes),
+            unit => UNITS
+                .iter()
+                .find(|(name, _)| *name == unit)
+                .map(|(_, bytes)| *bytes),
         };
         let number: Option<usize> = number.parse().ok();
-        let bytes = number.zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
-        bytes.filter(|bytes| *bytes > 0).map(Self).ok_or(Refusal::Unlike)
+        let bytes = number
+            .zip(unit)
+            .and_then(|(number, unit)| number.checked_mul(unit));
+        bytes
+            .filter(|bytes| *bytes > 0)
+            .map(Self)
+            .ok_or(Refusal::Unlike)
     }
 
     fn schema() -> Schema {
@@ -41,7 +56,9 @@ impl Text for Size {
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whole = UNITS.iter().find(|(_, bytes)| self.0.is_multiple_of(*bytes));
+        let whole = UNITS
+            .iter()
+            .find(|(_, bytes)| self.0.is_multiple_of(*bytes));
         let (name, bytes) = whole.unwrap_or(&("B", 1));
         write!(f, "{}{name}", self.0 / bytes)
     }
@@ -68,7 +85,9 @@ mod tests {
     #[test]
     fn anything_else_is_refused() {
         let too_many = format!("{}KiB", usize::MAX);
-        for text in ["", "0", "0KiB", "KiB", "1kb", "1MB", "-1", "1.5MiB", "1 ", "1 KiB", &too_many] {
+        for text in [
+            "", "0", "0KiB", "KiB", "1kb", "1MB", "-1", "1.5MiB", "1 ", "1 KiB", &too_many,
+        ] {
             assert!(Size::parse(text).is_err(), "{text}");
         }
     }

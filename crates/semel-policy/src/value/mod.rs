@@ -15,5 +15,5 @@ pub use many::Many;
 pub use secret::Secret;
 pub use store_url::StoreUrl;
 pub use text::{Count, KeyBytes, Name};
-pub use url::{Origin, RECONCILE_FIELDS, Reconcile};
+pub use url::{RECONCILE_FIELDS, Reconcile, Service};
 pub use word::{Refusal, Text, Word};

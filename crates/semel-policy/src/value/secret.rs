@@ -33,7 +33,9 @@ impl Text for Secret {
 
     fn parse(text: &str) -> Result<Self, Refusal> {
         match text.trim() {
-            "" => Err(Refusal::Said("expected a secret, found an empty text".to_owned())),
+            "" => Err(Refusal::Said(
+                "expected a secret, found an empty text".to_owned(),
+            )),
             _ => Ok(Self::new(text)),
         }
     }

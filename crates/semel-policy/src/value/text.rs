@@ -105,6 +105,9 @@ fn unlike<E>(_: E) -> Refusal {
 }
 
 fn number(text: &str, max: usize) -> Result<usize, Refusal> {
-    let number = text.parse().ok().filter(|number| (1..=max).contains(number));
+    let number = text
+        .parse()
+        .ok()
+        .filter(|number| (1..=max).contains(number));
     number.ok_or(Refusal::Unlike)
 }

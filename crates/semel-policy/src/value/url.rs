@@ -9,29 +9,29 @@ use crate::limits::URL_BYTES_MAX;
 /// What a reconcile URL may name between braces.
 pub const RECONCILE_FIELDS: [&str; 4] = ["key", "fence", "scope", "tenant"];
 
-/// A service by its origin: scheme, host and port.
+/// Where a service is: scheme, host, port, and maybe a path that is put in front of every path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin(String);
+pub struct Service(String);
 
-impl Origin {
-    /// The origin as text, without a slash at its end.
+impl Service {
+    /// The address as text, without a slash at its end.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl Text for Origin {
-    const EXPECTED: &'static str = "an address such as http://127.0.0.1:8080, without a path";
+impl Text for Service {
+    const EXPECTED: &'static str = "an address such as http://127.0.0.1:8080";
 
     fn parse(text: &str) -> Result<Self, Refusal> {
         let uri = web(text).ok_or_else(|| unlike(text))?;
-        let is_origin = uri.path() == "/" && uri.query().is_none();
-        let origin = || Self(text.trim_end_matches('/').to_owned());
-        is_origin.then(origin).ok_or_else(|| unlike(text))
+        let service = || Self(text.trim_end_matches('/').to_owned());
+        let is_service = uri.query().is_none();
+        is_service.then(service).ok_or_else(|| unlike(text))
     }
 
     fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^https?://[^/]+/?$" })
+        json_schema!({ "type": "string", "pattern": "^https?://[^?#]+$" })
     }
 }
 
@@ -50,6 +50,12 @@ impl Text for Reconcile {
     const EXPECTED: &'static str = "a URL such as http://127.0.0.1:8080/payments?key={key}";
 
     fn parse(text: &str) -> Result<Self, Refusal> {
+        // Only path and query are filled in: a key must not choose whom to ask.
+        let host = text.split_once("://").map_or(text, |(_, rest)| rest);
+        let host = host.split(['/', '?']).next().unwrap_or_default();
+        if host.contains(['{', '}']) || host.len() == text.len() {
+            return Err(unlike(text));
+        }
         let filled = RECONCILE_FIELDS.iter().fold(text.to_owned(), |url, field| {
             url.replace(&format!("{{{field}}}"), "x")
         });
@@ -62,7 +68,9 @@ impl Text for Reconcile {
             });
         }
         let is_asking = text.contains("{key}") && web(&filled).is_some();
-        is_asking.then(|| Self(text.to_owned())).ok_or_else(|| unlike(text))
+        is_asking
+            .then(|| Self(text.to_owned()))
+            .ok_or_else(|| unlike(text))
     }
 
     fn schema() -> Schema {
@@ -94,25 +102,59 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_has_no_path_and_no_credentials() {
-        for text in ["http://a", "https://a:1", "http://127.0.0.1:8080/", "http://[::1]:80", "http://[::1]"] {
-            assert!(Origin::parse(text).is_ok(), "{text}");
+    fn a_service_has_a_host_and_no_credentials() {
+        for (text, shown) in [
+            ("http://a", "http://a"),
+            ("https://a:1", "https://a:1"),
+            ("http://127.0.0.1:8080/", "http://127.0.0.1:8080"),
+            ("http://[::1]:80", "http://[::1]:80"),
+            ("http://[::1]", "http://[::1]"),
+            ("http://a/b/", "http://a/b"),
+        ] {
+            let service = Service::parse(text).ok();
+            assert_eq!(service.as_ref().map(Service::as_str), Some(shown));
         }
         for text in [
-            "", "a", "a:80", "ftp://a", "http://", "http://a/b", "http://a?b", "http://u:p@a",
-            "http://a:port", "http://a:99999", "http://a b", "/a", "http://a#b",
+            "",
+            "a",
+            "a:80",
+            "ftp://a",
+            "http://",
+            "http:///b",
+            "http://a?b",
+            "http://u:p@a",
+            "http://a:port",
+            "http://a:99999",
+            "http://a b",
+            "/a",
+            "http://a#b",
         ] {
-            assert!(Origin::parse(text).is_err(), "{text}");
+            assert!(Service::parse(text).is_err(), "{text}");
         }
-        assert_eq!(Origin::parse("http://a/").unwrap().as_str(), "http://a");
     }
 
     #[test]
     fn a_reconcile_url_names_the_key_and_known_fields_only() {
-        for text in ["http://a?k={key}", "https://a/{scope}/{key}?f={fence}&t={tenant}"] {
+        for text in [
+            "http://a?k={key}",
+            "https://a/{scope}/{key}?f={fence}&t={tenant}",
+        ] {
             assert!(Reconcile::parse(text).is_ok(), "{text}");
         }
-        for text in ["http://a", "http://a?k={fence}", "http://a?k={key}&x={amount}", "a/{key}", "http://a/{key"] {
+        for text in [
+            "",
+            "{key}",
+            "http://{key}",
+            "http://{key}/a",
+            "http://a.{tenant}/{key}",
+            "http://a",
+            "http://a/",
+            "http://a?k={fence}",
+            "http://a?k={key}&x={amount}",
+            "a/{key}",
+            "http://a/{key",
+            "http://u:p@a/{key}",
+        ] {
             assert!(Reconcile::parse(text).is_err(), "{text}");
         }
     }

@@ -57,7 +57,9 @@ impl<T: fmt::Debug> fmt::Debug for Word<T> {
 
 impl<'de, T: Text> Deserialize<'de> for Word<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(WordVisitor(PhantomData)).map(Self)
+        deserializer
+            .deserialize_str(WordVisitor(PhantomData))
+            .map(Self)
     }
 }
 

@@ -5,7 +5,9 @@ use semel_policy::file::{Admin, Level};
 use semel_policy::{Error, File};
 
 fn parse(text: &str, env: &[(&str, &str)]) -> Result<File, Error> {
-    let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let env = env
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     File::parse("semel.yaml", text, env)
 }
 
@@ -34,14 +36,38 @@ fn a_variable_wins_over_the_file() {
     assert_eq!(gateway.listen.port(), 3);
     assert_eq!(gateway.limits.in_flight.0.0, 9);
     let rules = &gateway.routes().unwrap()[0].rules;
-    assert_eq!(format!("{:?} {:?}", rules.unknown, rules.tenant), "Rerun Header(\"x-tenant\")");
+    assert_eq!(
+        format!("{:?} {:?}", rules.unknown, rules.tenant),
+        "Rerun Header(\"x-tenant\")"
+    );
 }
 
 #[test]
 fn variables_need_no_file() {
-    let file = parse("", &[("SEMEL_GATEWAY__UPSTREAM", "http://a"), ("SEMEL_ADMIN", "off")]).unwrap();
+    let file = parse(
+        "",
+        &[
+            ("SEMEL_GATEWAY__UPSTREAM", "http://a"),
+            ("SEMEL_ADMIN", "off"),
+        ],
+    )
+    .unwrap();
     assert_eq!(file.gateway.unwrap().upstream.unwrap().as_str(), "http://a");
     assert_eq!(file.admin, Admin::Off);
+}
+
+#[test]
+fn without_a_file_errors_name_none() {
+    let parsed = File::parse("", "", [("SEMEL_GATEWAY__MODE".to_owned(), "x".to_owned())]);
+    assert_snapshot!(
+        parsed.unwrap_err(),
+        @r#"SEMEL_GATEWAY__MODE: gateway.mode: expected one of enforce, observe, found "x""#
+    );
+    let parsed = File::parse("", "gateway: { mode: x }", []);
+    assert_snapshot!(
+        parsed.unwrap_err(),
+        @r#"gateway.mode: expected one of enforce, observe, found "x""#
+    );
 }
 
 #[test]
@@ -107,6 +133,10 @@ fn a_variable_that_is_not_set_is_an_error_with_a_place() {
     assert_snapshot!(
         error("gateway: { routes: [{ match: { path: '/${A' } }] }", &[]),
         @"semel.yaml:1:38: gateway.routes[0].match.path: expected a } after ${"
+    );
+    assert_snapshot!(
+        error("gateway: { listen: '${ADDRESS}' }", &[("ADDRESS", "here")]),
+        @r#"semel.yaml:1:20: gateway.listen: expected an address such as 127.0.0.1:7070, found the value of "${ADDRESS}""#
     );
 }
 

@@ -15,12 +15,34 @@ fn warned(text: &str) -> String {
 
 #[test]
 fn an_empty_file_in_words() {
-    assert_snapshot!(explained(""), @"");
+    assert_snapshot!(explained(""), @r"
+    records are kept in sqlite:semel.db
+    the admin side listens on 127.0.0.1:7071, for everybody who can reach it
+    no gateway
+    ");
 }
 
 #[test]
 fn a_gateway_without_routes_in_words() {
-    assert_snapshot!(explained("gateway: { upstream: 'http://127.0.0.1:8080' }"), @"");
+    assert_snapshot!(explained("gateway: { upstream: 'http://127.0.0.1:8080' }"), @r"
+    records are kept in sqlite:semel.db
+    the admin side listens on 127.0.0.1:7071, for everybody who can reach it
+    the gateway listens on 127.0.0.1:7070, in front of http://127.0.0.1:8080
+
+    POST /{*rest}, PATCH /{*rest}
+      key         the header Idempotency-Key; at most 255 bytes
+      no key      passes unguarded; `missing: require` would refuse it
+      caller      by Authorization; without it everybody is the same
+      same        the whole request; the order of JSON fields does not matter
+      running     a duplicate waits up to 2s, then gets 409
+      kept        2xx 3xx 4xx 500: replayed for 1d, then forgotten
+      released    401 403 408 425 429 503: the next attempt runs
+      unknown     held: callers get 409 until a person decides
+      times       the service has 1m; a lease lasts 30s without a sign of life
+      sizes       requests up to 1MiB; of responses over 1MiB the body is not kept
+
+    everything else passes untouched
+    ");
 }
 
 #[test]
@@ -34,6 +56,7 @@ gateway:
   routes:
     - match: { methods: [POST], path: /payments }
       scope: payments@2
+      profile: stripe
       missing: require
       tenant: { api_key: X-Api-Key }
       fingerprint: { exclude: [sent_at] }
@@ -47,12 +70,51 @@ gateway:
       replay: { expires: true }
       request_bytes: 10KiB
 ";
-    assert_snapshot!(explained(text), @"");
+    assert_snapshot!(explained(text), @r"
+    records are kept in postgres://…@db/semel
+    no admin side
+    the gateway listens on 127.0.0.1:7070 with TLS, in front of https://shop.internal
+
+    POST /payments (payments@2)
+      profile     stripe: refusals look as its clients expect
+      key         the header Idempotency-Key; at most 255 bytes
+      no key      refused with 400
+      caller      by the secret in X-Api-Key; required
+      same        the whole request without $.sent_at
+      running     a duplicate gets 425 at once
+      kept        2xx 3xx 4xx 500: replayed for 7d, then archived
+      released    400 401 403 408 409 425 429 503: the next attempt runs
+      unknown     https://shop.internal/payments?key={key} is asked whether it happened
+      times       the service has 1m; a lease lasts 30s without a sign of life
+      sizes       requests up to 1MiB; of responses over 1MiB the body is not kept
+
+    POST /orders/{id}, PATCH /orders/{id}
+      key         the query parameter key, else $.id in the body, else derived from what is asked; at most 255 bytes
+      no key      cannot be: one is derived
+      caller      by Authorization; without it everybody is the same
+      same        the whole request; the order of JSON fields does not matter
+      running     a duplicate waits up to 2s, then gets 409
+      kept        2xx 3xx 4xx 500: replayed for 1d, then forgotten; answers tell until when
+      released    no answer: every one may have had an effect
+      unknown     held: callers get 409 until a person decides
+      times       the service has 1m; a lease lasts 30s without a sign of life
+      sizes       requests up to 10KiB; of responses over 1MiB the body is not kept
+      service     http://orders
+
+    everything else passes untouched
+
+    think about:
+      - POST /orders/{id}, PATCH /orders/{id}: keys are derived: two requests with the same content are one operation, even if both are meant
+    ");
 }
 
 #[test]
 fn warnings_are_about_what_surprises() {
-    for text in ["", "gateway: { upstream: 'http://a' }", "admin: { listen: '0.0.0.0:1', token: t }"] {
+    for text in [
+        "",
+        "gateway: { upstream: 'http://a' }",
+        "admin: { listen: '0.0.0.0:1', token: t }",
+    ] {
         assert_eq!(warned(text), "", "{text}");
     }
     let text = "
@@ -72,5 +134,15 @@ gateway:
       fingerprint: off
       mode: observe
 ";
-    assert_snapshot!(warned(text), @"");
+    assert_snapshot!(warned(text), @r"
+    admin.listen is 0.0.0.0:7071, beyond loopback, and admin.token is missing: it will not start
+    gateway.trust_forwarded: clients can claim any address unless a proxy in front overwrites Forwarded and X-Forwarded-*
+    gateway.upstream is missing: whatever no route sends elsewhere has no service
+    POST /a: tenant is public and cookies are replayed: one caller's session can reach another
+    POST /b, PATCH /b: keys are derived: two requests with the same content are one operation, even if both are meant
+    POST /c: retention is 5m: a client that retries later than that runs the operation again
+    POST /c: unknown is rerun: only for effects that are idempotent by themselves
+    POST /d: mode is observe: duplicates are reported, not stopped
+    POST /d: fingerprint is off: another request with the same key gets the first one's answer
+    ");
 }

@@ -41,7 +41,9 @@ fn a_gateway_has_a_largest_number_of_routes() {
 fn nesting_has_an_end() {
     let text = format!("a: {}{}", "[".repeat(40), "]".repeat(40));
     assert_snapshot!(error(&text), @"semel.yaml:1:19: expected at most 16 levels of nesting");
-    let text = (0..40).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect::<String>();
+    let text = (0..40)
+        .map(|depth| format!("{}a:\n", " ".repeat(depth)))
+        .collect::<String>();
     assert_snapshot!(error(&text), @"semel.yaml:17:17: expected at most 16 levels of nesting");
 }
 
@@ -49,14 +51,22 @@ fn nesting_has_an_end() {
 fn aliases_cannot_blow_a_file_up() {
     let many = "*a, ".repeat(ALIASES_MAX + 1);
     let text = format!("a: &a 1\nb: [{many}]\n");
-    assert_snapshot!(error(&text), @"");
+    assert_snapshot!(error(&text), @"semel.yaml:2:4005: expected at most 1000 anchors, aliases and merges");
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for n in 1..10 {
         let before = n - 1;
         let ten = format!("*a{before}, ").repeat(10);
         bomb.push_str(&format!("a{n}: &a{n} [{ten}]\n"));
     }
-    assert_snapshot!(error(&bomb), @"");
+    assert_snapshot!(error(&bomb), @"semel.yaml:5:45: expected at most 100000 values behind aliases");
+}
+
+#[test]
+fn one_anchor_may_serve_many_routes() {
+    let routes = (0..500).map(|n| format!("    - {{ match: {{ path: /{n} }}, keep: *keep }}\n"));
+    let routes: String = routes.collect();
+    let text = format!("gateway:\n  keep: &keep {{ statuses: [2xx] }}\n  routes:\n{routes}");
+    assert!(parse(&text).is_ok());
 }
 
 #[test]
@@ -76,5 +86,8 @@ fn a_file_that_cannot_be_read_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("latin.yaml");
     std::fs::write(&path, b"store: \xe9").unwrap();
-    assert_eq!(File::load(&path).unwrap_err().message(), "expected UTF-8 text");
+    assert_eq!(
+        File::load(&path).unwrap_err().message(),
+        "expected UTF-8 text"
+    );
 }

@@ -10,7 +10,9 @@ use super::{PAGE, examples, parse};
 fn fits(root: &Value, schema: &Value, value: &Value) -> bool {
     let all = |key: &str| {
         let parts = schema[key].as_array().into_iter().flatten();
-        parts.map(|part| fits(root, part, value)).collect::<Vec<_>>()
+        parts
+            .map(|part| fits(root, part, value))
+            .collect::<Vec<_>>()
     };
     let referred = schema["$ref"].as_str().is_none_or(|name| {
         let name = name.rsplit('/').next().unwrap_or_default();
@@ -23,7 +25,9 @@ fn fits(root: &Value, schema: &Value, value: &Value) -> bool {
         && is_any(all("oneOf"))
         && (schema["type"].is_null() || has_type(&schema["type"], value))
         && (schema["const"].is_null() || schema["const"] == *value)
-        && schema["enum"].as_array().is_none_or(|words| words.contains(value))
+        && schema["enum"]
+            .as_array()
+            .is_none_or(|words| words.contains(value))
         && items_fit(root, schema, value)
         && properties_fit(root, schema, value)
 }
@@ -55,10 +59,12 @@ fn properties_fit(root: &Value, schema: &Value, value: &Value) -> bool {
     let required = schema["required"].as_array().into_iter().flatten();
     let mut required = required.filter_map(Value::as_str);
     required.all(|name| fields.contains_key(name))
-        && fields.iter().all(|(name, field)| match &schema["properties"][name] {
-            Value::Null => schema["additionalProperties"] != json!(false),
-            known => fits(root, known, field),
-        })
+        && fields
+            .iter()
+            .all(|(name, field)| match &schema["properties"][name] {
+                Value::Null => schema["additionalProperties"] != json!(false),
+                known => fits(root, known, field),
+            })
 }
 
 fn is_valid(text: &str) -> bool {
@@ -146,8 +152,13 @@ fn the_page_describes_every_key_and_no_other() {
 fn every_key_has_a_description() {
     fn check(schema: &Value) {
         for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-            let described = property["description"].as_str().is_some_and(|text| !text.is_empty());
-            assert!(described || schema["description"].is_string(), "{name}: {schema}");
+            let described = property["description"]
+                .as_str()
+                .is_some_and(|text| !text.is_empty());
+            assert!(
+                described || schema["description"].is_string(),
+                "{name}: {schema}"
+            );
         }
         match schema {
             Value::Object(fields) => fields.values().for_each(check),

@@ -29,70 +29,116 @@ const IDENTITY: [Row; 23] = [
     ("profile: square", |r| r.rules.profile == Profile::Square),
     ("profile: square", |r| r.rules.missing == Missing::Require),
     ("mode: observe", |r| r.rules.mode == Mode::Observe),
-    ("key: { header: X-Key }", |r| is_source(r, "Header(\"x-key\")")),
+    ("key: { header: X-Key }", |r| {
+        is_source(r, "Header(\"x-key\")")
+    }),
     ("key: { body: $.id }", |r| is_source(r, "$.id")),
     ("key: { query: k }", |r| is_source(r, "Query(\"k\")")),
-    ("key: { template: '{a}#{b}' }", |r| is_source(r, "Template(")),
+    ("key: { template: '{a}#{b}' }", |r| {
+        is_source(r, "Template(")
+    }),
     ("key: derive", |r| r.rules.key.iter().eq([&Source::Derive])),
-    ("key: { derive: true }", |r| r.rules.key.iter().eq([&Source::Derive])),
-    ("key: [{ query: k }, { header: X-Key }, derive]", |r| r.rules.key.iter().count() == 3),
+    ("key: { derive: true }", |r| {
+        r.rules.key.iter().eq([&Source::Derive])
+    }),
+    ("key: [{ query: k }, { header: X-Key }, derive]", |r| {
+        r.rules.key.iter().count() == 3
+    }),
     ("key_bytes_max: 64", |r| r.rules.key_bytes_max == 64),
     ("missing: require", |r| r.rules.missing == Missing::Require),
     ("missing: derive", |r| r.rules.missing == Missing::Derive),
-    ("tenant: { header: X-Tenant }", |r| {
-        matches!(&r.rules.tenant, tenant::Source::Header(name) if name == "x-tenant")
+    (
+        "tenant: { header: X-Tenant }",
+        |r| matches!(&r.rules.tenant, tenant::Source::Header(name) if name == "x-tenant"),
+    ),
+    (
+        "tenant: { api_key: X-Api-Key }",
+        |r| matches!(&r.rules.tenant, tenant::Source::ApiKey(name) if name == "x-api-key"),
+    ),
+    ("tenant: bearer", |r| {
+        matches!(r.rules.tenant, tenant::Source::Bearer)
     }),
-    ("tenant: { api_key: X-Api-Key }", |r| {
-        matches!(&r.rules.tenant, tenant::Source::ApiKey(name) if name == "x-api-key")
+    ("tenant: public", |r| {
+        matches!(r.rules.tenant, tenant::Source::Public)
     }),
-    ("tenant: bearer", |r| matches!(r.rules.tenant, tenant::Source::Bearer)),
-    ("tenant: public", |r| matches!(r.rules.tenant, tenant::Source::Public)),
     (
         "tenant: { jwt_claim: { claim: sub, algorithm: HS256, key: s, issuer: i, audience: a } }",
         |r| matches!(r.rules.tenant, tenant::Source::Jwt(_)),
     ),
     ("fingerprint: raw", |r| r.rules.fingerprint == By::Raw),
-    ("fingerprint: { fields: [amount, $.to.id] }", |r| {
-        matches!(&r.rules.fingerprint, By::Fields(paths) if paths.len() == 2)
-    }),
-    ("fingerprint: { fields: amount }", |r| {
-        matches!(&r.rules.fingerprint, By::Fields(paths) if paths[0].as_str() == "$.amount")
-    }),
-    ("fingerprint: { exclude: [at] }", |r| {
-        matches!(&r.rules.fingerprint, By::Exclude(paths) if paths[0].as_str() == "$.at")
-    }),
+    (
+        "fingerprint: { fields: [amount, $.to.id] }",
+        |r| matches!(&r.rules.fingerprint, By::Fields(paths) if paths.len() == 2),
+    ),
+    (
+        "fingerprint: { fields: amount }",
+        |r| matches!(&r.rules.fingerprint, By::Fields(paths) if paths[0].as_str() == "$.amount"),
+    ),
+    (
+        "fingerprint: { exclude: [at] }",
+        |r| matches!(&r.rules.fingerprint, By::Exclude(paths) if paths[0].as_str() == "$.at"),
+    ),
     ("fingerprint: off", |r| r.rules.fingerprint == By::Off),
 ];
 
 const OUTCOME: [Row; 22] = [
-    ("in_progress: 425", |r| r.rules.in_progress.status == BusyStatus::TooEarly),
+    ("in_progress: 425", |r| {
+        r.rules.in_progress.status == BusyStatus::TooEarly
+    }),
     ("in_progress: 409", |r| r.rules.in_progress.wait.is_zero()),
-    ("in_progress: { wait: 5s }", |r| r.rules.in_progress.wait.as_secs() == 5),
+    ("in_progress: { wait: 5s }", |r| {
+        r.rules.in_progress.wait.as_secs() == 5
+    }),
     ("in_progress: { then: 202 }", |r| {
-        r.rules.in_progress.status == BusyStatus::Accepted && r.rules.in_progress.wait.as_secs() == 2
+        r.rules.in_progress.status == BusyStatus::Accepted
+            && r.rules.in_progress.wait.as_secs() == 2
     }),
     ("lease: 10s", |r| r.rules.lease.get().as_secs() == 10),
     ("timeout: 7s", |r| r.rules.timeout.as_secs() == 7),
-    ("retention: 7d", |r| r.rules.retention.keep() == Duration::from_secs(7 * 86_400)),
-    ("retention: { keep: 48h }", |r| r.rules.retention.keep() == Duration::from_secs(2 * 86_400)),
-    ("retention: { keep: 24h, archive: true }", |r| r.rules.retention.archive()),
-    ("keep: { statuses: [2xx] }", |r| class(r, 404) == Class::Unknown),
-    ("keep: { statuses: 2xx }", |r| class(r, 500) == Class::Unknown),
-    ("keep: { release: [404] }", |r| class(r, 404) == Class::Release),
-    ("keep: { release: [] }", |r| class(r, 429) == Class::Keep),
-    ("unknown: rerun", |r| matches!(r.rules.unknown, Unknown::Rerun)),
-    ("unknown: { reconcile: 'http://a/?k={key}&f={fence}' }", |r| {
-        r.reconcile.as_deref() == Some("http://a/?k={key}&f={fence}")
+    ("retention: 7d", |r| {
+        r.rules.retention.keep() == Duration::from_secs(7 * 86_400)
     }),
+    ("retention: { keep: 48h }", |r| {
+        r.rules.retention.keep() == Duration::from_secs(2 * 86_400)
+    }),
+    ("retention: { keep: 24h, archive: true }", |r| {
+        r.rules.retention.archive()
+    }),
+    ("keep: { statuses: [2xx] }", |r| {
+        class(r, 404) == Class::Unknown
+    }),
+    ("keep: { statuses: 2xx }", |r| {
+        class(r, 500) == Class::Unknown
+    }),
+    ("keep: { release: [404] }", |r| {
+        class(r, 404) == Class::Release
+    }),
+    ("keep: { release: [] }", |r| class(r, 429) == Class::Keep),
+    ("unknown: rerun", |r| {
+        matches!(r.rules.unknown, Unknown::Rerun)
+    }),
+    (
+        "unknown: { reconcile: 'http://a/?k={key}&f={fence}' }",
+        |r| r.reconcile.as_deref() == Some("http://a/?k={key}&f={fence}"),
+    ),
     ("replay: { cookies: true }", |r| r.rules.replay_cookies),
     ("replay: { expires: true }", |r| r.rules.tell_expiry),
-    ("request_bytes: 2MiB", |r| r.rules.request_bytes_max == 2 * 1024 * 1024),
-    ("request_bytes: 1000", |r| r.rules.request_bytes_max == 1_000),
-    ("response_bytes: 3KiB", |r| r.rules.response_bytes_max == 3 * 1024),
-    ("limits: { request_bytes: 5KiB, response_bytes: 6KiB }", |r| {
-        r.rules.request_bytes_max == 5 * 1024 && r.rules.response_bytes_max == 6 * 1024
+    ("request_bytes: 2MiB", |r| {
+        r.rules.request_bytes_max == 2 * 1024 * 1024
     }),
-    ("timeouts: { body: 3s }", |r| r.rules.body_timeout.as_secs() == 3),
+    ("request_bytes: 1000", |r| {
+        r.rules.request_bytes_max == 1_000
+    }),
+    ("response_bytes: 3KiB", |r| {
+        r.rules.response_bytes_max == 3 * 1024
+    }),
+    (
+        "limits: { request_bytes: 5KiB, response_bytes: 6KiB }",
+        |r| r.rules.request_bytes_max == 5 * 1024 && r.rules.response_bytes_max == 6 * 1024,
+    ),
+    ("timeouts: { body: 3s }", |r| {
+        r.rules.body_timeout.as_secs() == 3
+    }),
 ];
 
 fn rows() -> impl Iterator<Item = Row> {
@@ -108,7 +154,9 @@ fn every_setting_reaches_the_rules() {
     let plain = route("gateway: { routes: [{ match: { path: /a } }] }");
     for (setting, holds) in rows() {
         assert!(!holds(&plain), "{setting} is the default");
-        let on_gateway = route(&format!("gateway: {{ routes: [{{ match: {{ path: /a }} }}], {setting} }}"));
+        let on_gateway = route(&format!(
+            "gateway: {{ routes: [{{ match: {{ path: /a }} }}], {setting} }}"
+        ));
         assert!(holds(&on_gateway), "{setting} of the gateway");
         if !["limits", "timeouts"].contains(&name(setting)) {
             let text = format!("gateway: {{ routes: [{{ match: {{ path: /a }}, {setting} }}] }}");
@@ -121,14 +169,22 @@ fn every_setting_reaches_the_rules() {
 fn no_setting_is_without_a_test() {
     let schema = semel_policy::schema();
     let known = |name: &str| -> BTreeSet<String> {
-        let properties = schema["definitions"][name]["properties"].as_object().unwrap();
+        let properties = schema["definitions"][name]["properties"]
+            .as_object()
+            .unwrap();
         properties.keys().cloned().collect()
     };
     // What stands in both may stand on both levels.
-    let both: BTreeSet<_> = known("Gateway").intersection(&known("Route")).cloned().collect();
+    let both: BTreeSet<_> = known("Gateway")
+        .intersection(&known("Route"))
+        .cloned()
+        .collect();
     let tested = rows().map(|(setting, _)| name(setting).to_owned());
     let tested: BTreeSet<_> = tested.chain(["upstream".to_owned()]).collect();
-    assert_eq!(both.difference(&tested).collect::<Vec<_>>(), Vec::<&String>::new());
+    assert_eq!(
+        both.difference(&tested).collect::<Vec<_>>(),
+        Vec::<&String>::new()
+    );
 }
 
 #[test]
@@ -161,9 +217,15 @@ gateway:
       profile: adyen
 ";
     let routes = gateway(text).routes().unwrap();
-    let lengths: Vec<_> = routes.iter().map(|route| route.rules.key_bytes_max).collect();
+    let lengths: Vec<_> = routes
+        .iter()
+        .map(|route| route.rules.key_bytes_max)
+        .collect();
     assert_eq!(lengths, [50, 40, 50]);
-    let days: Vec<_> = routes.iter().map(|r| r.rules.retention.keep().as_secs() / 86_400).collect();
+    let days: Vec<_> = routes
+        .iter()
+        .map(|r| r.rules.retention.keep().as_secs() / 86_400)
+        .collect();
     assert_eq!(days, [45, 45, 7]);
     assert_eq!(class(&routes[0], 404), Class::Release);
     // Parts that the route leaves out stay as the gateway has them.
@@ -175,7 +237,9 @@ gateway:
 fn without_a_scope_each_method_is_an_operation_of_its_own() {
     let scopes = |text: &str| {
         let routes = gateway(text).routes().unwrap();
-        let scopes = routes.iter().map(|route| (route.methods.len(), route.rules.scope.to_string()));
+        let scopes = routes
+            .iter()
+            .map(|route| (route.methods.len(), route.rules.scope.to_string()));
         scopes.collect::<Vec<_>>()
     };
     let each = |name: &str| (1, name.to_owned());
@@ -184,7 +248,9 @@ fn without_a_scope_each_method_is_an_operation_of_its_own() {
         [each("POST /o/{id}@1"), each("PATCH /o/{id}@1")]
     );
     assert_eq!(
-        scopes("gateway: { routes: [{ match: { path: /o, methods: [PUT, DELETE] }, scope: o@2 }] }"),
+        scopes(
+            "gateway: { routes: [{ match: { path: /o, methods: [PUT, DELETE] }, scope: o@2 }] }"
+        ),
         [(2, "o@2".to_owned())]
     );
 }
@@ -192,15 +258,22 @@ fn without_a_scope_each_method_is_an_operation_of_its_own() {
 #[test]
 fn a_gateway_without_routes_guards_every_post_and_patch() {
     let routes = gateway("gateway: { lease: 3s }").routes().unwrap();
-    let shown = routes.iter().map(|route| format!("{} {}", route.methods[0], route.path));
+    let shown = routes
+        .iter()
+        .map(|route| format!("{} {}", route.methods[0], route.path));
     let shown: Vec<_> = shown.collect();
-    assert_eq!(shown, ["POST /", "PATCH /", "POST /{*rest}", "PATCH /{*rest}"]);
-    assert!(routes.iter().all(|route| route.rules.lease.get().as_secs() == 3));
+    assert_eq!(shown, ["POST /{*rest}", "PATCH /{*rest}"]);
+    assert!(
+        routes
+            .iter()
+            .all(|route| route.rules.lease.get().as_secs() == 3)
+    );
 }
 
 #[test]
 fn a_route_may_have_its_own_service_and_methods() {
-    let text = "gateway: { routes: [{ match: { path: /a, methods: GET }, upstream: 'http://b:1/' }] }";
+    let text =
+        "gateway: { routes: [{ match: { path: /a, methods: GET }, upstream: 'http://b:1/' }] }";
     let route = route(text);
     assert_eq!(route.upstream.as_deref(), Some("http://b:1"));
     assert_eq!(route.methods, [http::Method::GET]);
@@ -212,7 +285,14 @@ fn until_somebody_asks_reconcile_means_hold() {
     let text = "gateway: { unknown: { reconcile: 'http://a/{key}' }, routes: [\
                 { match: { path: /a } }, { match: { path: /b }, unknown: hold }] }";
     let routes = gateway(text).routes().unwrap();
-    assert!(routes.iter().all(|route| matches!(route.rules.unknown, Unknown::Hold)));
-    let asked: Vec<_> = routes.iter().map(|route| route.reconcile.is_some()).collect();
+    assert!(
+        routes
+            .iter()
+            .all(|route| matches!(route.rules.unknown, Unknown::Hold))
+    );
+    let asked: Vec<_> = routes
+        .iter()
+        .map(|route| route.reconcile.is_some())
+        .collect();
     assert_eq!(asked, [true, true, false, false]);
 }

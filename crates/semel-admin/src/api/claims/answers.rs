@@ -103,8 +103,8 @@ pub(super) fn in_progress(fence: Fence, lease_left: Duration) -> Refused {
 }
 
 pub(super) fn outcome_unknown(fence: Fence, since: Timestamp, cause: UnknownCause) -> Refused {
-    let detail = "an earlier claim may have taken effect; settle it by a decision, or claim with \
-                  takeover if running it again is safe";
+    let detail = "an earlier claim may have taken effect; resolve the record, or claim with \
+                  takeover where running it again is safe";
     Problem::new(Type::OutcomeUnknown, detail)
         .with("fence", fence.get())
         .with("since", since.to_string())

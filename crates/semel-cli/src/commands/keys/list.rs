@@ -1,12 +1,11 @@
 //! `semel keys list`: one page of records.
 
+use semel_admin::view;
 use semel_core::record::UnknownCause;
-use semel_core::store::{PAGE_MAX, Page, Query, StateFilter};
+use semel_core::store::{PAGE_MAX, Query, StateFilter};
 use semel_core::{Fence, Record, Scope, State, Tenant, Timestamp};
-use serde::Serialize;
 
 use crate::error::Result;
-use crate::json::{RecordJson, status};
 use crate::output::{self, Table};
 use crate::stores::StoreArgs;
 use crate::text;
@@ -43,7 +42,7 @@ pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
     let page = opened.store.list(args.query()).await?;
     let now = opened.now();
     if args.json {
-        output::json(&PageJson::of(&page, now))?;
+        output::json(&view::Page::of(&page, now))?;
     } else if page.records.is_empty() {
         output::note(args.nothing());
     } else {
@@ -117,7 +116,11 @@ fn table(records: &[Record], now: Timestamp) -> Table {
                 record.fence.to_string(),
                 text::ago(record.claimed_at, now),
                 detail(&record.state, now),
-                or_dash(settled.and_then(status).map(|status| status.to_string())),
+                or_dash(
+                    settled
+                        .and_then(view::status)
+                        .map(|status| status.to_string()),
+                ),
                 or_dash(settled.map(|outcome| outcome.body.len()).map(text::bytes)),
             ],
         );
@@ -140,21 +143,5 @@ fn detail(state: &State, now: Timestamp) -> String {
             format!("expired {}", text::ago(settled.expires_at, now))
         }
         State::Settled(settled) => format!("settled {}", text::ago(settled.at, now)),
-    }
-}
-
-#[derive(Serialize)]
-struct PageJson {
-    records: Vec<RecordJson>,
-    next: Option<u64>,
-}
-
-impl PageJson {
-    fn of(page: &Page, now: Timestamp) -> Self {
-        let record = |record: &Record| RecordJson::of(record, now);
-        Self {
-            records: page.records.iter().map(record).collect(),
-            next: page.next.map(Fence::get),
-        }
     }
 }

@@ -1,14 +1,13 @@
 //! `semel keys show`: everything about one record. Payloads are private: shown only if asked for.
 
+use semel_admin::view::{self, Payload, status};
 use semel_core::outcome::Settled;
 use semel_core::{Body, Event, Identity, Outcome, Record, State, Timestamp, duration};
-use serde::Serialize;
 
 use super::standing::{summary, why};
 use super::target::{self, Target};
 use super::{history, late};
 use crate::error::Result;
-use crate::json::{EventJson, OutcomeJson, Payload, RecordJson, status};
 use crate::output::{self, fields};
 use crate::stores::StoreArgs;
 use crate::text;
@@ -81,22 +80,9 @@ struct Seen<'a> {
     now: Timestamp,
 }
 
-#[derive(Serialize)]
-struct SeenJson {
-    record: Option<RecordJson>,
-    outcome: Option<OutcomeJson>,
-    history: Vec<EventJson>,
-}
-
 impl Seen<'_> {
-    fn json(&self) -> SeenJson {
-        let outcome = self.record.and_then(settled);
-        let event = |event: &Event| EventJson::of(event, self.payload);
-        SeenJson {
-            record: self.record.map(|record| RecordJson::of(record, self.now)),
-            outcome: outcome.map(|settled| OutcomeJson::of(&settled.outcome, self.payload)),
-            history: self.history.iter().map(event).collect(),
-        }
+    fn json(&self) -> view::Seen {
+        view::Seen::of(self.record, self.history, self.payload, self.now)
     }
 
     fn text(&self) -> String {

@@ -1,10 +1,10 @@
 //! Where a record stands, in words.
 
+use semel_admin::view::status;
 use semel_core::outcome::Settled;
 use semel_core::record::UnknownCause;
 use semel_core::{Outcome, Record, State, Timestamp, Verdict, duration};
 
-use crate::json::status;
 use crate::text;
 
 /// A clause that goes on from the identity: `… is running, and its lease ends in 12s`.

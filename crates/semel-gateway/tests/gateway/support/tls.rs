@@ -36,6 +36,12 @@ impl Certificate {
         }
     }
 
+    /// Leaves the files where they are and says where the certificate is.
+    pub(crate) fn keep(self) -> PathBuf {
+        std::mem::forget(self._dir);
+        self.cert
+    }
+
     fn der(&self) -> CertificateDer<'static> {
         CertificateDer::from_pem_file(&self.cert).unwrap()
     }

@@ -80,7 +80,9 @@ impl<'de> MapAccess<'de> for Entries<'de> {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
         if let Some(entry) = self.left.pop() {
             self.value = Some(entry);
-            let read = seed.deserialize(StrDeserializer::new(&entry.name)).map(Some);
+            let read = seed
+                .deserialize(StrDeserializer::new(&entry.name))
+                .map(Some);
             return read.map_err(|fault: Fault| fault.at_key(&entry.name));
         }
         match &self.rest {
@@ -94,9 +96,13 @@ impl<'de> MapAccess<'de> for Entries<'de> {
             let read = seed.deserialize(&entry.node);
             return read.map_err(|fault| fault.below(entry.name.as_str()));
         }
-        let rest = self.rest.take().expect("a value is asked for after its key");
+        let rest = self
+            .rest
+            .take()
+            .expect("a value is asked for after its key");
         let fields = rest.fields;
-        seed.deserialize(rest).map_err(|fault| fault.also_known(fields))
+        seed.deserialize(rest)
+            .map_err(|fault| fault.also_known(fields))
     }
 }
 
@@ -190,6 +196,7 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
 
 impl<'de> Variant<'de> {
     fn read<T: DeserializeSeed<'de>>(self, node: &'de Node, seed: T) -> Result<T::Value> {
-        seed.deserialize(node).map_err(|fault| fault.below(self.name))
+        seed.deserialize(node)
+            .map_err(|fault| fault.below(self.name))
     }
 }

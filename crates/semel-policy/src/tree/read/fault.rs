@@ -22,9 +22,18 @@ pub(crate) struct Fault {
 
 #[derive(Debug)]
 enum What {
-    Mismatch { expected: String, found: Found },
-    UnknownKey { name: String, known: Vec<&'static str> },
-    UnknownWord { word: Found, known: &'static [&'static str] },
+    Mismatch {
+        expected: String,
+        found: Found,
+    },
+    UnknownKey {
+        name: String,
+        known: Vec<&'static str>,
+    },
+    UnknownWord {
+        word: Found,
+        known: &'static [&'static str],
+    },
     Said(String),
 }
 
@@ -55,12 +64,16 @@ impl Fault {
     /// Several keys where one says which of the `variants` is meant.
     pub(super) fn several(count: usize, variants: &'static [&'static str]) -> Self {
         let names = listed(variants);
-        Self::new(What::Said(format!("expected one of {names}, found {count} keys")))
+        Self::new(What::Said(format!(
+            "expected one of {names}, found {count} keys"
+        )))
     }
 
     /// A word that says nothing without its argument.
     pub(super) fn needs_argument(word: &str) -> Self {
-        Self::new(What::Said(format!("expected {word} with a value, as in {word}: …")))
+        Self::new(What::Said(format!(
+            "expected {word} with a value, as in {word}: …"
+        )))
     }
 
     /// What is wrong with the field at `path`.

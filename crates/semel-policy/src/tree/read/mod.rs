@@ -137,7 +137,9 @@ impl<'de> Deserializer<'de> for &'de Node {
 
 /// Every scalar is a word to its type, however it is spelled.
 fn word<'de, V: Visitor<'de>>(scalar: &'de Scalar, visitor: V) -> Result<V::Value> {
-    visitor.visit_borrowed_str(&scalar.text).map_err(|fault: Fault| fault.hide(scalar))
+    visitor
+        .visit_borrowed_str(&scalar.text)
+        .map_err(|fault: Fault| fault.hide(scalar))
 }
 
 /// What a visitor expects, in its own words.

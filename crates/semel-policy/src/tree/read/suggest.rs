@@ -16,7 +16,8 @@ pub(super) fn closest(word: &str, names: &[&'static str]) -> Option<&'static str
     let allowed = (word.len() / 3).clamp(1, 2);
     let near = names.iter().map(|name| (distance(&word, name), *name));
     let near = near.filter(|(distance, _)| *distance <= allowed);
-    near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+    near.min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
 }
 
 /// How many characters must be put in, left out, replaced or swapped with their neighbour.
