@@ -13,7 +13,7 @@ use crate::record::Claim;
 /// Three things do not: how many calls share one commit, which leases were found to have ended
 /// (any verb or sweep may be the first to see it), and what the store's own sweep does. A store
 /// that batches or sweeps reports them here, after they are durable; one that does neither
-/// calls nothing. The calls come from the store's threads: they must be quick and must not block.
+/// calls nothing. The calls come from the store's threads: they must be quick, and neither block nor panic.
 pub trait Watch: Send + Sync + 'static {
     /// One commit or round trip carried this many calls.
     fn committed(&self, calls: usize, took: Duration);

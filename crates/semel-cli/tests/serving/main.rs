@@ -1,0 +1,11 @@
+//! The serving verbs as a person runs them: real processes, real sockets, real signals.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails where its expectation does"
+)]
+
+mod admin;
+mod endings;
+mod readme;
+mod reloading;
+mod support;
