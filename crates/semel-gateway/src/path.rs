@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 
+use memchr::{memchr, memchr2};
+
 /// The path as most services read it: `//payments` and `/%70ayments` are `/payments` to them, so they
 /// are guarded like it. What is forwarded stays as the client wrote it.
 ///
 /// Only characters that mean themselves in a path are decoded; what a parameter holds stays encoded.
 pub(crate) fn plain(path: &str) -> Cow<'_, str> {
-    if !path.contains("//") && !path.contains('%') {
+    let bytes = path.as_bytes();
+    if memchr(b'%', bytes).is_none() && !bytes.windows(2).any(|pair| pair == b"//") {
         return Cow::Borrowed(path);
     }
     let mut plain = String::with_capacity(path.len());
@@ -40,8 +43,12 @@ fn decoded(text: &str) -> Option<char> {
 /// decides which resource is meant, and with it which route.
 pub(crate) fn is_unambiguous(path: &str) -> bool {
     let is_dots = |segment: &str| matches!(segment, "." | "..");
-    let plain = plain(path);
-    path.starts_with('/') && !path.contains(['\\', '#']) && !plain.split('/').any(is_dots)
+    let bytes = path.as_bytes();
+    // Most paths have none of what makes a closer look necessary.
+    let may_have_dots = memchr(b'%', bytes).is_some() || bytes.windows(2).any(|pair| pair == b"/.");
+    path.starts_with('/')
+        && memchr2(b'\\', b'#', bytes).is_none()
+        && !(may_have_dots && plain(path).split('/').any(is_dots))
 }
 
 #[cfg(test)]

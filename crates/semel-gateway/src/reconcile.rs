@@ -150,7 +150,7 @@ impl Reconciler {
         let headers = request.headers_mut();
         headers.insert(HOST, self.pool.target().host_header().clone());
         headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
-        let response = self.pool.send(request, path, Need::Any).await;
+        let response = self.pool.clone().send(request, path, Need::Any).await;
         let response = response.map_err(|failure| failure.to_string())?;
         let (mut head, body) = response.into_parts();
         hygiene::inbound(&mut head);

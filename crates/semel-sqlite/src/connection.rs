@@ -66,6 +66,12 @@ pub(crate) fn reading(config: &Config) -> Result<Connection> {
     Ok(connection)
 }
 
+/// Makes a connection report a lock instead of waiting for it.
+pub(crate) fn never_wait(connection: &Connection) -> Result<()> {
+    let timeout = connection.busy_timeout(std::time::Duration::ZERO);
+    timeout.map_err(|e| from_sqlite("opening the store for reading", e))
+}
+
 fn open(config: &Config, flags: OpenFlags) -> Result<Connection> {
     let doing = format!("opening {}", config.path.display());
     let connection =

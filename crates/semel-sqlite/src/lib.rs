@@ -10,6 +10,7 @@
 //! in memory. What this crate does not do: it never uses the system's SQLite, and it never runs with
 //! less than `synchronous=FULL`.
 
+mod at_once;
 mod checkpoint;
 pub mod config;
 mod connection;

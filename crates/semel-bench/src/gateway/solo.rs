@@ -1,7 +1,7 @@
 //! A thread with a runtime of its own.
 //!
-//! Many small tasks on one thread wake each other without a system call. Spread over the threads of the
-//! usual runtime, the same load costs the measured processes twice the time.
+//! Many small tasks on one thread wake each other without a system call. The threads of the usual runtime would
+//! have to wake each other too, on cores that the measured processes need.
 
 use semel_core::{Error, Kind, Result};
 use tokio::sync::oneshot;

@@ -5,26 +5,27 @@ use std::sync::Arc;
 use http::{Request, Response};
 use semel_http::{Admitted, Body, Failure, Upstream};
 
-use super::Visit;
 use super::detach::Detached;
 use super::reply::Content;
+use super::{Visit, Visited};
 use crate::hygiene;
 use crate::pool::{Need, Outgoing, Pool, Received};
 use crate::server::{Client, Snapshot};
 
 impl Visit {
     /// Runs an admitted request, to its end even if the client leaves.
-    pub(super) async fn run(&mut self, pool: &Arc<Pool>, admitted: Admitted) -> Response<Content> {
+    pub(super) async fn run(self, pool: &Arc<Pool>, admitted: Admitted) -> Visited {
         let way = Way {
             client: self.client.clone(),
             snapshot: self.snapshot.clone(),
             pool: pool.clone(),
         };
-        let in_flight = self.in_flight.take();
-        let run = async move { (admitted.run(way).await, in_flight) };
-        let (response, in_flight) = Detached::new(run).await;
-        self.in_flight = in_flight;
-        response.map(Content::Ours)
+        // The visit is in flight until the run has ended, so a drain waits for it.
+        Detached::new(async move {
+            let response = admitted.run(way).await;
+            (self, response.map(Content::Ours))
+        })
+        .await
     }
 }
 
@@ -45,7 +46,7 @@ impl Upstream for Way {
         let (origin, manners) = (&self.client.origin, &self.snapshot.manners);
         hygiene::outbound(&mut parts, origin, manners, self.pool.target(), None);
         let request = Request::from_parts(parts, Outgoing::Whole(body));
-        let response = self.pool.send(request, path, Need::Any).await;
+        let response = self.pool.clone().send(request, path, Need::Any).await;
         let response = response.inspect_err(|failure| {
             let upstream = self.pool.target().authority();
             tracing::warn!(%upstream, %failure, "a guarded request got no response");

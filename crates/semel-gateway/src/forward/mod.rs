@@ -11,6 +11,7 @@ mod reply;
 mod tunnel;
 
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,9 @@ use hyper::body::Incoming;
 use semel_http::{Admission, Problem, Type};
 
 use crate::hygiene::{disarm, doubtful, screen};
+use crate::routes::{Guarded, Params};
 use crate::server::{Client, InFlight, Snapshot};
+use pass::Departure;
 use reply::{Content, Reply};
 
 /// When to come back to an overloaded gateway.
@@ -31,60 +34,101 @@ const OVERLOADED_RETRY: Duration = Duration::from_secs(1);
 struct Visit {
     client: Arc<Client>,
     snapshot: Arc<Snapshot>,
-    /// Taken by whoever outlives this function.
+    /// Whoever outlives the visit takes it along.
     in_flight: Option<InFlight>,
 }
 
+/// A visit at its end, and what it brought.
+type Visited = (Visit, Response<Content>);
+
+/// What is to be done with a request.
+enum Next {
+    /// It has its answer.
+    Answered(Box<Visited>),
+    /// It is on its way through.
+    Passing(Visit, Departure),
+    /// A guard decides. Boxed, so that requests that pass do not carry the room for it around.
+    Guarding(Pin<Box<dyn Future<Output = Visited> + Send>>),
+}
+
 /// Answers one request.
-pub(crate) async fn answer(
-    client: Arc<Client>,
-    mut request: Request<Incoming>,
-) -> Result<Response<Reply>, Infallible> {
+///
+/// Not an `async fn`: that would keep the request several times, and this future is moved around.
+pub(crate) fn answer(
+    client: &Arc<Client>,
+    request: Request<Incoming>,
+) -> impl Future<Output = Result<Response<Reply>, Infallible>> + Send + use<> {
     let snapshot = client.shared.snapshot();
-    let Some(in_flight) = InFlight::enter(&client.pulse, snapshot.limits.in_flight_max) else {
-        return Ok(overloaded().map(|content| Reply::new(content, Duration::ZERO, None)));
-    };
     let idle = snapshot.timeouts.body_idle;
-    let mut visit = Visit {
-        client,
+    let visit = Visit {
+        in_flight: InFlight::enter(&client.pulse, snapshot.limits.in_flight_max),
+        client: client.clone(),
         snapshot,
-        in_flight: Some(in_flight),
     };
-    let version = request.version();
-    let screened = match visit.client.pulse.is_doubtful() {
-        true => Err(doubtful()),
-        false => screen(&request),
-    };
-    let response = match screened {
-        Ok(()) => {
-            disarm(&mut request);
-            visit.serve(request).await
-        }
-        Err(problem) => closing(ours(problem), version),
-    };
-    Ok(response.map(|content| Reply::new(content, idle, visit.in_flight)))
+    let next = visit.begin(request);
+    async move {
+        let (visit, response) = match next {
+            Next::Answered(visited) => *visited,
+            Next::Passing(visit, departure) => {
+                let (visit, passed) = visit.pass(departure).await;
+                (visit, passed.content())
+            }
+            Next::Guarding(guarding) => guarding.await,
+        };
+        Ok(response.map(|content| Reply::new(content, idle, visit.in_flight)))
+    }
 }
 
 impl Visit {
-    async fn serve(&mut self, request: Request<Incoming>) -> Response<Content> {
-        let snapshot = self.snapshot.clone();
-        let found = snapshot.routes.find(request.method(), request.uri().path());
-        let Some((route, params)) = found else {
-            return self
-                .pass(&snapshot.pool, request.map(Either::Left))
-                .await
-                .content();
-        };
-        // Boxed, so that requests that pass do not carry the room for it around.
-        match Box::pin(route.guard.admit(request, &params)).await {
-            Admission::Refused(response) => response.map(Content::Ours),
-            Admission::Pass(request) => self.pass(&route.pool, request).await.content(),
-            Admission::Observed(request, observation) => {
-                let passed = self.pass(&route.pool, request).await;
-                observation.ended(passed.status());
-                passed.content()
-            }
+    fn begin(self, mut request: Request<Incoming>) -> Next {
+        if self.in_flight.is_none() {
+            return self.answered(overloaded());
+        }
+        if let Err(problem) = self.screen(&request) {
+            return self.answered(closing(ours(problem), request.version()));
+        }
+        disarm(&mut request);
+        let snapshot = &self.snapshot;
+        if let Some((route, params)) = snapshot.routes.find(request.method(), request.uri().path())
+        {
+            let route = route.clone();
+            return Next::Guarding(Box::pin(self.guard(route, params, request)));
+        }
+        match self.depart(&snapshot.pool, request.map(Either::Left)) {
+            Ok(departure) => Next::Passing(self, departure),
+            Err(problem) => self.answered(ours(problem)),
+        }
+    }
+
+    fn answered(self, response: Response<Content>) -> Next {
+        Next::Answered(Box::new((self, response)))
+    }
+
+    fn screen(&self, request: &Request<Incoming>) -> Result<(), Problem> {
+        match self.client.pulse.is_doubtful() {
+            true => Err(doubtful()),
+            false => screen(request),
+        }
+    }
+
+    async fn guard(
+        self,
+        route: Arc<Guarded>,
+        params: Params,
+        request: Request<Incoming>,
+    ) -> Visited {
+        match route.guard.admit(request, &params).await {
+            Admission::Refused(response) => (self, response.map(Content::Ours)),
             Admission::Guarded(admitted) => self.run(&route.pool, admitted).await,
+            Admission::Pass(request) => {
+                let (visit, passed) = self.forward(&route.pool, request).await;
+                (visit, passed.content())
+            }
+            Admission::Observed(request, observation) => {
+                let (visit, passed) = self.forward(&route.pool, request).await;
+                observation.ended(passed.status());
+                (visit, passed.content())
+            }
         }
     }
 }

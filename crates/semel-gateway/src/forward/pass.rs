@@ -1,5 +1,6 @@
 //! Passes a request through as it comes, without claiming anything.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use http::{Request, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::Either;
 use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
 use semel_http::{Body, Failure, Problem, Type};
 
 use super::reply::Content;
@@ -39,42 +41,73 @@ impl Passed {
     }
 }
 
+/// A request that is ready to go, and what is needed when it comes back.
+pub(super) struct Departure {
+    pool: Arc<Pool>,
+    sending: Pin<Box<dyn Future<Output = Result<Response<Received>, Failure>> + Send>>,
+    progress: Option<Arc<Progress>>,
+    upgrading: Option<OnUpgrade>,
+}
+
 impl Visit {
-    /// Forwards a request while its body is still arriving.
-    pub(super) async fn pass(
-        &mut self,
+    /// Makes a client's request ready to be forwarded while its body is still arriving.
+    pub(super) fn depart(
+        &self,
         pool: &Arc<Pool>,
         mut request: Request<Either<Incoming, Body>>,
-    ) -> Passed {
+    ) -> Result<Departure, Problem> {
         let protocol = match pool.allows_tunnels() {
             true => hygiene::upgrade(&request),
             false => None,
         };
         let upgrading = protocol.is_some().then(|| hyper::upgrade::on(&mut request));
         let (mut parts, body) = request.into_parts();
-        let Ok(path) = pool.target().path(&parts.uri) else {
-            return Passed::Failed(Problem::new(Type::BadRequest, "the path is too long"));
-        };
+        let path = pool.target().path(&parts.uri);
+        let path = path.map_err(|_| Problem::new(Type::BadRequest, "the path is too long"))?;
         let (origin, manners) = (&self.client.origin, &self.snapshot.manners);
         hygiene::outbound(&mut parts, origin, manners, pool.target(), protocol);
         let need = match upgrading {
             Some(_) => Need::Tunnel,
             None => Need::Any,
         };
-        let timeouts = &self.snapshot.timeouts;
-        let (body, progress) = outgoing(body, timeouts.body_idle);
-        let sending = pool.send(Request::from_parts(parts, body), path, need);
+        let (body, progress) = outgoing(body, self.snapshot.timeouts.body_idle);
+        let request = Request::from_parts(parts, body);
+        Ok(Departure {
+            sending: Box::pin(pool.clone().send(request, path, need)),
+            pool: pool.clone(),
+            progress,
+            upgrading,
+        })
+    }
+
+    /// Sends a request, and waits for the head of its response.
+    pub(super) async fn pass(mut self, departure: Departure) -> (Self, Passed) {
+        let progress = departure.progress.as_deref();
+        let limit = self.snapshot.timeouts.response_head;
         let response = tokio::select! {
             biased;
-            response = sending => response,
-            failure = overdue(progress.as_deref(), timeouts.response_head) => Err(failure),
+            response = departure.sending => response,
+            failure = overdue(progress, limit) => Err(failure),
         };
-        match response {
+        let passed = match response {
             Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
-                tunnel::begin(self, response, upgrading)
+                tunnel::begin(&mut self, response, departure.upgrading)
             }
             Ok(response) => Passed::Through(through(response)),
-            Err(failure) => Passed::Failed(problem(pool, &failure, progress.as_deref())),
+            Err(failure) => Passed::Failed(problem(&departure.pool, &failure, progress)),
+        };
+        (self, passed)
+    }
+
+    /// Both of it.
+    pub(super) async fn forward(
+        self,
+        pool: &Arc<Pool>,
+        request: Request<Either<Incoming, Body>>,
+    ) -> (Self, Passed) {
+        match self.depart(pool, request) {
+            Ok(departure) => self.pass(departure).await,
+            Err(problem) => (self, Passed::Failed(problem)),
         }
     }
 }

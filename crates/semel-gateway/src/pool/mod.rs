@@ -25,6 +25,7 @@ use std::sync::Arc;
 use http::header::{CONNECTION, HOST, TE};
 use http::uri::{Authority, PathAndQuery};
 use http::{HeaderValue, Request, Response, Uri, Version};
+use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1;
@@ -85,30 +86,36 @@ impl Pool {
     }
 
     /// Sends a request whose URI is `path` and whose `Host` is set. It is written at most once.
-    pub(crate) async fn send(
-        self: &Arc<Self>,
+    ///
+    /// Not an `async fn`: that would keep its arguments twice, and this future is made for every request.
+    pub(crate) fn send(
+        self: Arc<Self>,
         mut request: Request<Outgoing>,
         path: PathAndQuery,
         need: Need,
-    ) -> Result<Response<Received>, Failure> {
-        for _ in 0..STALE_MAX {
-            let Some(kept) = self.kept(need) else { break };
-            match self.send_on(kept, request, &path).await {
-                Ok(response) => return Ok(response),
-                Err(mut error) => match error.take_message() {
-                    Some(unsent) => request = unsent,
-                    None => return Err(Failure::Broken(reason(error.error()))),
-                },
+    ) -> impl Future<Output = Result<Response<Received>, Failure>> + Send + use<> {
+        let mut stale = 0;
+        async move {
+            loop {
+                let kept = self.kept(need).filter(|_| stale < STALE_MAX);
+                let is_kept = kept.is_some();
+                let sender = match kept {
+                    Some(kept) => kept,
+                    // Boxed, because it is large and rare: requests that find a connection do not carry the
+                    // room for it.
+                    None => Box::pin(self.connect(need)).await?,
+                };
+                match self.transmit(sender, request, &path).await {
+                    Ok(response) => return Ok(response),
+                    Err(mut error) => match error.take_message() {
+                        Some(unsent) if is_kept => request = unsent,
+                        Some(_unsent) => return Err(Failure::NotReached(reason(error.error()))),
+                        None => return Err(Failure::Broken(reason(error.error()))),
+                    },
+                }
+                stale += 1;
             }
         }
-        let sender = self.connect(need).await?;
-        self.send_on(sender, request, &path).await.map_err(|error| {
-            let why = reason(error.error());
-            match error.message() {
-                Some(_unsent) => Failure::NotReached(why),
-                None => Failure::Broken(why),
-            }
-        })
     }
 
     fn kept(&self, need: Need) -> Option<Sender> {
@@ -149,25 +156,32 @@ impl Pool {
         self.dial.speaks_h2c(&self.target) || self.shelf.has_shared()
     }
 
-    async fn send_on(
+    /// Hands a request to a connection, which gives it back if it never began to write it.
+    fn transmit(
         self: &Arc<Self>,
         sender: Sender,
         mut request: Request<Outgoing>,
         path: &PathAndQuery,
-    ) -> Result<Response<Received>, TrySendError<Request<Outgoing>>> {
-        match sender {
+    ) -> impl Future<Output = Result<Response<Received>, TrySendError<Request<Outgoing>>>> + use<>
+    {
+        let (sending, lent) = match sender {
             Sender::One(mut sender) => {
                 address_h1(&mut request, path);
-                let response = sender.try_send_request(request).await?;
-                let lent = Lent::One(self.clone(), sender);
-                Ok(response.map(|body| Received::new(body, lent)))
+                let sending = sender.try_send_request(request);
+                (Either::Left(sending), Lent::One(self.clone(), sender))
             }
             Sender::Many(mut shared) => {
                 address_h2(&mut request, path, &self.target);
-                let response = shared.sender().try_send_request(request).await?;
-                let lent = Lent::Many(self.clone(), shared);
-                Ok(response.map(|body| Received::new(body, lent)))
+                let sending = shared.sender().try_send_request(request);
+                (Either::Right(sending), Lent::Many(self.clone(), shared))
             }
+        };
+        async move {
+            let response = match sending {
+                Either::Left(sending) => sending.await,
+                Either::Right(sending) => sending.await,
+            };
+            response.map(|response| response.map(|body| Received::new(body, lent)))
         }
     }
 }

@@ -69,7 +69,7 @@ where
     let mut phase = client.shared.phase();
     let reads = Heads::new(pulse.clone(), timeouts.header);
     let io = TokioIo::new(Wire::new(stream, reads, timeouts.body_idle));
-    let service = service_fn(move |request| forward::answer(client.clone(), request));
+    let service = service_fn(move |request| forward::answer(&client, request));
     let mut serving = pin!(snapshot.http.0.serve_connection_with_upgrades(io, service));
     let mut look = Instant::now() + timeouts.header;
     let mut is_told = false;

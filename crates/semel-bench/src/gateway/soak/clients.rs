@@ -14,6 +14,8 @@ use crate::timing::Stopwatch;
 /// Each rude kind is an eighth of all, and no more than this: each of their acts leaves a port behind that the
 /// machine takes a minute to forget.
 const RUDE_MAX: usize = 8;
+/// How long the last clients may take when the time is over.
+const FINISH_MAX: Duration = Duration::from_secs(60);
 
 /// Who works, on whom, for how long.
 #[derive(Debug, Clone, Copy)]
@@ -60,13 +62,22 @@ impl Clients {
         for _ in 0..polite {
             tasks.spawn(polite::polite(client()));
         }
-        let mut all = Tally::default();
-        while let Some(finished) = tasks.join_next().await {
-            let crashed = |e| Error::new(Kind::Internal, "a client panicked").caused_by(e);
-            all.merge(&finished.map_err(crashed)??);
-        }
-        Ok(all)
+        tokio::time::timeout(self.length + FINISH_MAX, merged(&mut tasks))
+            .await
+            .map_err(|_| {
+                self.gateway
+                    .failed("answer its last clients within a minute")
+            })?
     }
+}
+
+async fn merged(tasks: &mut JoinSet<Result<Tally>>) -> Result<Tally> {
+    let mut all = Tally::default();
+    while let Some(finished) = tasks.join_next().await {
+        let crashed = |e| Error::new(Kind::Internal, "a client panicked").caused_by(e);
+        all.merge(&finished.map_err(crashed)??);
+    }
+    Ok(all)
 }
 
 #[cfg(test)]
