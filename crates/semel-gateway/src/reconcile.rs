@@ -43,6 +43,15 @@ const PLACEHOLDERS: [&str; 4] = ["{key}", "{tenant}", "{scope}", "{fence}"];
 /// **404 must be final for that fence.** A slow owner may still be on its way: a service that says 404 and
 /// then lets the owner of that fence go on will have the effect twice. It must refuse fences up to the one
 /// it was asked about, or know that their owner is gone.
+///
+/// ```
+/// use std::time::Duration;
+/// use semel_gateway::ReconcileUrl;
+///
+/// let url: ReconcileUrl = "https://provider.example/payments/{key}?fence={fence}".parse()?;
+/// let url = url.within(Duration::from_secs(2));
+/// # Ok::<(), semel_gateway::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReconcileUrl {
     target: Target,

@@ -91,6 +91,9 @@ pub fn response(rules: &Rules, method: &Method, settled: &Settled) -> Response<B
     if rules.tell_expiry {
         headers.insert(EXPIRES, expiry(settled.expires_at));
     }
+    if let Some(trailers) = &trailers {
+        headers.insert(TRAILER, announced(trailers));
+    }
     let status = status(outcome);
     let mut response = match outcome.body.kept() {
         Some(bytes) => Response::new(Body::whole(bytes.clone(), trailers)),
@@ -131,6 +134,12 @@ fn fields(stored: &Headers) -> (HeaderMap, Option<HeaderMap>) {
         }
     }
     (headers, (!trailers.is_empty()).then_some(trailers))
+}
+
+/// Over HTTP/1.1 only trailers that are announced are sent.
+fn announced(trailers: &HeaderMap) -> HeaderValue {
+    let names: Vec<_> = trailers.keys().map(HeaderName::as_str).collect();
+    HeaderValue::try_from(names.join(", ")).expect("names of headers are valid in a header")
 }
 
 /// The operation is done and its status is known, so the replay has it; only the body cannot be had.

@@ -6,10 +6,10 @@
 //! repeated field name, has no canonical form here and is compared byte by byte. That
 //! can only refuse more, never less.
 
-use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
 /// Doubles hold every decimal of this many significant digits exactly.
 const EXACT_DIGITS_MAX: usize = 15;
@@ -21,16 +21,13 @@ pub fn json(text: &[u8]) -> Option<Vec<u8>> {
     if !numbers_are_exact(text) {
         return None;
     }
-    if !fields_are_unique(text) {
-        return None;
-    }
-    let value: serde_json::Value = serde_json::from_slice(text).ok()?;
+    let Unique(value) = serde_json::from_slice(text).ok()?;
     serde_json_canonicalizer::to_vec(&value).ok()
 }
 
 /// Whether a text is JSON whose objects name each field once.
 pub fn fields_are_unique(text: &[u8]) -> bool {
-    serde_json::from_slice::<UniqueFields>(text).is_ok()
+    serde_json::from_slice::<Unique>(text).is_ok()
 }
 
 /// Whether every number literal survives the way through a double.
@@ -89,62 +86,69 @@ fn exponent_in_range(exponent: &[u8]) -> bool {
         .is_some_and(|value| value.unsigned_abs() <= EXPONENT_MAX.unsigned_abs())
 }
 
-/// Deserializes anything, but fails on an object that names a field twice.
-struct UniqueFields;
+/// A value whose objects name each field once; reading anything else fails.
+struct Unique(Value);
 
-impl<'de> Deserialize<'de> for UniqueFields {
+impl<'de> Deserialize<'de> for Unique {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(UniqueFieldsVisitor)
+        deserializer.deserialize_any(UniqueVisitor).map(Self)
     }
 }
 
-struct UniqueFieldsVisitor;
+struct UniqueVisitor;
 
-impl<'de> Visitor<'de> for UniqueFieldsVisitor {
-    type Value = UniqueFields;
+impl<'de> Visitor<'de> for UniqueVisitor {
+    type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON whose objects name each field once")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<UniqueFields, A::Error> {
-        let mut seen = HashSet::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut fields = Map::new();
         while let Some(name) = map.next_key::<String>()? {
-            map.next_value::<UniqueFields>()?;
-            if !seen.insert(name) {
+            let Unique(value) = map.next_value()?;
+            if fields.insert(name, value).is_some() {
                 return Err(de::Error::custom("a field is named twice"));
             }
         }
-        Ok(UniqueFields)
+        Ok(Value::Object(fields))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<UniqueFields, A::Error> {
-        while seq.next_element::<UniqueFields>()?.is_some() {}
-        Ok(UniqueFields)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(Unique(item)) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<UniqueFields, E> {
-        Ok(UniqueFields)
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<UniqueFields, E> {
-        Ok(UniqueFields)
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<UniqueFields, E> {
-        Ok(UniqueFields)
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<UniqueFields, E> {
-        Ok(UniqueFields)
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<UniqueFields, E> {
-        Ok(UniqueFields)
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_unit<E>(self) -> Result<UniqueFields, E> {
-        Ok(UniqueFields)
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 }
 

@@ -1,6 +1,9 @@
 //! Asks for a claim and does what its answer asks for: run, replay, wait, reconcile or refuse.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, oneshot};
@@ -86,8 +89,10 @@ enum Attempt<R, F> {
     NotGranted(crate::Result<ClaimAnswer>, F),
 }
 
-/// Claims and, if the claim is granted, runs: all of it in one task, so that a caller that is
+/// Claims and, if the claim is granted, runs: in a task of its own, so that a caller that is
 /// cancelled at any point leaves neither an unused lease nor half a run behind.
+///
+/// Most duplicates need no task: a store that has the answer at hand gives it at the first poll.
 async fn attempt<R, F, Fut>(
     request: ClaimRequest,
     driver: &Driver,
@@ -101,11 +106,21 @@ where
 {
     let once = driver.operation.once.clone();
     let turns = driver.operation.turns.clone();
+    let asking = match first {
+        Some(asked) => Asking::Answered(asked),
+        None => Asking::Waiting(Box::pin(ask(once.clone(), request))),
+    };
+    let asking = match asking.polled_once().await {
+        Asking::Answered((answer, _)) if !matches!(answer, Ok(ClaimAnswer::Granted(_))) => {
+            return Attempt::NotGranted(answer, f);
+        }
+        asking => asking,
+    };
     let (sender, outcome) = oneshot::channel();
     tokio::spawn(async move {
-        let (answer, asked) = match first {
-            Some(asked) => asked,
-            None => ask(&once, request).await,
+        let (answer, asked) = match asking {
+            Asking::Answered(asked) => asked,
+            Asking::Waiting(asking) => asking.await,
         };
         // Whoever listened may be gone: the record is what counts, so a failed send is no failure.
         let lease = match answer {
@@ -121,6 +136,26 @@ where
     outcome
         .await
         .unwrap_or(Attempt::Landed(Err(Refusal::Panicked)))
+}
+
+/// A claim that has been asked for.
+enum Asking {
+    Waiting(Pin<Box<dyn Future<Output = Asked> + Send>>),
+    Answered(Asked),
+}
+
+impl Asking {
+    /// Takes the answer if it is there already.
+    async fn polled_once(self) -> Self {
+        let mut asking = match self {
+            Self::Waiting(asking) => asking,
+            answered @ Self::Answered(_) => return answered,
+        };
+        match poll_fn(|cx| Poll::Ready(asking.as_mut().poll(cx))).await {
+            Poll::Ready(asked) => Self::Answered(asked),
+            Poll::Pending => Self::Waiting(asking),
+        }
+    }
 }
 
 /// Waits for its turn and flies; the lease is renewed meanwhile, the recording of the result included.
@@ -154,7 +189,7 @@ async fn fly<R, F, Fut>(
     flight.fly(f, reply).await;
 }
 
-async fn ask(once: &Once, request: ClaimRequest) -> Asked {
+async fn ask(once: Once, request: ClaimRequest) -> Asked {
     let asked = Instant::now();
     (once.shared.store.claim_one(request).await, asked)
 }

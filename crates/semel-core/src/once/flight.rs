@@ -1,8 +1,11 @@
 //! The task that owns a granted claim: runs the function, records what it brought, replies.
 
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -102,9 +105,7 @@ impl Flight {
             lease: self.lease.clone(),
             lost: self.lost.clone(),
         };
-        // A task of its own, so that a panic of the function ends the function and nothing else, and
-        // a function that blocks its thread does not keep the lease from being renewed.
-        let ended = tokio::spawn(async move { f(run).await }).await;
+        let ended = caught(f(run)).await;
         let (fence, attempt) = (self.lease.claim.fence, self.lease.attempt);
         match ended {
             Ok(Finished { value, settlement }) => {
@@ -119,12 +120,9 @@ impl Flight {
                 };
                 self.land(&settlement, cause, answer).await;
             }
-            Err(error) => {
-                let cause = match error.is_panic() {
-                    true => UnknownCause::RunPanicked,
-                    false => UnknownCause::RunUndecided,
-                };
+            Err(_panic) => {
                 let answer = |_recorded| reply(Err(Refusal::Panicked));
+                let cause = UnknownCause::RunPanicked;
                 self.land(&Settlement::Unknown, cause, answer).await;
             }
         }
@@ -200,4 +198,15 @@ impl Flight {
             }
         }
     }
+}
+
+/// Runs a future so that its panic ends it and nothing else.
+async fn caught<T>(future: impl Future<Output = T>) -> std::thread::Result<T> {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
+        // What a panic leaves half-done is dropped with the future and not looked at again.
+        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
+        polled.map_or_else(|panic| Poll::Ready(Err(panic)), |poll| poll.map(Ok))
+    })
+    .await
 }

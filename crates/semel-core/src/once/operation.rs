@@ -93,7 +93,16 @@ impl Operation {
     {
         let policy = self.once.policy;
         let typed = move |run| async move {
-            let value = f(run).await;
+            // A task of its own: a function that blocks its thread must not keep the lease from
+            // being renewed.
+            let value = match tokio::spawn(async move { f(run).await }).await {
+                Ok(value) => value,
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    // The runtime is going down: nobody will hear of this run, and its lease ends.
+                    Err(_cancelled) => std::future::pending().await,
+                },
+            };
             let settlement = settlement(&value, classify, &policy);
             Finished { value, settlement }
         };
@@ -121,7 +130,8 @@ impl Operation {
         }
     }
 
-    /// Runs `f`, which itself says what to record; what the doors (HTTP, messages) build on.
+    /// Runs `f`, which itself says what to record; what the doors (HTTP, messages) build on. Its
+    /// future must not block its thread: the task that polls it also renews the lease.
     pub async fn run_raw<R, F, Fut>(self, f: F) -> Result<Reply<R>, Refusal>
     where
         R: Send + 'static,

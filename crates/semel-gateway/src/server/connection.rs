@@ -71,7 +71,7 @@ where
     let io = TokioIo::new(Wire::new(stream, reads, timeouts.body_idle));
     let service = service_fn(move |request| forward::answer(&client, request));
     let mut serving = pin!(snapshot.http.0.serve_connection_with_upgrades(io, service));
-    let mut look = Instant::now() + timeouts.header;
+    let mut look = Instant::now() + timeouts.idle.min(timeouts.header);
     let mut is_told = false;
     loop {
         // A phase that changed before we looked counts too.
@@ -92,7 +92,8 @@ where
             () = sleep_until(look) => {
                 let now = Instant::now();
                 match deadline(&pulse, &timeouts) {
-                    Some(deadline) if deadline > now => look = deadline,
+                    // A request may come and go before this deadline, and set an earlier one.
+                    Some(deadline) if deadline > now => look = deadline.min(now + timeouts.idle),
                     None => look = now + timeouts.idle,
                     Some(_) if is_told => return,
                     Some(_) => {

@@ -163,7 +163,8 @@ pub struct Handle {
 
 impl Handle {
     /// Takes another configuration. Requests in flight keep the old one; on an error everybody does.
-    /// Certificates are read again. The address cannot change.
+    /// Certificates are read again. Connections that are open keep the certificate, the limits of heads
+    /// and streams and the idle timeouts that they began with. The address cannot change.
     pub fn reload(&self, config: &Config) -> Result<()> {
         let current = self.shared.snapshot();
         if config.listen != current.listen {

@@ -1,7 +1,7 @@
 //! What crosses the gateway when no route guards it.
 
 use crate::support::gateway::get;
-use crate::support::upstream::nowhere;
+use crate::support::upstream::Nowhere;
 use crate::support::{OK, Upstream, config, reply, start};
 use semel_gateway::Host;
 
@@ -200,7 +200,8 @@ async fn options_about_the_whole_server_pass() {
 
 #[tokio::test]
 async fn an_unguarded_request_hears_why_it_failed() {
-    let gateway = start(config(nowhere().await));
+    let nowhere = Nowhere::new();
+    let gateway = start(config(&nowhere.url));
     let expected = (502, "upstream-unreachable".to_owned());
     assert_eq!(gateway.call(get("/")).await.problem(), expected);
 

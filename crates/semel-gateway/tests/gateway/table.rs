@@ -4,7 +4,7 @@ use semel_gateway::Route;
 use semel_http::rules::Mode;
 
 use crate::support::gateway::post;
-use crate::support::upstream::nowhere;
+use crate::support::upstream::Nowhere;
 use crate::support::{OK, Upstream, config, guarding, reply, start};
 
 #[tokio::test]
@@ -195,7 +195,8 @@ async fn a_path_is_guarded_however_it_is_written() {
 #[tokio::test]
 async fn an_upstream_that_is_not_reached_leaves_nothing_behind() {
     let upstream = Upstream::answering(OK).await;
-    let mut config = config(nowhere().await);
+    let nowhere = Nowhere::new();
+    let mut config = config(&nowhere.url);
     let gateway = start(config.clone());
     for _ in 0..2 {
         let response = gateway.post("/pay", "k", "{}").await;

@@ -100,10 +100,11 @@ impl Upstream {
                 serving.spawn(async move {
                     match tls {
                         None => serve(tcp, asked).await,
-                        Some(tls) => match tls.accept(tcp).await {
-                            Ok(stream) => serve(stream, asked).await,
-                            Err(_) => {}
-                        },
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(tcp).await {
+                                serve(stream, asked).await;
+                            }
+                        }
                     }
                 });
             }

@@ -12,7 +12,6 @@ pub(crate) mod upstream;
 pub(crate) use faulty::FaultyStore;
 pub(crate) use gate::Gate;
 pub(crate) use gateway::{Running, config, start, start_on};
-pub(crate) use message::Message;
 pub(crate) use peer::Peer;
 pub(crate) use upstream::{OK, Upstream, reply};
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -165,8 +165,18 @@ where
     (addr, task)
 }
 
-/// An address where nobody listens.
-pub(crate) async fn nowhere() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    format!("http://{}", listener.local_addr().unwrap())
+/// An address where nobody listens. It stays taken, so that nobody else can begin to.
+pub(crate) struct Nowhere {
+    _socket: TcpSocket,
+    pub(crate) url: String,
+}
+
+impl Nowhere {
+    pub(crate) fn new() -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let url = format!("http://{}", socket.local_addr().unwrap());
+        let _socket = socket;
+        Self { _socket, url }
+    }
 }
