@@ -6,12 +6,14 @@
 //! 2. [`record`] and [`outcome`] hold what is known about it.
 //! 3. [`protocol`] is the state machine: pure, total functions from a record to the next one.
 //! 4. [`store`] is the trait that makes those transitions durable; [`memory`] is the simplest one.
-//! 5. [`once`] runs a function under the protocol: claim, run, settle.
+//! 5. [`cache`] answers duplicates from memory, in front of any store.
+//! 6. [`once`] runs a function under the protocol: claim, run, settle.
 //!
 //! This crate does no IO: it opens no file and no socket. It reads no clock but the
 //! one it is given ([`clock`]), waits by the timer of the runtime that calls it, and names no store
 //! but the one in memory.
 
+pub mod cache;
 pub mod clock;
 pub mod duration;
 pub mod error;
@@ -26,6 +28,7 @@ pub mod record;
 pub mod store;
 pub mod template;
 
+pub use cache::Cached;
 pub use clock::{Clock, ManualClock, SteadyClock, SystemClock, Timestamp};
 pub use error::{Error, Kind, Result};
 pub use fingerprint::Fingerprint;

@@ -52,6 +52,11 @@ fn prepare(connection: &Connection, config: &Config) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// How much of the file a connection for look-ups keeps in memory, in KiB. Replays look up all over
+/// the file; a page that is found here costs no system call. There are a few such connections, and
+/// callers use the first of them most.
+const CACHE_KIB: i32 = 32 * 1024;
+
 /// A connection for look-ups. It may not be opened read-only: a reader must be able to
 /// recover the log of a process that died.
 pub(crate) fn reading(config: &Config) -> Result<Connection> {
@@ -59,8 +64,7 @@ pub(crate) fn reading(config: &Config) -> Result<Connection> {
     let connection = open(config, flags)?;
     let prepare = || {
         connection.pragma_update(None, "query_only", true)?;
-        // Replays look up all over the file; a page that is found here costs no system call.
-        connection.pragma_update(None, "cache_size", -65_536)
+        connection.pragma_update(None, "cache_size", -CACHE_KIB)
     };
     prepare().map_err(|e| from_sqlite("opening the store for reading", e))?;
     Ok(connection)

@@ -11,7 +11,7 @@ use semel_core::store::{
     RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Stats,
     Swept,
 };
-use semel_core::{Identity, Record, Store};
+use semel_core::{Fingerprint, Identity, Record, Store};
 use tokio::time::Instant;
 
 use crate::log;
@@ -92,6 +92,11 @@ impl Call {
 }
 
 impl Store for Metered {
+    /// Not counted: no store is asked.
+    fn at_hand(&self, identity: &Identity, fingerprint: Fingerprint) -> Option<Arc<Record>> {
+        self.inner.at_hand(identity, fingerprint)
+    }
+
     fn claim(&self, items: Vec<ClaimRequest>) -> store::Answer<'_, Vec<ClaimAnswer>> {
         let kept = Kept::of(&items, |item| item.identity.clone());
         let call = Call::begin(Verb::Claim, items.len());

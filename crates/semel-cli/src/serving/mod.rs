@@ -15,7 +15,7 @@ pub(crate) use source::{Flags, Setting, Source};
 use std::sync::Arc;
 
 use semel_admin::{Admin, Health, Metered, Metrics, Parts, Secret};
-use semel_core::Once;
+use semel_core::{Cached, Once};
 use semel_gateway::Gateway;
 use semel_policy::{File, file};
 use tokio::sync::watch::Receiver;
@@ -24,6 +24,9 @@ use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::stores::{Opened, StoreArgs};
 use watch::Watchers;
+
+/// How much of the settled records is kept in memory for duplicates that come soon.
+const CACHE_BYTES: usize = 32 * 1024 * 1024;
 
 /// Serves until the process is asked to end.
 pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
@@ -109,7 +112,8 @@ impl Process {
     fn open(file: &File, store: &StoreArgs) -> Result<Self> {
         let metrics = Arc::new(Metrics::new());
         let opened = store.open_serving(metrics.clone())?;
-        let measured = Metered::new(opened.store.clone(), metrics.clone());
+        let cached = Cached::new(opened.store.clone(), opened.clock.clone(), CACHE_BYTES);
+        let measured = Metered::new(Arc::new(cached), metrics.clone());
         Ok(Self {
             once: Once::new(measured.clone()),
             store: measured,

@@ -43,6 +43,9 @@ where
     F: FnOnce(Run) -> Fut + Send + 'static,
     Fut: Future<Output = Finished<R>> + Send + 'static,
 {
+    if let Some(record) = operation.at_hand() {
+        return Ok(Reply::Replayed(record));
+    }
     let mut driver = Driver::new(operation);
     let (mut first, mut f) = (first, f);
     let mut decisions = 0;

@@ -41,6 +41,12 @@ impl Operation {
         &self.identity
     }
 
+    /// What is on record, if that can be told at once: a duplicate that needs no claim.
+    pub fn at_hand(&self) -> Option<Arc<Record>> {
+        let store = &self.once.shared.store;
+        store.at_hand(&self.identity, self.fingerprint)
+    }
+
     /// The same operation under exactly this policy.
     #[must_use]
     pub fn with_policy(mut self, policy: Policy) -> Self {

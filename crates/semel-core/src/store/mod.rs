@@ -22,6 +22,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::error::{Error, Kind, Result};
+use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
 use crate::record::{Claim, Event, Record};
 
@@ -39,6 +40,12 @@ pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     /// Asks for the right to run each operation. Granted claims are durable when this returns.
     fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>>;
+
+    /// A settled record with this fingerprint that need not be asked for, because it is in memory.
+    /// `None` says nothing: most stores know nothing without looking.
+    fn at_hand(&self, _identity: &Identity, _fingerprint: Fingerprint) -> Option<Arc<Record>> {
+        None
+    }
 
     /// Extends leases that are still alive.
     fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>>;

@@ -54,20 +54,23 @@ impl Admitted {
 
     /// Claims, runs and settles; or replays; or refuses. The run goes on if this future is dropped.
     pub async fn run<U: Upstream>(self, upstream: U) -> Response<Body> {
-        let (early, streamed) = oneshot::channel();
-        // Boxed, because on its way to the claim it is handed on many times.
-        let exchange = Box::new(Exchange {
-            guard: self.guard.clone(),
-            request: self.asked.request,
-            upstream,
-            early,
-        });
         let answering = Answering {
             identity: self.operation.identity().clone(),
             guard: self.guard,
             method: self.asked.method,
             began: self.began,
         };
+        if let Some(record) = self.operation.at_hand() {
+            return answering.replayed(&record);
+        }
+        let (early, streamed) = oneshot::channel();
+        // Boxed, because on its way to the claim it is handed on many times.
+        let exchange = Box::new(Exchange {
+            guard: answering.guard.clone(),
+            request: self.asked.request,
+            upstream,
+            early,
+        });
         let mut run = Box::pin(self.operation.run_raw(move |run| exchange.perform(run)));
         tokio::select! {
             ended = &mut run => answering.answer(ended).await,

@@ -33,8 +33,8 @@ impl<S> Guarded<S> {
 impl<S, B, R> Service<Request<B>> for Guarded<S>
 where
     S: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
-    S::Future: Send,
-    S::Error: fmt::Display + Send,
+    S::Future: Send + 'static,
+    S::Error: fmt::Display + Send + 'static,
     B: AnyBody,
     R: AnyBody,
 {
@@ -70,8 +70,8 @@ async fn guarded<S, B, R>(
 ) -> Result<Response<Body>, S::Error>
 where
     S: Service<Request<Body>, Response = Response<R>> + Send + 'static,
-    S::Future: Send,
-    S::Error: fmt::Display + Send,
+    S::Future: Send + 'static,
+    S::Error: fmt::Display + Send + 'static,
     B: AnyBody,
     R: AnyBody,
 {
@@ -111,15 +111,22 @@ struct Inner<S>(S);
 impl<S, R> Upstream for Inner<S>
 where
     S: Service<Request<Body>, Response = Response<R>> + Send + 'static,
-    S::Future: Send,
-    S::Error: fmt::Display,
+    S::Future: Send + 'static,
+    S::Error: fmt::Display + Send + 'static,
     R: AnyBody,
 {
     type Body = R;
 
     async fn call(mut self, request: Request<Body>) -> Result<Response<R>, Failure> {
+        // A task of its own: a handler that blocks its thread must not keep the lease from being renewed.
+        let called = match tokio::spawn(self.0.call(request)).await {
+            Ok(called) => called,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => return Err(Failure::Broken("the runtime is going down".to_owned())),
+            },
+        };
         // What a service did before it failed is not known.
-        let called = self.0.call(request).await;
         called.map_err(|error| Failure::Broken(error.to_string()))
     }
 }

@@ -1,0 +1,239 @@
+//! A read cache of settled records in front of any store.
+//!
+//! A settled record does not change until its retention ends, so a duplicate can be answered from
+//! memory. The cache holds settled records only, compares the fingerprint like the store does, and
+//! never says "absent": what it does not know, the store is asked.
+//!
+//! The one thing that removes a settled record early is an operator's hand. In this process
+//! the cache sees it; in another process it is unseen, so an entry is believed for [`AGE_MAX`] only.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::clock::{Clock, Timestamp};
+use crate::fingerprint::Fingerprint;
+use crate::identity::{Digest, Identity};
+use crate::record::{Claim, Event, Record, State};
+use crate::store::{
+    Answer, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, Page, Query, ReleaseAnswer,
+    RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Stats,
+    Store, Swept,
+};
+
+/// How long an entry is believed.
+pub const AGE_MAX: Duration = Duration::from_secs(5);
+/// What an entry costs besides its body and headers, in bytes, roughly.
+const ENTRY_BYTES: usize = 512;
+
+/// A store that answers duplicates of settled operations from memory where it can.
+#[derive(Debug)]
+pub struct Cached {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    // Held for a look and a clone of one pointer, never across an await.
+    entries: Mutex<Entries>,
+}
+
+impl Cached {
+    /// In front of `store`, with at most `bytes_max` of records. `clock` must be the one that the
+    /// store judges retention by.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, bytes_max: usize) -> Self {
+        Self {
+            store,
+            clock,
+            entries: Mutex::new(Entries::new(bytes_max)),
+        }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        // The entries are whole after every statement, so a poisoned lock protects nothing.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, identity: &Identity, fingerprint: Fingerprint) -> Option<Arc<Record>> {
+        let now = self.clock.now();
+        let record = self.entries().get(identity.digest(), now)?;
+        (record.fingerprint == fingerprint).then_some(record)
+    }
+
+    fn learn(&self, answers: &[ClaimAnswer]) {
+        let now = self.clock.now();
+        for answer in answers {
+            if let ClaimAnswer::Settled(record) = answer {
+                self.entries().put(record, now);
+            }
+        }
+    }
+}
+
+/// Two generations: what was asked for lately, and what was before. When the first is full it takes
+/// the place of the second, so what nobody asks for is forgotten.
+#[derive(Debug)]
+struct Entries {
+    young: HashMap<Digest, Entry>,
+    old: HashMap<Digest, Entry>,
+    young_bytes: usize,
+    generation_bytes_max: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    record: Arc<Record>,
+    learned: Timestamp,
+}
+
+impl Entry {
+    /// Whether it may still be served.
+    fn is_good(&self, now: Timestamp) -> bool {
+        let kept = match &self.record.state {
+            State::Settled(settled) => now < settled.expires_at,
+            State::Running { .. } | State::Unknown { .. } => false,
+        };
+        kept && now < self.learned.after(AGE_MAX) && now >= self.learned
+    }
+
+    fn bytes(&self) -> usize {
+        let State::Settled(settled) = &self.record.state else {
+            return ENTRY_BYTES;
+        };
+        let headers: usize = settled
+            .outcome
+            .headers
+            .iter()
+            .map(|(n, v)| n.len() + v.len())
+            .sum();
+        let body = settled.outcome.body.kept().map_or(0, bytes::Bytes::len);
+        ENTRY_BYTES + headers + body
+    }
+}
+
+impl Entries {
+    fn new(bytes_max: usize) -> Self {
+        Self {
+            young: HashMap::new(),
+            old: HashMap::new(),
+            young_bytes: 0,
+            generation_bytes_max: bytes_max / 2,
+        }
+    }
+
+    fn get(&mut self, digest: Digest, now: Timestamp) -> Option<Arc<Record>> {
+        if let Some(entry) = self.young.get(&digest) {
+            return entry.is_good(now).then(|| entry.record.clone());
+        }
+        let entry = self
+            .old
+            .remove(&digest)
+            .filter(|entry| entry.is_good(now))?;
+        let record = entry.record.clone();
+        self.insert(digest, entry);
+        Some(record)
+    }
+
+    fn put(&mut self, record: &Arc<Record>, now: Timestamp) {
+        let entry = Entry {
+            record: record.clone(),
+            learned: now,
+        };
+        self.insert(record.identity.digest(), entry);
+    }
+
+    fn insert(&mut self, digest: Digest, entry: Entry) {
+        let bytes = entry.bytes();
+        // One record must not push out all others.
+        if bytes > self.generation_bytes_max / 8 {
+            return;
+        }
+        if self.young_bytes + bytes > self.generation_bytes_max {
+            self.old = std::mem::take(&mut self.young);
+            self.young_bytes = 0;
+        }
+        let before = self.young.insert(digest, entry);
+        self.young_bytes += bytes;
+        self.young_bytes -= before.map_or(0, |before| before.bytes());
+    }
+
+    fn forget(&mut self, digest: Digest) {
+        self.old.remove(&digest);
+        if let Some(entry) = self.young.remove(&digest) {
+            self.young_bytes -= entry.bytes();
+        }
+    }
+}
+
+impl Store for Cached {
+    fn at_hand(&self, identity: &Identity, fingerprint: Fingerprint) -> Option<Arc<Record>> {
+        self.find(identity, fingerprint)
+            .or_else(|| self.store.at_hand(identity, fingerprint))
+    }
+
+    /// A call of which every item is at hand does not reach the store.
+    fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
+        let found = items
+            .iter()
+            .map(|item| self.find(&item.identity, item.fingerprint));
+        let found: Option<Vec<_>> = found.collect();
+        if let Some(records) = found {
+            let answers = records.into_iter().map(ClaimAnswer::Settled).collect();
+            return Box::pin(std::future::ready(Ok(answers)));
+        }
+        Box::pin(async move {
+            let answers = self.store.claim(items).await?;
+            self.learn(&answers);
+            Ok(answers)
+        })
+    }
+
+    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
+        self.store.renew(items)
+    }
+
+    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
+        self.store.settle(items)
+    }
+
+    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
+        self.store.release(items)
+    }
+
+    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
+        self.store.mark_unknown(items)
+    }
+
+    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
+        Box::pin(async move {
+            let digests: Vec<_> = items.iter().map(|i| i.claim.identity.digest()).collect();
+            let resolved = self.store.resolve(items).await;
+            // After the store, so that no answer from before can be learned again.
+            let mut entries = self.entries();
+            digests
+                .into_iter()
+                .for_each(|digest| entries.forget(digest));
+            resolved
+        })
+    }
+
+    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
+        self.store.look_up(identities)
+    }
+
+    fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {
+        self.store.history(identity)
+    }
+
+    fn list(&self, query: Query) -> Answer<'_, Page> {
+        self.store.list(query)
+    }
+
+    fn sweep(&self, limit: usize) -> Answer<'_, Swept> {
+        self.store.sweep(limit)
+    }
+
+    fn stats(&self) -> Answer<'_, Stats> {
+        self.store.stats()
+    }
+}
+
+#[cfg(test)]
+mod tests;
