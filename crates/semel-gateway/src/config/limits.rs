@@ -30,8 +30,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections_max: 16_384,
-            in_flight_max: 8_192,
+            connections_max: 10_000,
+            in_flight_max: 2_000,
             streams_max: 256,
             header_bytes_max: 64 * 1024,
             headers_max: HEADERS_MAX,

@@ -119,7 +119,10 @@ impl Visit {
     ) -> Visited {
         match route.guard.admit(request, &params).await {
             Admission::Refused(response) => (self, response.map(Content::Ours)),
-            Admission::Guarded(admitted) => self.run(&route.pool, admitted).await,
+            Admission::Guarded(admitted) => match admitted.at_hand() {
+                Some(response) => (self, response.map(Content::Ours)),
+                None => self.run(&route.pool, admitted).await,
+            },
             Admission::Pass(request) => {
                 let (visit, passed) = self.forward(&route.pool, request).await;
                 (visit, passed.content())

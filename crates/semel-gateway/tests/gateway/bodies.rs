@@ -101,6 +101,7 @@ async fn chunks_and_trailers_are_part_of_the_exchange() {
     assert_eq!(first.trailers, [("x-sum".to_owned(), "7".to_owned())]);
     let second = gateway.call(request).await;
     assert_eq!((second.text().as_str(), second.is_replay()), ("abc", true));
+    assert_eq!(second.trailers, first.trailers);
     let seen = upstream.only();
     assert_eq!(seen.text(), "{}");
     assert_eq!(seen.trailers, [("x-up".to_owned(), "1".to_owned())]);

@@ -52,21 +52,29 @@ impl Admitted {
         self.operation.identity()
     }
 
+    /// The answer to a duplicate, if it can be told at once. Doors ask this first: most of what comes
+    /// soon after its original needs nothing of what [`Admitted::run`] prepares.
+    pub fn at_hand(&self) -> Option<Response<Body>> {
+        let record = self.operation.at_hand()?;
+        Some(self.answering().replayed(&record))
+    }
+
+    fn answering(&self) -> Answering {
+        Answering {
+            identity: self.operation.identity().clone(),
+            guard: self.guard.clone(),
+            method: self.asked.method.clone(),
+            began: self.began,
+        }
+    }
+
     /// Claims, runs and settles; or replays; or refuses. The run goes on if this future is dropped.
     pub async fn run<U: Upstream>(self, upstream: U) -> Response<Body> {
-        let answering = Answering {
-            identity: self.operation.identity().clone(),
-            guard: self.guard,
-            method: self.asked.method,
-            began: self.began,
-        };
-        if let Some(record) = self.operation.at_hand() {
-            return answering.replayed(&record);
-        }
+        let answering = self.answering();
         let (early, streamed) = oneshot::channel();
         // Boxed, because on its way to the claim it is handed on many times.
         let exchange = Box::new(Exchange {
-            guard: answering.guard.clone(),
+            guard: self.guard,
             request: self.asked.request,
             upstream,
             early,

@@ -4,7 +4,7 @@ mod in_progress;
 mod statuses;
 
 pub use in_progress::{Busy, BusyStatus};
-pub use statuses::{Class, Keep, StatusSet};
+pub use statuses::{Class, Keep, Pattern, StatusSet};
 
 use std::fmt;
 use std::sync::Arc;
