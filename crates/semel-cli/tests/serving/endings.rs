@@ -6,7 +6,7 @@ use crate::support::{Semel, Shop, ask, semel};
 
 const ANY: [&str; 4] = ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
 
-fn gateway<'a>(upstream: &'a str) -> Vec<&'a str> {
+fn gateway(upstream: &str) -> Vec<&str> {
     let mut args = vec!["gateway", "--upstream", upstream];
     args.extend(ANY);
     args
