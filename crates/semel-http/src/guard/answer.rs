@@ -71,7 +71,7 @@ impl Admitted {
     /// Claims, runs and settles; or replays; or refuses. The run goes on if this future is dropped.
     pub async fn run<U: Upstream>(self, upstream: U) -> Response<Body> {
         let answering = self.answering();
-        let (early, streamed) = oneshot::channel();
+        let (early, mut streamed) = oneshot::channel();
         // Boxed, because on its way to the claim it is handed on many times.
         let exchange = Box::new(Exchange {
             guard: self.guard,
@@ -80,13 +80,21 @@ impl Admitted {
             early,
         });
         let mut run = Box::pin(self.operation.run_raw(move |run| exchange.perform(run)));
-        tokio::select! {
-            ended = &mut run => answering.answer(ended).await,
-            Ok(response) = streamed => {
+        let ended = tokio::select! {
+            ended = &mut run => ended,
+            Ok(response) = &mut streamed => {
                 // The response is on its way; somebody must see to its end.
                 tokio::spawn(async move { answering.answer(run.await).await });
+                return response;
+            }
+        };
+        match streamed.try_recv() {
+            // A response that was on its way ended before anybody looked.
+            Ok(response) => {
+                tokio::spawn(answering.answer(ended));
                 response
             }
+            Err(_) => answering.answer(ended).await,
         }
     }
 }

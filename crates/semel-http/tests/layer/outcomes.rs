@@ -1,6 +1,13 @@
 //! What the service's answers mean for the record.
 
-use semel_http::Profile;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::http::{Request, Response};
+use http_body_util::BodyExt;
+use semel_core::{MemoryStore, Once};
+use semel_http::event::Nobody;
+use semel_http::{Admission, Body, Failure, Guard, Profile, Rules, Upstream};
 
 use crate::support::{Asked, Service};
 
@@ -78,6 +85,39 @@ async fn a_response_at_the_cap_is_kept_and_one_byte_more_is_not() {
         replay.body
     );
     assert_eq!(service.effects(), 2);
+}
+
+/// A service that answers at once.
+struct AtOnce;
+
+impl Upstream for AtOnce {
+    type Body = Body;
+
+    async fn call(self, _request: Request<Body>) -> Result<Response<Body>, Failure> {
+        let response = Response::builder().status(201);
+        Ok(response.body(Body::from(Bytes::from("too large"))).unwrap())
+    }
+}
+
+/// On one thread and a store in memory, the beginning of the response and the end of its run come at
+/// the same moment.
+#[tokio::test]
+async fn a_response_that_ends_as_soon_as_it_is_too_large_is_never_lost() {
+    let once = Once::new(MemoryStore::new());
+    let mut rules = Rules::new("payments@1".parse().unwrap());
+    rules.response_bytes_max = 3;
+    let guard = Guard::new(&once, rules, Arc::new(Nobody));
+    for n in 0..100 {
+        let request = Request::post("/pay").header("idempotency-key", n);
+        let request = request.body(Body::empty()).unwrap();
+        let Admission::Guarded(admitted) = guard.admit(request, &[]).await else {
+            panic!("it has a key");
+        };
+        let response = admitted.run(AtOnce).await;
+        assert_eq!(response.status(), 201, "{n}");
+        let body = response.into_body().collect().await.unwrap();
+        assert_eq!(body.to_bytes(), "too large", "{n}");
+    }
 }
 
 #[tokio::test]
