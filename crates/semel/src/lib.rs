@@ -92,6 +92,12 @@ pub use semel_macros::idempotent;
 pub use semel_sqlite as sqlite;
 
 /// The examples of the README compile, too.
-#[cfg(all(doctest, feature = "macros", feature = "sqlite"))]
+#[cfg(all(
+    doctest,
+    feature = "client",
+    feature = "http",
+    feature = "macros",
+    feature = "sqlite"
+))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
