@@ -51,6 +51,14 @@ impl StoreArgs {
         self.named.as_deref().unwrap_or(DEFAULT)
     }
 
+    /// The URL as far as it may be told: other schemes may carry passwords.
+    pub(crate) fn shown(&self) -> &str {
+        match self.url().split_once(':') {
+            Some(("sqlite", _)) | None => self.url(),
+            Some((scheme, _)) => scheme,
+        }
+    }
+
     /// The same, but `url` where the command line and the environment name none.
     pub(crate) fn or(self, url: Option<&str>) -> Self {
         Self {

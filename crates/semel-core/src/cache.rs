@@ -57,11 +57,16 @@ impl Cached {
         (record.fingerprint == fingerprint).then_some(record)
     }
 
-    fn learn(&self, answers: &[ClaimAnswer]) {
-        let now = self.clock.now();
+    /// What the store answered to a question that was asked at `asked`. Nothing is learned if an
+    /// operator decided about anything meanwhile: the answer may be from before.
+    fn learn(&self, answers: &[ClaimAnswer], asked: (Timestamp, u64)) {
+        let mut entries = self.entries();
+        if entries.decisions != asked.1 {
+            return;
+        }
         for answer in answers {
             if let ClaimAnswer::Settled(record) = answer {
-                self.entries().put(record, now);
+                entries.put(record, asked.0);
             }
         }
     }
@@ -74,6 +79,8 @@ struct Entries {
     young: HashMap<Digest, Entry>,
     old: HashMap<Digest, Entry>,
     young_bytes: usize,
+    /// How often an operator has decided about records.
+    decisions: u64,
     generation_bytes_max: usize,
 }
 
@@ -114,6 +121,7 @@ impl Entries {
             young: HashMap::new(),
             old: HashMap::new(),
             young_bytes: 0,
+            decisions: 0,
             generation_bytes_max: bytes_max / 2,
         }
     }
@@ -178,9 +186,10 @@ impl Store for Cached {
             let answers = records.into_iter().map(ClaimAnswer::Settled).collect();
             return Box::pin(std::future::ready(Ok(answers)));
         }
+        let asked = (self.clock.now(), self.entries().decisions);
         Box::pin(async move {
             let answers = self.store.claim(items).await?;
-            self.learn(&answers);
+            self.learn(&answers, asked);
             Ok(answers)
         })
     }
@@ -205,8 +214,8 @@ impl Store for Cached {
         Box::pin(async move {
             let digests: Vec<_> = items.iter().map(|i| i.claim.identity.digest()).collect();
             let resolved = self.store.resolve(items).await;
-            // After the store, so that no answer from before can be learned again.
             let mut entries = self.entries();
+            entries.decisions += 1;
             digests
                 .into_iter()
                 .for_each(|digest| entries.forget(digest));

@@ -97,6 +97,7 @@ pub fn response(rules: &Rules, method: &Method, settled: &Settled) -> Response<B
     let status = status(outcome);
     let mut response = match outcome.body.kept() {
         Some(bytes) => Response::new(Body::whole(bytes.clone(), trailers)),
+        None if outcome.body.is_empty() => Response::new(Body::empty()),
         None => not_kept(status, outcome, &mut headers),
     };
     if method != Method::HEAD {

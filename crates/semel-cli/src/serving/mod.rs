@@ -40,7 +40,7 @@ pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
         return Err(nothing_to_do());
     }
     tracing::info!(
-        store = store.url(),
+        store = store.shown(),
         "semel {} is up",
         env!("CARGO_PKG_VERSION")
     );

@@ -116,6 +116,24 @@ async fn an_operators_hand_is_seen_at_once_here_and_soon_elsewhere() {
 }
 
 #[tokio::test]
+async fn an_answer_from_before_a_decision_is_not_learned() {
+    let fixture = fixture(1 << 20);
+    let claim = fixture.settle("k", "done", DAY).await;
+    fixture.clock.advance(AGE_MAX);
+    // The store answers, but whoever asked is held up while an operator erases the record.
+    let asked = (fixture.clock.now(), fixture.cached.entries().decisions);
+    let answer = fixture.beneath.claim_one(request("k")).await.unwrap();
+    let erase = ResolveRequest {
+        claim,
+        by: Actor::new("ada").unwrap(),
+        resolution: Resolution::Erase,
+    };
+    fixture.cached.resolve_one(erase).await.unwrap();
+    fixture.cached.learn(&[answer], asked);
+    assert!(!fixture.at_hand("k"));
+}
+
+#[tokio::test]
 async fn memory_is_bounded_and_what_is_asked_for_stays() {
     let fixture = fixture(64 * 1024);
     fixture.settle("asked", "done", DAY).await;

@@ -20,7 +20,12 @@ impl Visit {
             snapshot: self.snapshot.clone(),
             pool: pool.clone(),
         };
-        // The visit is in flight until the run has ended, so a drain waits for it.
+        // In flight until the run has ended, so that a drain waits for it, even if its response is
+        // handed on before that and its client leaves.
+        let admitted = match &self.in_flight {
+            Some(place) => admitted.keeping(place.clone()),
+            None => admitted,
+        };
         Detached::new(async move {
             let response = admitted.run(way).await;
             (self, response.map(Content::Ours))

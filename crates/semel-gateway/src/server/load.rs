@@ -103,9 +103,15 @@ impl Pulse {
     }
 }
 
-/// A request's place among those in flight.
+/// A request's place among those in flight. Its run may outlive its answer, or the other way round:
+/// whoever goes on holds a clone, and the place is free when the last one is gone.
+#[derive(Debug, Clone)]
+pub(crate) struct InFlight {
+    _place: Arc<Place>,
+}
+
 #[derive(Debug)]
-pub(crate) struct InFlight(Arc<Pulse>);
+struct Place(Arc<Pulse>);
 
 impl InFlight {
     /// A place, unless `max` are taken.
@@ -114,12 +120,12 @@ impl InFlight {
         let before = pulse.counters.in_flight.fetch_add(1, Ordering::AcqRel);
         pulse.busy.fetch_add(1, Ordering::AcqRel);
         pulse.requests.fetch_add(1, Ordering::AcqRel);
-        let place = Self(pulse.clone());
-        (before < max).then_some(place)
+        let _place = Arc::new(Place(pulse.clone()));
+        (before < max).then_some(Self { _place })
     }
 }
 
-impl Drop for InFlight {
+impl Drop for Place {
     fn drop(&mut self) {
         let pulse = &self.0;
         pulse.idle_since_ms.store(pulse.now_ms(), Ordering::Release);

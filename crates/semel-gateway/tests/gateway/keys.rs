@@ -39,10 +39,14 @@ async fn a_request_without_a_key_is_refused_where_one_is_required() {
 #[tokio::test]
 async fn a_request_without_a_key_is_its_own_key_where_one_is_derived() {
     let (upstream, gateway) = with_missing(Missing::Derive).await;
-    let first = gateway.call(request("")).await;
-    let second = gateway.call(request("")).await;
+    let who = "Authorization: Bearer ada\r\n";
+    let first = gateway.call(request(who)).await;
+    let second = gateway.call(request(who)).await;
     assert_eq!((first.is_replay(), second.is_replay()), (false, true));
     assert_eq!(upstream.effects(), 1);
+    // Equal requests of people who cannot be told apart must not become one operation.
+    let nobody = gateway.call(request("")).await;
+    assert_eq!(nobody.problem(), (401, "tenant-missing".to_owned()));
 }
 
 #[tokio::test]

@@ -67,7 +67,8 @@ impl By {
             (Self::Fields(_) | Self::Exclude(_), Content::Form) => {
                 let kept = query::pairs(std::str::from_utf8(body).ok()?).into_iter();
                 let kept = kept.filter(|(name, _)| self.counts(&String::from_utf8_lossy(name)));
-                Some(("form", joined(kept)))
+                let kept = joined(kept);
+                (!kept.is_empty()).then_some(("form", kept))
             }
         }
     }
@@ -109,6 +110,10 @@ fn chosen(body: &[u8], paths: &[JsonPath]) -> Option<Vec<u8>> {
     let document = document(body)?;
     let found = paths.iter().map(|path| path.find(&document));
     let found: Vec<Vec<&Value>> = found.collect();
+    if found.iter().all(Vec::is_empty) {
+        // Nothing of what was chosen is there: all of it counts.
+        return None;
+    }
     canonical::json(&serde_json::to_vec(&found).ok()?)
 }
 

@@ -16,10 +16,10 @@ pub(super) async fn digest(
 ) -> Option<Vec<u8>> {
     let whole = stream::iter([Ok::<_, Infallible>(body.clone())]);
     let mut parts = multer::Multipart::new(whole, boundary);
-    let mut builder = Builder::default();
+    let (mut builder, mut counted) = (Builder::default(), false);
     for _ in 0..PARTS_MAX {
         let Some(part) = parts.next_field().await.ok()? else {
-            return Some(builder.finish().as_bytes().to_vec());
+            return counted.then(|| builder.finish().as_bytes().to_vec());
         };
         let name = part.name().unwrap_or_default().to_owned();
         let file_name = part.file_name().unwrap_or_default().to_owned();
@@ -29,6 +29,7 @@ pub(super) async fn digest(
             .unwrap_or_default();
         let content = part.bytes().await.ok()?;
         if counts(&name) {
+            counted = true;
             builder = builder
                 .part("name", name.as_bytes())
                 .part("file", file_name.as_bytes())

@@ -89,6 +89,21 @@ async fn chosen_fields_count_and_excluded_ones_do_not() {
 }
 
 #[tokio::test]
+async fn where_no_chosen_field_is_there_all_of_it_counts() {
+    let by = By::Fields(paths(&["order_id"]));
+    let (kind, one) = form("AAA", &[("orderId", "1")]);
+    let (_, two) = form("AAA", &[("orderId", "2")]);
+    for (kind, a, b) in [
+        (JSON, r#"{"orderId":1}"#, r#"{"orderId":2}"#),
+        (FORM, "orderId=1", "orderId=2"),
+        (kind.as_str(), one.as_str(), two.as_str()),
+    ] {
+        assert!(!same(&by, kind, a, b).await, "{kind}");
+        assert!(same(&by, kind, a, a).await, "{kind}");
+    }
+}
+
+#[tokio::test]
 async fn amounts_that_a_double_cannot_hold_stay_apart() {
     for by in [
         By::CanonicalJson,

@@ -1,19 +1,25 @@
 //! Finds out which operation a request means. Nothing runs here.
 
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{Request, Response};
 use http_body_util::Either;
-use semel_core::{Fingerprint, Identity, Key, Tenant};
+use semel_core::{Identity, Key, Tenant};
 use tokio::time::Instant;
 
-use super::answer::{Admitted, Asked};
+use super::answer::{Admitted, Asked, Kept};
 use super::spool::{Spooled, spool};
 use super::{Admission, Guard, Inner};
 use crate::body::{AnyBody, Body};
 use crate::event::{Event, What};
+use crate::fingerprint::By;
 use crate::key::{self, Found, Whole};
 use crate::problem::{Problem, Type};
 use crate::rules::{Missing, Mode};
+use crate::tenant;
 
 impl Guard {
     /// Finds out which operation a request means, and reads its body if that is needed. `params` are
@@ -53,6 +59,7 @@ impl Guard {
         let spooled = match spool(rules, &parts, body).await? {
             Spooled::Whole(spooled) => spooled,
             Spooled::TooLarge(_) => return Err(too_large(rules.request_bytes_max)),
+            Spooled::TooSlow(_) => return Err(too_slow(rules.body_timeout)),
         };
         let found = match in_head {
             Found::NeedsBody => {
@@ -69,12 +76,14 @@ impl Guard {
             return Ok(self.pass(parts, Either::Right(spooled.into()), began));
         }
         let fingerprint = rules.fingerprint.of(&parts, &spooled.bytes).await;
-        let identity = self.0.identity(tenant, found, fingerprint);
+        let key = self.0.key(found, &parts, &spooled.bytes).await?;
+        let identity = Identity::new(tenant, rules.scope.clone(), key);
         Ok(Admission::Guarded(Admitted {
             guard: self.clone(),
             operation: self.0.once.operation(identity, fingerprint),
             asked: Asked::new(parts, spooled),
             began,
+            kept: Kept::default(),
         }))
     }
 
@@ -119,21 +128,29 @@ impl Inner {
         tenant.map_err(|error| Problem::new(Type::TenantMissing, error.to_string()))
     }
 
-    /// The operation that is meant. `found` is a key, or the wish to derive one.
-    pub(crate) fn identity(
+    /// The key that was found, or one that is derived from the request.
+    pub(crate) async fn key(
         &self,
-        tenant: Tenant,
         found: Found,
-        fingerprint: Fingerprint,
-    ) -> Identity {
-        let scope = self.rules.scope.clone();
-        let key: Key = match found {
-            Found::Key(key) => key,
-            Found::Derive | Found::Missing | Found::NeedsBody => {
-                fingerprint.derive_key(&scope.to_string())
-            }
+        parts: &Parts,
+        body: &Bytes,
+    ) -> Result<Key, Problem> {
+        if let Found::Key(key) = found {
+            return Ok(key);
+        }
+        // Equal requests of two people who cannot be told apart must not become one operation.
+        let anonymous = matches!(self.rules.tenant, tenant::Source::Caller)
+            && !parts.headers.contains_key(AUTHORIZATION);
+        if anonymous {
+            let why = "a request without a key must say who sends it, in Authorization";
+            return Err(Problem::new(Type::TenantMissing, why));
+        }
+        let content = match &self.rules.fingerprint {
+            // What is not compared still tells one request from another.
+            By::Off => By::CanonicalJson.of(parts, body).await,
+            by => by.of(parts, body).await,
         };
-        Identity::new(tenant, scope, key)
+        Ok(content.derive_key(&self.rules.scope.to_string()))
     }
 
     /// A refusal in the route's own words.
@@ -158,6 +175,13 @@ impl Inner {
             took: began.elapsed(),
         });
     }
+}
+
+fn too_slow(limit: Duration) -> Problem {
+    Problem::new(
+        Type::BodyTimeout,
+        format!("the request body did not arrive within {limit:?}, nothing ran"),
+    )
 }
 
 pub(super) fn too_large(max: usize) -> Problem {

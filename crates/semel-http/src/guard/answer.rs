@@ -1,5 +1,7 @@
 //! Runs an admitted request, and turns what the core says about it into a response.
 
+use std::any::Any;
+use std::fmt;
 use std::time::Duration;
 
 use http::request::Parts;
@@ -28,6 +30,20 @@ pub struct Admitted {
     pub(super) operation: Operation,
     pub(super) asked: Asked,
     pub(super) began: Instant,
+    /// Dropped when the run has ended, whoever waits for it.
+    pub(super) kept: Kept,
+}
+
+/// Something that lives as long as a run.
+#[derive(Default)]
+pub(super) struct Kept {
+    _value: Option<Box<dyn Any + Send>>,
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Kept")
+    }
 }
 
 /// What was asked: the request with all of its body.
@@ -50,6 +66,14 @@ impl Admitted {
     /// Which operation it is.
     pub const fn identity(&self) -> &Identity {
         self.operation.identity()
+    }
+
+    /// Keeps `value` until the run has ended, even if its response is still on its way or its client
+    /// has left: for doors that count what is in flight.
+    #[must_use]
+    pub fn keeping(mut self, value: impl Any + Send) -> Self {
+        self.kept._value = Some(Box::new(value));
+        self
     }
 
     /// The answer to a duplicate, if it can be told at once. Doors ask this first: most of what comes
@@ -84,14 +108,20 @@ impl Admitted {
             ended = &mut run => ended,
             Ok(response) = &mut streamed => {
                 // The response is on its way; somebody must see to its end.
-                tokio::spawn(async move { answering.answer(run.await).await });
+                tokio::spawn(async move {
+                    answering.answer(run.await).await;
+                    drop(self.kept);
+                });
                 return response;
             }
         };
         match streamed.try_recv() {
             // A response that was on its way ended before anybody looked.
             Ok(response) => {
-                tokio::spawn(answering.answer(ended));
+                tokio::spawn(async move {
+                    answering.answer(ended).await;
+                    drop(self.kept);
+                });
                 response
             }
             Err(_) => answering.answer(ended).await,
@@ -126,8 +156,10 @@ impl Answering {
             Ended::Failed(failure) => self.refused(failure_problem(&failure)),
             Ended::Response(response) => self.dressed(response, What::Ran(recorded)),
             Ended::Streamed(rest) => {
+                let mut seen = Response::new(Body::empty());
+                *seen.status_mut() = rest.status;
                 rest.send().await;
-                self.dressed(Response::default(), What::Ran(recorded))
+                self.dressed(seen, What::Ran(recorded))
             }
         }
     }

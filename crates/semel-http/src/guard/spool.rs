@@ -23,16 +23,22 @@ impl From<Read> for Body {
     }
 }
 
-/// What became of reading a body.
+/// What became of reading a body. Of one that is not whole, these bytes were read and the rest was not.
 pub(crate) enum Spooled<B> {
     /// It is all here.
     Whole(Read),
-    /// It is larger than the limit. These bytes were read; the rest was not.
+    /// It is larger than the limit.
     TooLarge((Bytes, B)),
+    /// It did not arrive in time.
+    TooSlow((Bytes, B)),
 }
 
-/// Reads up to the route's limit. A length that is stated above it is refused without reading.
-pub(crate) async fn spool<B>(rules: &Rules, parts: &Parts, body: B) -> Result<Spooled<B>, Problem>
+/// Reads up to the route's limits. A length that is stated above them is refused without reading.
+pub(crate) async fn spool<B>(
+    rules: &Rules,
+    parts: &Parts,
+    mut body: B,
+) -> Result<Spooled<B>, Problem>
 where
     B: AnyBody,
 {
@@ -41,38 +47,17 @@ where
     if stated.is_some_and(|stated| stated > rules.request_bytes_max as u64) {
         return Ok(Spooled::TooLarge((Bytes::new(), body)));
     }
-    let reading = read(body, rules.request_bytes_max);
+    let mut gathered = Gathered::default();
+    let reading = gathered.read(&mut body, rules.request_bytes_max);
     match tokio::time::timeout(rules.body_timeout, reading).await {
-        Ok(Ok(spooled)) => Ok(spooled),
+        Ok(Ok(true)) => Ok(Spooled::Whole(gathered.finish())),
+        Ok(Ok(false)) => Ok(Spooled::TooLarge((gathered.joined(), body))),
         Ok(Err(_broken)) => Err(Problem::new(
             Type::BodyBroken,
             "the request body broke off before its end, nothing ran",
         )),
-        Err(_elapsed) => Err(Problem::new(
-            Type::BodyTimeout,
-            format!(
-                "the request body did not arrive within {:?}, nothing ran",
-                rules.body_timeout
-            ),
-        )),
+        Err(_elapsed) => Ok(Spooled::TooSlow((gathered.joined(), body))),
     }
-}
-
-async fn read<B>(mut body: B, max: usize) -> Result<Spooled<B>, B::Error>
-where
-    B: AnyBody,
-{
-    let mut gathered = Gathered::default();
-    while let Some(frame) = body.frame().await {
-        match frame?.into_data() {
-            Ok(data) => gathered.push(data),
-            Err(other) => gathered.trailers = other.into_trailers().ok(),
-        }
-        if gathered.len > max {
-            return Ok(Spooled::TooLarge((gathered.joined(), body)));
-        }
-    }
-    Ok(Spooled::Whole(gathered.finish()))
 }
 
 /// Pieces of a body. Most bodies come in one piece, which is then not copied.
@@ -84,6 +69,21 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
+    /// Reads until the end, or until there is more than `max`; whether it was the end. Cancelled, it
+    /// keeps what it has.
+    async fn read<B: AnyBody>(&mut self, body: &mut B, max: usize) -> Result<bool, B::Error> {
+        while let Some(frame) = body.frame().await {
+            match frame?.into_data() {
+                Ok(data) => self.push(data),
+                Err(other) => self.trailers = other.into_trailers().ok(),
+            }
+            if self.len > max {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     pub(super) fn push(&mut self, piece: Bytes) {
         if !piece.is_empty() {
             self.len += piece.len();

@@ -4,13 +4,15 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Response, response};
+use http::{HeaderMap, Response, StatusCode, response};
 use http_body::Frame;
 use http_body_util::BodyExt;
 use semel_core::once::Finished;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 use super::exchange::{Ended, Word, broken, settlement};
 use super::spool::Gathered;
@@ -20,6 +22,9 @@ use crate::replay;
 
 /// How many pieces may be on their way to a client that reads slowly.
 const PIECES_MAX: usize = 16;
+
+/// How long a client may let a piece wait. Its pace must not decide what the record says.
+const CLIENT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is on its way to the client.
 #[derive(Debug)]
@@ -81,6 +86,7 @@ where
         });
         Finished {
             value: Ended::Streamed(Rest {
+                status: head.status,
                 client: tail.client,
                 last: tail.last,
                 trailers: tail.trailers,
@@ -92,7 +98,8 @@ where
 
 /// The end of a response: everything before the last piece has been sent.
 struct Tail {
-    client: mpsc::Sender<Piece>,
+    /// `None` once it has gone away, or has not read for too long.
+    client: Option<mpsc::Sender<Piece>>,
     hasher: blake3::Hasher,
     len: u64,
     last: Bytes,
@@ -102,7 +109,7 @@ struct Tail {
 impl Tail {
     fn new(client: mpsc::Sender<Piece>) -> Self {
         Self {
-            client,
+            client: Some(client),
             hasher: blake3::Hasher::new(),
             len: 0,
             last: Bytes::new(),
@@ -110,7 +117,8 @@ impl Tail {
         }
     }
 
-    /// Sends the piece before this one. A client that has gone away is no reason to stop reading.
+    /// Sends the piece before this one. A client that has gone away or does not read is no reason to
+    /// stop: the service has answered, and the record must say so.
     async fn push(&mut self, piece: Bytes) {
         if piece.is_empty() {
             return;
@@ -118,8 +126,12 @@ impl Tail {
         self.hasher.update(&piece);
         self.len += piece.len() as u64;
         let before = std::mem::replace(&mut self.last, piece);
-        if !before.is_empty() {
-            let _ = self.client.send(Piece::Frame(Frame::data(before))).await;
+        let Some(client) = self.client.as_ref().filter(|_| !before.is_empty()) else {
+            return;
+        };
+        let sending = client.send(Piece::Frame(Frame::data(before)));
+        if !matches!(timeout(CLIENT_PATIENCE, sending).await, Ok(Ok(()))) {
+            self.client = None;
         }
     }
 }
@@ -127,7 +139,8 @@ impl Tail {
 /// What the client still waits for. Dropped, it breaks the response off.
 #[derive(Debug)]
 pub(super) struct Rest {
-    client: mpsc::Sender<Piece>,
+    pub(super) status: StatusCode,
+    client: Option<mpsc::Sender<Piece>>,
     last: Bytes,
     trailers: Option<HeaderMap>,
 }
@@ -135,6 +148,9 @@ pub(super) struct Rest {
 impl Rest {
     /// Sends it.
     pub(super) async fn send(self) {
+        let Some(client) = self.client else {
+            return;
+        };
         let last = Piece::Frame(Frame::data(self.last));
         let trailers = self
             .trailers
@@ -144,7 +160,7 @@ impl Rest {
             .flatten()
         {
             // A client that has gone away misses it; the record does not.
-            let _ = self.client.send(piece).await;
+            let _ = timeout(CLIENT_PATIENCE, client.send(piece)).await;
         }
     }
 }

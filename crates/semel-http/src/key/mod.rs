@@ -185,9 +185,12 @@ impl Whole<'_> {
         match path.find(&document)[..] {
             [] | [Value::Null] => Ok(None),
             [Value::String(text)] => Ok(Some(text.clone())),
-            [Value::Number(number)] => Ok(Some(number.to_string())),
+            // Longer numbers would be read as doubles, and two of them as one.
+            [Value::Number(number)] if number.is_i64() || number.is_u64() => {
+                Ok(Some(number.to_string()))
+            }
             [_] => Err(Error::invalid(format!(
-                "the key at {path} must be a string or a number"
+                "the key at {path} must be a string or a whole number"
             ))),
             [..] => Err(Error::invalid(format!(
                 "the key at {path} is there more than once"

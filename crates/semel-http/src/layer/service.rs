@@ -119,7 +119,9 @@ where
 
     async fn call(mut self, request: Request<Body>) -> Result<Response<R>, Failure> {
         // A task of its own: a handler that blocks its thread must not keep the lease from being renewed.
-        let called = match tokio::spawn(self.0.call(request)).await {
+        // Given up, it is cancelled like a call without a task: it must not go on unseen.
+        let mut handler = Handler(tokio::spawn(self.0.call(request)));
+        let called = match (&mut handler.0).await {
             Ok(called) => called,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
@@ -128,5 +130,14 @@ where
         };
         // What a service did before it failed is not known.
         called.map_err(|error| Failure::Broken(error.to_string()))
+    }
+}
+
+/// A handler in a task of its own, which ends with whoever waits for it.
+struct Handler<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Drop for Handler<T> {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }

@@ -49,7 +49,7 @@ impl Observer {
         }
         let read = match spool(&guard.rules, &parts, body).await {
             Ok(Spooled::Whole(read)) => read,
-            Ok(Spooled::TooLarge((begun, rest))) => {
+            Ok(Spooled::TooLarge((begun, rest)) | Spooled::TooSlow((begun, rest))) => {
                 guard.saw(None, What::Observed(Finding::BodyTooLarge), 0, began);
                 let (request, observation) = passing(parts, Either::Right(rejoined(begun, rest)));
                 return Admission::Observed(request, observation);
@@ -159,10 +159,11 @@ async fn see(
         .part("tenant", tenant.as_str().as_bytes())
         .part("content", content.as_bytes())
         .finish();
-    let meant = guard.identity(tenant.clone(), found, fingerprint);
+    let key = guard.key(found, parts, body).await;
+    let key = key.map_err(|_| Finding::TenantMissing)?;
     let scope = guard.observer.scope.clone();
     Ok(Seen {
-        identity: Identity::new(tenant, scope, meant.key().clone()),
+        identity: Identity::new(tenant, scope, key),
         fingerprint,
         content: *content.as_bytes(),
     })

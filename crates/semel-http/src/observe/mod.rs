@@ -50,7 +50,7 @@ pub enum Finding {
     KeyInvalid,
     /// A caller that cannot be told.
     TenantMissing,
-    /// A body above the limit.
+    /// A body above the limits of size or time.
     BodyTooLarge,
     /// Not looked at: the store was away, or too much was going on.
     Unobserved,
@@ -101,12 +101,9 @@ pub(crate) struct Observer {
 
 impl Observer {
     pub(crate) fn new(once: &Once, rules: &Rules) -> Self {
-        let name = format!("observe:{}", rules.scope.name());
-        let own = Scope::new(&name, rules.scope.version());
         Self {
             store: once.store().clone(),
-            // A name that leaves no room for the prefix is shortened by nobody: it is observed as it is.
-            scope: own.unwrap_or_else(|_| rules.scope.clone()),
+            scope: own_scope(&rules.scope),
             lease: LeaseTerm::new(rules.timeout * 2).unwrap_or_default(),
             retention: rules.retention,
             turns: Arc::new(Semaphore::new(OBSERVED_MAX)),
@@ -151,6 +148,16 @@ impl Observer {
     }
 }
 
+/// A scope that no guard ever looks under. A name that leaves no room for the prefix is digested.
+fn own_scope(scope: &Scope) -> Scope {
+    let own = Scope::new(format!("observe:{}", scope.name()), scope.version());
+    own.unwrap_or_else(|_| {
+        let digest = Fingerprint::of_bytes(scope.name().as_bytes());
+        let name = format!("observe:{digest}");
+        Scope::new(name, scope.version()).expect("72 bytes of hex are a valid name")
+    })
+}
+
 /// An observed request that has not ended yet.
 #[derive(Debug)]
 pub struct Observation(Option<oneshot::Sender<Option<StatusCode>>>);
@@ -161,6 +168,25 @@ impl Observation {
         if let Some(sender) = self.0 {
             // The observer may have given up; then there is nobody to tell.
             let _ = sender.send(status);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn observations_never_use_a_scope_that_a_guard_looks_under() {
+        for name in [
+            "pay".to_owned(),
+            "p".repeat(247),
+            "p".repeat(248),
+            "p".repeat(255),
+        ] {
+            let own = own_scope(&Scope::new(&name, 2).unwrap());
+            assert!(own.name().starts_with("observe:"), "{own}");
+            assert_eq!(own.version(), 2);
         }
     }
 }

@@ -64,7 +64,11 @@ async fn a_missing_key_passes_is_refused_or_is_derived() {
         (Missing::Require, 400, 0),
         (Missing::Derive, 201, 1),
     ] {
-        let service = Service::start(|rules| rules.missing = missing).await;
+        let service = Service::start(|rules| {
+            rules.missing = missing;
+            rules.tenant = tenant::Source::Public;
+        })
+        .await;
         let (one, two) = (service.send(&without).await, service.send(&without).await);
         assert_eq!((one.status, two.status), (status, status), "{missing:?}");
         assert_eq!(service.effects(), effects, "{missing:?}");
