@@ -71,3 +71,26 @@ async fn a_panic_leaves_an_unknown_outcome_and_runs_once() {
     let page = service.once.store().list(Default::default()).await.unwrap();
     assert!(matches!(page.records[0].state, State::Unknown { .. }));
 }
+
+#[tokio::test]
+async fn a_handler_that_is_given_up_does_not_go_on_unseen() {
+    let short = std::time::Duration::from_millis(50);
+    let service = Service::start(|rules| rules.timeout = short).await;
+    let asked = Asked::pay("k", "").at("/slow");
+    let given_up = service.send(&asked).await;
+    assert_eq!(
+        (given_up.status, given_up.problem()),
+        (504, "upstream-timeout".into())
+    );
+    // Whoever still waited would take the permit now and have its effect.
+    service.shop.permits.add_permits(1);
+    let again = service.send(&asked).await;
+    assert_eq!(
+        (again.status, again.problem()),
+        (409, "outcome-unknown".into())
+    );
+    assert_eq!(
+        (service.effects(), service.shop.permits.available_permits()),
+        (0, 1)
+    );
+}
