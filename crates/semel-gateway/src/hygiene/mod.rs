@@ -28,8 +28,6 @@ const OURS: [HeaderName; 5] = [
     HeaderName::from_static("semel-replay"),
     HeaderName::from_static("idempotent-replayed"),
 ];
-/// The service's word to the guard; not for clients.
-const OUTCOME: HeaderName = HeaderName::from_static("semel-outcome");
 
 /// How requests are rewritten.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +81,7 @@ pub(crate) fn inbound(parts: &mut response::Parts) {
 
 /// Removes what is between the service and the guard from a response that no guard has seen.
 pub(crate) fn unguarded(headers: &mut HeaderMap) {
-    headers.remove(OUTCOME);
+    headers.remove(semel_http::replay::OUTCOME);
 }
 
 /// The protocol that a request asks to change its connection to, if it may become a tunnel.

@@ -7,7 +7,7 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{Request, Response};
 use http_body_util::Either;
-use semel_core::{Identity, Key, Tenant};
+use semel_core::{Fingerprint, Identity, Key, Tenant};
 use tokio::time::Instant;
 
 use super::answer::{Admitted, Asked, Kept};
@@ -76,7 +76,10 @@ impl Guard {
             return Ok(self.pass(parts, Either::Right(spooled.into()), began));
         }
         let fingerprint = rules.fingerprint.of(&parts, &spooled.bytes).await;
-        let key = self.0.key(found, &parts, &spooled.bytes).await?;
+        let key = self
+            .0
+            .key(found, fingerprint, &parts, &spooled.bytes)
+            .await?;
         let identity = Identity::new(tenant, rules.scope.clone(), key);
         Ok(Admission::Guarded(Admitted {
             guard: self.clone(),
@@ -132,6 +135,7 @@ impl Inner {
     pub(crate) async fn key(
         &self,
         found: Found,
+        fingerprint: Fingerprint,
         parts: &Parts,
         body: &Bytes,
     ) -> Result<Key, Problem> {
@@ -148,7 +152,7 @@ impl Inner {
         let content = match &self.rules.fingerprint {
             // What is not compared still tells one request from another.
             By::Off => By::CanonicalJson.of(parts, body).await,
-            by => by.of(parts, body).await,
+            _ => fingerprint,
         };
         Ok(content.derive_key(&self.rules.scope.to_string()))
     }

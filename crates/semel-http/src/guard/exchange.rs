@@ -1,7 +1,6 @@
 //! What happens under a claim: the call to the service, and what its answer means for the record.
 
 use http::{HeaderName, Request, Response, response};
-use http_body_util::BodyExt;
 use semel_core::once::{Finished, Run, Settlement};
 use semel_core::{Headers, Outcome};
 use tokio::sync::oneshot;
@@ -69,23 +68,18 @@ impl<U: Upstream> Exchange<U> {
         let (mut head, mut body) = response.into_parts();
         let word = Word::take(&mut head);
         let mut gathered = Gathered::default();
-        while let Some(frame) = body.frame().await {
-            match frame.map_err(broken)?.into_data() {
-                Ok(data) => gathered.push(data),
-                Err(other) => gathered.trailers = other.into_trailers().ok(),
-            }
-            if gathered.len > guard.rules().response_bytes_max {
-                let streaming = Streaming {
-                    guard,
-                    head,
-                    word,
-                    began: gathered,
-                    body,
-                };
-                return Box::pin(streaming.hand_on(early)).await;
-            }
+        let max = guard.rules().response_bytes_max;
+        if gathered.read(&mut body, max).await.map_err(broken)? {
+            return Ok(whole(guard.rules(), head, word, gathered));
         }
-        Ok(whole(guard.rules(), head, word, gathered))
+        let streaming = Streaming {
+            guard,
+            head,
+            word,
+            began: gathered,
+            body,
+        };
+        Box::pin(streaming.hand_on(early)).await
     }
 }
 

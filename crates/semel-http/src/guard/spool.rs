@@ -71,7 +71,11 @@ pub(super) struct Gathered {
 impl Gathered {
     /// Reads until the end, or until there is more than `max`; whether it was the end. Cancelled, it
     /// keeps what it has.
-    async fn read<B: AnyBody>(&mut self, body: &mut B, max: usize) -> Result<bool, B::Error> {
+    pub(super) async fn read<B: AnyBody>(
+        &mut self,
+        body: &mut B,
+        max: usize,
+    ) -> Result<bool, B::Error> {
         while let Some(frame) = body.frame().await {
             match frame?.into_data() {
                 Ok(data) => self.push(data),

@@ -159,7 +159,7 @@ async fn see(
         .part("tenant", tenant.as_str().as_bytes())
         .part("content", content.as_bytes())
         .finish();
-    let key = guard.key(found, parts, body).await;
+    let key = guard.key(found, fingerprint, parts, body).await;
     let key = key.map_err(|_| Finding::TenantMissing)?;
     let scope = guard.observer.scope.clone();
     Ok(Seen {
