@@ -179,6 +179,50 @@ impl SteadyClock {
     }
 }
 
+/// A server's clock as far as this process can tell: it learns from each answer what time the server
+/// has, and goes on from there by the monotonic clock.
+///
+/// A server's verdicts are its own; this clock serves what is judged here, such as a read cache.
+#[derive(Debug)]
+pub struct ServerClock {
+    local: SteadyClock,
+    ahead_ms: AtomicI64,
+}
+
+impl ServerClock {
+    /// A clock that agrees with this machine's until it hears from its server.
+    pub fn new() -> Self {
+        Self::on(Arc::new(SystemClock::new()))
+    }
+
+    /// The same, carried forward by `local`.
+    pub fn on(local: Arc<dyn Clock>) -> Self {
+        Self {
+            local: SteadyClock::new(local),
+            ahead_ms: AtomicI64::new(0),
+        }
+    }
+
+    /// The server has just said that it is `server_now` there.
+    pub fn heard(&self, server_now: Timestamp) {
+        let ahead = server_now.0.saturating_sub(self.local.now().0);
+        self.ahead_ms.store(ahead, Ordering::Relaxed);
+    }
+}
+
+impl Default for ServerClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for ServerClock {
+    fn now(&self) -> Timestamp {
+        let ahead = self.ahead_ms.load(Ordering::Relaxed);
+        Timestamp(self.local.now().0.saturating_add(ahead))
+    }
+}
+
 /// A clock that moves only when told to, for tests.
 #[derive(Debug)]
 pub struct ManualClock(AtomicI64);
@@ -209,6 +253,16 @@ impl Clock for ManualClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_servers_clock_is_followed_however_wrong_our_own_is() {
+        let local = Arc::new(ManualClock::at(Timestamp::from_millis(3_600_000)));
+        let clock = ServerClock::on(local.clone());
+        assert_eq!(clock.now().as_millis(), 3_600_000);
+        clock.heard(Timestamp::from_millis(50));
+        local.advance(Duration::from_millis(5));
+        assert_eq!(clock.now().as_millis(), 55);
+    }
 
     #[test]
     fn timestamps_print_as_rfc_3339() {

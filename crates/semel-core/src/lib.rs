@@ -29,7 +29,7 @@ pub mod store;
 pub mod template;
 
 pub use cache::Cached;
-pub use clock::{Clock, ManualClock, SteadyClock, SystemClock, Timestamp};
+pub use clock::{Clock, ManualClock, ServerClock, SteadyClock, SystemClock, Timestamp};
 pub use error::{Error, Kind, Result};
 pub use fingerprint::Fingerprint;
 pub use identity::{Digest, Identity, Key, Scope, Tenant};

@@ -7,8 +7,10 @@
 //! A batch behaves as its items would one after another, in order: of two claims of one
 //! identity in one batch the first may be granted, and the second then sees it running.
 
+pub mod batcher;
 mod items;
 mod listing;
+pub mod outcomes;
 mod watch;
 
 pub use items::{
@@ -16,6 +18,7 @@ pub use items::{
     RenewRequest, Resolution, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Takeover,
 };
 pub use listing::{Page, Query, StateFilter, Stats, Swept};
+pub use outcomes::{KeepAnswer, KeepRequest, NoteRequest, OutcomeStore, Room};
 pub use watch::Watch;
 
 use std::pin::Pin;

@@ -1,0 +1,249 @@
+//! Natural batching for stores that pay by the round trip.
+//!
+//! While round trips are under way, calls queue; the next one takes all that wait. There is no timer, so a
+//! lone call pays no delay. A batch never names an identity twice, because most engines refuse to
+//! touch a row twice in one statement, and it is ordered by digest, so that two batches never lock the
+//! same rows in opposite orders.
+//!
+//! Round trips run in tasks of their own: a caller that goes away takes nothing from the others.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::error::{Error, Kind, Result};
+use crate::identity::{Digest, Identity};
+
+/// The most items that wait in one batcher.
+pub const WAITING_MAX: usize = 65_536;
+
+/// One item of a verb.
+pub trait Item: Send + 'static {
+    /// What the verb answers.
+    type Answer: Send + 'static;
+
+    /// Which operation it is about.
+    fn identity(&self) -> &Identity;
+
+    /// What a later item of the same operation is answered, if that follows from the answer to this
+    /// one; `None` if it must be asked by itself.
+    fn follow(&self, _later: &Self) -> Option<Follow<Self::Answer>> {
+        None
+    }
+}
+
+/// Makes the answer to a later item of the answer to an earlier one.
+pub type Follow<A> = Box<dyn FnOnce(&A) -> A + Send>;
+
+/// What a round trip returns: one answer per item, in the order of the items.
+pub type RoundTrip<A> = Pin<Box<dyn Future<Output = Vec<Result<A>>> + Send>>;
+
+type Run<I> = dyn Fn(Vec<I>) -> RoundTrip<<I as Item>::Answer> + Send + Sync;
+
+/// Collects the items of many calls of one verb into few round trips.
+pub struct Batcher<I: Item> {
+    shared: Arc<Shared<I>>,
+}
+
+struct Shared<I: Item> {
+    /// A std mutex, not an async one: it is held for queueing only, never over an await.
+    queue: Mutex<Queue<I>>,
+    run: Box<Run<I>>,
+    lanes: usize,
+    items_max: usize,
+}
+
+struct Queue<I: Item> {
+    waiting: VecDeque<Waiting<I>>,
+    lanes_busy: usize,
+}
+
+struct Waiting<I: Item> {
+    item: I,
+    caller: oneshot::Sender<Result<I::Answer>>,
+    followers: Vec<Follower<I::Answer>>,
+}
+
+struct Follower<A> {
+    answer: Follow<A>,
+    caller: oneshot::Sender<Result<A>>,
+}
+
+impl<I: Item> Batcher<I> {
+    /// At most `lanes` round trips at a time, each `run` with at most `items_max` items.
+    pub fn new(
+        lanes: usize,
+        items_max: usize,
+        run: impl Fn(Vec<I>) -> RoundTrip<I::Answer> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                queue: Mutex::new(Queue {
+                    waiting: VecDeque::new(),
+                    lanes_busy: 0,
+                }),
+                run: Box::new(run),
+                lanes: lanes.max(1),
+                items_max: items_max.max(1),
+            }),
+        }
+    }
+
+    /// Has the items answered in their order. An error of one item is the error of the call.
+    pub async fn call(&self, items: Vec<I>) -> Result<Vec<I::Answer>> {
+        let mut answers = Vec::with_capacity(items.len());
+        for answer in self.push(items)? {
+            answers.push(answer.await.map_err(closed)??);
+        }
+        Ok(answers)
+    }
+
+    fn push(&self, items: Vec<I>) -> Result<Vec<oneshot::Receiver<Result<I::Answer>>>> {
+        let mut queue = self.shared.lock();
+        if queue.waiting.len() + items.len() > WAITING_MAX {
+            let message = format!("{WAITING_MAX} items wait for the store already");
+            return Err(Error::new(Kind::Limit, message));
+        }
+        let mut answers = Vec::with_capacity(items.len());
+        for item in items {
+            let (caller, answer) = oneshot::channel();
+            let followers = Vec::new();
+            queue.waiting.push_back(Waiting {
+                item,
+                caller,
+                followers,
+            });
+            answers.push(answer);
+        }
+        if !queue.waiting.is_empty() && queue.lanes_busy < self.shared.lanes {
+            queue.lanes_busy += 1;
+            tokio::spawn(Lane::new(self.shared.clone()).work());
+        }
+        Ok(answers)
+    }
+}
+
+impl<I: Item> fmt::Debug for Batcher<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let waiting = self.shared.lock().waiting.len();
+        write!(f, "Batcher({waiting} items wait)")
+    }
+}
+
+/// The runtime is going down, or a round trip panicked.
+fn closed<E>(_: E) -> Error {
+    Error::new(
+        Kind::Unavailable,
+        "the store was closed while a call waited",
+    )
+}
+
+impl<I: Item> Shared<I> {
+    fn lock(&self) -> MutexGuard<'_, Queue<I>> {
+        // The queue is whole after every statement, so a poisoned lock protects nothing.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One round trip after another, until nothing waits.
+struct Lane<I: Item> {
+    shared: Arc<Shared<I>>,
+    counted: bool,
+}
+
+impl<I: Item> Drop for Lane<I> {
+    /// After a panic, or when the runtime ends: the next call starts a new lane.
+    fn drop(&mut self) {
+        if self.counted {
+            self.shared.lock().lanes_busy -= 1;
+        }
+    }
+}
+
+impl<I: Item> Lane<I> {
+    fn new(shared: Arc<Shared<I>>) -> Self {
+        Self {
+            shared,
+            counted: true,
+        }
+    }
+
+    async fn work(mut self) {
+        // Callers that are about to ask as well come along.
+        tokio::task::yield_now().await;
+        while let Some(batch) = self.next() {
+            let mut items = Vec::with_capacity(batch.len());
+            let mut callers = Vec::with_capacity(batch.len());
+            for waiting in batch {
+                items.push(waiting.item);
+                callers.push((waiting.caller, waiting.followers));
+            }
+            let answers = (self.shared.run)(items).await;
+            for ((caller, followers), answer) in callers.into_iter().zip(answers) {
+                for follower in followers {
+                    let followed = answer.as_ref().map(follower.answer);
+                    // A caller that went away learns nothing.
+                    let _ = follower.caller.send(followed.map_err(Error::duplicate));
+                }
+                let _ = caller.send(answer);
+            }
+        }
+    }
+
+    /// The next batch. Without one this lane no longer counts, from the same look on: whoever comes
+    /// next starts another.
+    fn next(&mut self) -> Option<Vec<Waiting<I>>> {
+        let mut queue = self.shared.lock();
+        let batch = take(&mut queue.waiting, self.shared.items_max);
+        if batch.is_empty() {
+            queue.lanes_busy -= 1;
+            self.counted = false;
+            return None;
+        }
+        Some(batch)
+    }
+}
+
+/// Takes the items of the next batch, ordered by digest and each identity once. What must wait for
+/// another item of its identity stays, in its order.
+fn take<I: Item>(waiting: &mut VecDeque<Waiting<I>>, items_max: usize) -> Vec<Waiting<I>> {
+    let mut batch: Vec<Waiting<I>> = Vec::new();
+    let mut places: HashMap<Digest, Option<usize>> = HashMap::new();
+    let mut stay = VecDeque::new();
+    while batch.len() < items_max
+        && let Some(next) = waiting.pop_front()
+    {
+        let digest = next.item.identity().digest();
+        match places.get(&digest).copied() {
+            None => {
+                places.insert(digest, Some(batch.len()));
+                batch.push(next);
+            }
+            Some(Some(place)) if next.followers.is_empty() => {
+                let first = &mut batch[place];
+                match first.item.follow(&next.item) {
+                    Some(answer) => first.followers.push(Follower {
+                        answer,
+                        caller: next.caller,
+                    }),
+                    None => {
+                        // Whatever comes after it must not overtake it.
+                        places.insert(digest, None);
+                        stay.push_back(next);
+                    }
+                }
+            }
+            Some(_) => stay.push_back(next),
+        }
+    }
+    stay.append(waiting);
+    *waiting = stay;
+    batch.sort_by_key(|waiting| waiting.item.identity().digest());
+    batch
+}
+
+#[cfg(test)]
+mod tests;

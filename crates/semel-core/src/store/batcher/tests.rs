@@ -1,0 +1,162 @@
+//! Batches as a store sees them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use super::*;
+
+#[derive(Debug)]
+struct Ask {
+    identity: Identity,
+    number: u32,
+    follows: bool,
+}
+
+impl Item for Ask {
+    type Answer = String;
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn follow(&self, later: &Self) -> Option<Follow<String>> {
+        let number = later.number;
+        later
+            .follows
+            .then(|| Box::new(move |first: &String| format!("{number} after {first}")) as _)
+    }
+}
+
+fn ask(key: &str, number: u32) -> Ask {
+    Ask {
+        identity: Identity::parse("t", "s@1", key).unwrap(),
+        number,
+        follows: false,
+    }
+}
+
+/// A batcher whose round trips wait for a permit each, and what they carried.
+type Seen = Arc<Mutex<Vec<Vec<u32>>>>;
+
+fn gated(lanes: usize) -> (Arc<Batcher<Ask>>, Arc<Semaphore>, Seen) {
+    let (gate, seen) = (Arc::new(Semaphore::new(0)), Seen::default());
+    let (for_run, by_run) = (gate.clone(), seen.clone());
+    let batcher = Batcher::new(lanes, 100, move |items: Vec<Ask>| {
+        let numbers: Vec<u32> = items.iter().map(|item| item.number).collect();
+        by_run.lock().unwrap().push(numbers.clone());
+        let gate = for_run.clone();
+        Box::pin(async move {
+            gate.acquire().await.unwrap().forget();
+            numbers.iter().map(|n| Ok(n.to_string())).collect()
+        })
+    });
+    (Arc::new(batcher), gate, seen)
+}
+
+async fn settle_down() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_come_during_a_round_trip_share_the_next() {
+    let (batcher, gate, seen) = gated(1);
+    let mut calls = tokio::task::JoinSet::new();
+    for n in 0..10 {
+        let batcher = batcher.clone();
+        calls.spawn(async move { batcher.call(vec![ask(&format!("k{n}"), n)]).await });
+        if n == 0 {
+            settle_down().await;
+        }
+    }
+    settle_down().await;
+    gate.add_permits(2);
+    assert_eq!(calls.join_all().await.len(), 10);
+    let sizes: Vec<usize> = seen.lock().unwrap().iter().map(Vec::len).collect();
+    assert_eq!(sizes, [1, 9]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_identity_is_in_a_batch_once_and_its_items_keep_their_order() {
+    let (batcher, gate, seen) = gated(1);
+    gate.add_permits(10);
+    let items = vec![ask("a", 1), ask("b", 2), ask("a", 3), ask("a", 4)];
+    assert_eq!(batcher.call(items).await.unwrap(), ["1", "2", "3", "4"]);
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen[0].len(), 2);
+    assert_eq!(seen[1..], [vec![3], vec![4]]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_needs_no_round_trip_and_overtakes_nobody() {
+    let (batcher, gate, seen) = gated(1);
+    gate.add_permits(10);
+    let mut items = vec![ask("a", 1), ask("a", 2), ask("a", 3), ask("a", 4)];
+    items[1].follows = true;
+    items[3].follows = true;
+    let answers = batcher.call(items).await.unwrap();
+    assert_eq!(answers, ["1", "2 after 1", "3", "4 after 3"]);
+    assert_eq!(*seen.lock().unwrap(), [[1], [3]]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_ordered_by_digest() {
+    let (batcher, gate, seen) = gated(1);
+    gate.add_permits(1);
+    let items: Vec<Ask> = (0..20).map(|n| ask(&format!("k{n}"), n)).collect();
+    let mut expected: Vec<(Digest, u32)> = items
+        .iter()
+        .map(|item| (item.identity.digest(), item.number))
+        .collect();
+    expected.sort_unstable();
+    batcher.call(items).await.unwrap();
+    let expected: Vec<u32> = expected.into_iter().map(|(_, n)| n).collect();
+    assert_eq!(*seen.lock().unwrap(), [expected]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_leaves_takes_nothing_from_the_others() {
+    let (batcher, gate, _) = gated(1);
+    let leaving = tokio::spawn({
+        let batcher = batcher.clone();
+        async move { batcher.call(vec![ask("a", 1)]).await }
+    });
+    settle_down().await;
+    leaving.abort();
+    gate.add_permits(2);
+    assert_eq!(batcher.call(vec![ask("b", 2)]).await.unwrap(), ["2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_a_round_trip_costs_its_callers_an_error_and_nobody_else() {
+    let panics = Arc::new(AtomicUsize::new(0));
+    let counted = panics.clone();
+    let batcher = Batcher::new(1, 10, move |items: Vec<Ask>| {
+        let first = counted.fetch_add(1, Ordering::Relaxed) == 0;
+        Box::pin(async move {
+            assert!(!first, "on purpose");
+            items.iter().map(|item| Ok(item.number.to_string())).collect()
+        })
+    });
+    let error = batcher.call(vec![ask("a", 1)]).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Unavailable);
+    assert_eq!(batcher.call(vec![ask("a", 2)]).await.unwrap(), ["2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_is_bounded() {
+    let (batcher, gate, _) = gated(1);
+    let full = tokio::spawn({
+        let batcher = batcher.clone();
+        let items = (0..WAITING_MAX).map(|n| ask(&format!("k{n}"), 0)).collect();
+        async move { batcher.call(items).await.map(|answers| answers.len()) }
+    });
+    while batcher.shared.lock().waiting.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let over = (0..200).map(|n| ask(&format!("over{n}"), 0)).collect();
+    assert_eq!(batcher.call(over).await.unwrap_err().kind(), Kind::Limit);
+    gate.add_permits(WAITING_MAX);
+    assert_eq!(full.await.unwrap().unwrap(), WAITING_MAX);
+}

@@ -1,0 +1,276 @@
+//! Connections: a pool, TLS where the server wants it, one way to send a statement.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{
+    Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, Timeouts,
+};
+use semel_core::{Error, Kind, Result};
+use tokio::time::timeout;
+use tokio_postgres::types::ToSql;
+use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
+
+use crate::config::Config;
+use crate::error::from_postgres;
+use crate::session::Driver;
+use crate::value::{Row, Value};
+
+/// How long a statement may wait for somebody else's transaction before its batch goes on without it.
+pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(250);
+
+/// The connections of a store.
+#[derive(Clone)]
+pub(crate) struct Links {
+    pool: Pool,
+    prepare: bool,
+    timeout: Duration,
+}
+
+impl fmt::Debug for Links {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Links({:?})", self.pool.status())
+    }
+}
+
+impl Links {
+    pub(crate) fn new(config: &Config) -> Result<Self> {
+        let mut server = config.server.clone();
+        server.connect_timeout(config.timeout);
+        server.keepalives_idle(Duration::from_secs(15));
+        if server.get_application_name().is_none() {
+            server.application_name("semel");
+        }
+        // A pooler in transaction mode takes no settings with the connection.
+        if config.prepare && server.get_options().is_none() {
+            let (statement, lock) = (config.timeout.as_millis(), LOCK_WAIT.as_millis());
+            let options = format!("-c statement_timeout={statement} -c lock_timeout={lock}");
+            server.options(options);
+        }
+        let recycling_method = RecyclingMethod::Fast;
+        let manager = Manager::from_config(server, tls()?, ManagerConfig { recycling_method });
+        let pool = Pool::builder(manager)
+            .max_size(config.connections)
+            .runtime(Runtime::Tokio1)
+            .timeouts(Timeouts {
+                wait: Some(config.timeout),
+                create: Some(config.timeout),
+                recycle: Some(config.timeout),
+            })
+            .build()
+            .map_err(|e| Error::new(Kind::Internal, "making a pool").caused_by(e))?;
+        Ok(Self {
+            pool,
+            prepare: config.prepare,
+            timeout: config.timeout,
+        })
+    }
+
+    /// A connection of one's own for a while.
+    pub(crate) async fn get(&self) -> Result<Link> {
+        let object = self.pool.get().await.map_err(|error| match error {
+            PoolError::Backend(error) => from_postgres("connecting", error),
+            PoolError::Timeout(kind) => {
+                let seconds = self.timeout.as_secs_f64();
+                let message = format!("postgres, no connection within {seconds} s ({kind:?})");
+                Error::new(Kind::Unavailable, message)
+            }
+            other => Error::new(Kind::Unavailable, "postgres, connecting").caused_by(other),
+        })?;
+        Ok(Link {
+            object: Some(object),
+            prepare: self.prepare,
+            timeout: self.timeout,
+        })
+    }
+
+    /// Forgets connections that nobody uses: the server that they lead to may be gone or no longer the right one.
+    pub(crate) fn forget_idle(&self) {
+        self.pool.retain(|_, _| false);
+    }
+
+    pub(crate) fn close(&self) {
+        self.pool.close();
+    }
+}
+
+/// Certificates are checked against the system's roots; whether TLS is used is `sslmode`'s business.
+fn tls() -> Result<MakeRustlsConnect> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|e| Error::new(Kind::Internal, "setting up TLS").caused_by(e))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}
+
+/// Why a statement has no answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The server refused it; nothing was done.
+    Refused(tokio_postgres::Error),
+    /// The connection broke or the server was silent: it may or may not have been done.
+    Lost(Error),
+    /// There was no connection, or what came back makes no sense. Nothing was done.
+    Failed(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Failure {
+    /// What a caller is told.
+    pub(crate) fn into_error(self, doing: &str) -> Error {
+        match self {
+            Self::Refused(error) => from_postgres(doing, error),
+            Self::Lost(error) | Self::Failed(error) => error,
+        }
+    }
+}
+
+/// A connection in use; it goes back to the pool when dropped.
+pub(crate) struct Link {
+    object: Option<Object>,
+    prepare: bool,
+    timeout: Duration,
+}
+
+impl Link {
+    fn client(&self) -> &deadpool_postgres::ClientWrapper {
+        self.object.as_ref().expect("a link that was discarded is not used")
+    }
+
+    /// Sends one statement and waits for all of its rows.
+    pub(crate) async fn ask(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, Failure> {
+        let asked = timeout(self.patience(), self.send(sql, params)).await;
+        self.heard(asked)
+    }
+
+    /// The same for a statement that is a transaction of its own and may meet locks.
+    pub(crate) async fn ask_alone(
+        &mut self,
+        sql: &str,
+        params: &[Value],
+    ) -> Result<Vec<Row>, Failure> {
+        if self.prepare {
+            return self.ask(sql, params).await;
+        }
+        // Without settings of the connection the limits go along. All of it is one round trip.
+        let begin = self.begin_text();
+        let client = self.client();
+        let all = async {
+            let (begun, rows, committed) = tokio::join!(
+                client.batch_execute(&begin),
+                self.send(sql, params),
+                client.batch_execute("COMMIT"),
+            );
+            begun.and(rows).and_then(|rows| committed.map(|()| rows))
+        };
+        let asked = timeout(self.patience(), all).await;
+        self.heard(asked)
+    }
+
+    /// Opens a transaction.
+    pub(crate) async fn begin(&mut self) -> Result<(), Failure> {
+        let begin = self.begin_text();
+        self.run(&begin).await
+    }
+
+    fn begin_text(&self) -> String {
+        let begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
+        if self.prepare {
+            return begin.to_owned();
+        }
+        let (statement, lock) = (self.timeout.as_millis(), LOCK_WAIT.as_millis());
+        format!("{begin}; SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {lock}")
+    }
+
+    /// Commits what `done` came of, or rolls it back.
+    pub(crate) async fn end<T>(&mut self, done: Result<T, Failure>) -> Result<T, Failure> {
+        match done {
+            Ok(done) => self.run("COMMIT").await.map(|()| done),
+            Err(Failure::Lost(error)) => Err(Failure::Lost(error)),
+            Err(failure) => {
+                if self.run("ROLLBACK").await.is_err() {
+                    self.discard();
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// A little more than the server's own limit, which should be heard first.
+    fn patience(&self) -> Duration {
+        self.timeout + Duration::from_secs(1)
+    }
+
+    /// Sends statements without parameters, such as `BEGIN`.
+    pub(crate) async fn run(&mut self, sql: &str) -> Result<(), Failure> {
+        let ran = timeout(self.patience(), self.client().batch_execute(sql)).await;
+        self.heard(ran)
+    }
+
+    async fn send(&self, sql: &str, params: &[Value]) -> Result<Vec<Row>, tokio_postgres::Error> {
+        let client = self.client();
+        let rows = if self.prepare {
+            let types: Vec<_> = params.iter().map(Value::type_).collect();
+            let statement = client.prepare_typed_cached(sql, &types).await?;
+            let params: Vec<_> = params.iter().map(|p| p as &(dyn ToSql + Sync)).collect();
+            client.query(&statement, &params).await?
+        } else {
+            let params: Vec<_> = params
+                .iter()
+                .map(|p| (p as &(dyn ToSql + Sync), p.type_()))
+                .collect();
+            client.query_typed(sql, &params).await?
+        };
+        rows.iter().map(read).collect()
+    }
+
+    fn heard<T>(
+        &mut self,
+        answer: Result<Result<T, tokio_postgres::Error>, tokio::time::error::Elapsed>,
+    ) -> Result<T, Failure> {
+        match answer {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) if crate::error::is_lost(&error) => {
+                self.discard();
+                Err(Failure::Lost(from_postgres("the connection broke", error)))
+            }
+            Ok(Err(error)) => Err(Failure::Refused(error)),
+            Err(_elapsed) => {
+                self.discard();
+                let message = format!("postgres, no answer within {} s", self.timeout.as_secs_f64());
+                Err(Failure::Lost(Error::new(Kind::Unavailable, message)))
+            }
+        }
+    }
+
+    /// Closes the connection instead of giving it back: nobody knows what it is doing.
+    pub(crate) fn discard(&mut self) {
+        if let Some(object) = self.object.take() {
+            drop(Object::take(object));
+        }
+    }
+}
+
+impl Driver for Link {
+    type Error = Failure;
+
+    async fn rows(&mut self, sql: &str, params: Vec<Value>) -> Result<Vec<Row>, Failure> {
+        self.ask(sql, &params).await
+    }
+}
+
+/// Reads a row of tokio-postgres.
+pub(crate) fn read(row: &tokio_postgres::Row) -> Result<Row, tokio_postgres::Error> {
+    let columns = (0..row.len()).map(|at| row.try_get(at));
+    columns.collect::<Result<_, _>>().map(Row::new)
+}

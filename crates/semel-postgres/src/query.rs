@@ -1,0 +1,164 @@
+//! What readers ask: records, histories, lists and counts. Nothing here writes or locks.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use semel_core::protocol::view;
+use semel_core::record::{Event, EventKind, Resolved};
+use semel_core::store::{Page, Query, StateFilter, Stats};
+use semel_core::{Fingerprint, Identity, Record, Result, Scope, Timestamp};
+use uuid::Uuid;
+
+use crate::engine::Engine;
+use crate::error::damaged;
+use crate::link::Failure;
+use crate::rows::{Stored, bytes32, cause_of, digest, fence_of, outcome_of, sql_fence};
+use crate::sql::RECORD_COLUMNS;
+use crate::value::{Row, Value};
+
+/// Above so many rows, settled records are estimated instead of counted.
+const COUNTED_MAX: i64 = 200_000;
+
+impl Engine {
+    /// Reads once, and once more if the connection turns out to be broken: reading is always safe.
+    async fn read(&self, doing: &str, sql: &str, params: &[Value]) -> Result<Vec<Row>> {
+        let first = match self.links.get().await?.ask_alone(sql, params).await {
+            Ok(rows) => return Ok(rows),
+            Err(failure) => failure,
+        };
+        match first {
+            Failure::Lost(_) => {
+                self.links.forget_idle();
+                let again = self.links.get().await?.ask_alone(sql, params).await;
+                again.map_err(|failure| failure.into_error(doing))
+            }
+            failure => Err(failure.into_error(doing)),
+        }
+    }
+
+    /// The records of identities as they stand now.
+    pub(crate) async fn look_up(&self, identities: &[Identity]) -> Result<Vec<Option<Arc<Record>>>> {
+        if identities.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asked: HashMap<Uuid, &Identity> = identities.iter().map(|i| (digest(i), i)).collect();
+        let digests = Value::Uuids(asked.keys().copied().collect());
+        let rows = self.read("looking up", &self.sql.load, &[digests]).await?;
+        let mut found = HashMap::with_capacity(rows.len());
+        for row in &rows {
+            let stored = Stored::of(row, asked.get(&row.digest(0)?).copied())?;
+            let now = Timestamp::from_millis(row.number(RECORD_COLUMNS)?);
+            self.heard(now);
+            found.insert(stored.digest, view(stored.record, now).map(Arc::new));
+        }
+        let of = |identity| found.get(&digest(identity)).cloned().flatten();
+        Ok(identities.iter().map(of).collect())
+    }
+
+    /// The events of an identity, oldest first.
+    pub(crate) async fn history(&self, identity: &Identity) -> Result<Vec<Event>> {
+        let params = [Value::Uuid(Some(digest(identity)))];
+        let rows = self.read("reading a history", &self.sql.history, &params).await?;
+        rows.iter().map(event_of).collect()
+    }
+
+    /// One page of records, the newest claim first.
+    pub(crate) async fn list(&self, query: &Query) -> Result<Page> {
+        let (sql, choice) = match query.state {
+            Some(StateFilter::Running) => (&self.sql.list_open, Some(1)),
+            Some(StateFilter::Unknown) => (&self.sql.list_open, Some(0)),
+            Some(StateFilter::Succeeded) => (&self.sql.list, Some(0)),
+            Some(StateFilter::Failed) => (&self.sql.list, Some(1)),
+            Some(StateFilter::Archived) => (&self.sql.list_archived, None),
+            None => (&self.sql.list, None),
+        };
+        let Some(params) = list_values(query, choice) else {
+            return Ok(Page::default());
+        };
+        let rows = self.read("listing", sql, &params).await?;
+        let archived = query.state == Some(StateFilter::Archived);
+        let mut records = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let record = Stored::of(row, None)?.record;
+            let now = Timestamp::from_millis(row.number(RECORD_COLUMNS)?);
+            // An archived record is past its retention, and shown all the same.
+            records.extend(if archived { record } else { view(record, now) });
+        }
+        let more = rows.len() > query.page_len();
+        records.truncate(query.page_len());
+        let next = records.last().filter(|_| more).map(|record| record.fence);
+        Ok(Page { records, next })
+    }
+
+    /// Counts for operators.
+    pub(crate) async fn stats(&self) -> Result<Stats> {
+        let rows = self
+            .read("counting", &self.sql.stats, &[Value::int(COUNTED_MAX)])
+            .await?;
+        let row = rows.first().ok_or_else(|| damaged("no counts"))?;
+        let count = |at| Ok::<_, semel_core::Error>(u64::try_from(row.int(at)?.unwrap_or(0)).unwrap_or(0));
+        let instant = |at| Ok::<_, semel_core::Error>(row.int(at)?.map(Timestamp::from_millis));
+        self.heard(Timestamp::from_millis(row.number(8)?));
+        Ok(Stats {
+            running: count(0)?,
+            unknown: count(1)?,
+            settled: count(2)?,
+            archived: count(3)?,
+            late_outcomes: count(4)?,
+            oldest_running: instant(5)?,
+            oldest_unknown: instant(6)?,
+            bytes: row.int(7)?.and_then(|bytes| u64::try_from(bytes).ok()),
+        })
+    }
+}
+
+/// `None` for a scope that no record can have.
+fn list_values(query: &Query, choice: Option<i64>) -> Option<[Value; 6]> {
+    let (scope, version) = match &query.scope {
+        None => (None, None),
+        Some(text) => {
+            let scope: Scope = text.parse().ok()?;
+            (Some(scope.name().to_owned()), Some(i64::from(scope.version())))
+        }
+    };
+    // One more than the page, to know whether there is another.
+    let limit = i64::try_from(query.page_len() + 1).unwrap_or(i64::MAX);
+    Some([
+        Value::Int(query.before.map(sql_fence)),
+        Value::Text(query.tenant.clone()),
+        Value::Text(scope),
+        Value::Int(version),
+        Value::Int(choice),
+        Value::int(limit),
+    ])
+}
+
+fn event_of(row: &Row) -> Result<Event> {
+    Ok(Event {
+        at: Timestamp::from_millis(row.number(0)?),
+        fence: fence_of(row.number(1)?),
+        kind: kind_of(row)?,
+    })
+}
+
+fn kind_of(row: &Row) -> Result<EventKind> {
+    let detail = || Ok::<_, semel_core::Error>(row.text(3)?.unwrap_or_default().to_owned());
+    Ok(match row.text(2)?.unwrap_or_default() {
+        "took-over" => EventKind::TookOver {
+            from: fence_of(row.number(4)?),
+        },
+        "released" => EventKind::Released,
+        "became-unknown" => EventKind::BecameUnknown(cause_of(row.text(3)?)?),
+        "resolved" => EventKind::Resolved {
+            by: detail()?,
+            how: match row.number(4)? {
+                0 => Resolved::Released,
+                _ => Resolved::Settled,
+            },
+        },
+        "late-outcome" => EventKind::LateOutcome(outcome_of(row, 6)?),
+        "mismatch" => EventKind::Mismatch(Fingerprint::from_bytes(bytes32(row, 5)?)),
+        "erased" => EventKind::Erased { by: detail()? },
+        other => return Err(damaged(&format!("an event of the kind {other:?}"))),
+    })
+}

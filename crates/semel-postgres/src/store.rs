@@ -1,0 +1,168 @@
+//! The store: batchers in front of one engine, behind [`semel_core::Store`].
+
+use std::sync::Arc;
+
+use semel_core::record::{Claim, Event};
+use semel_core::store::batcher::{Batcher, Item};
+use semel_core::store::{
+    Answer, BATCH_MAX, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, Page, Query,
+    ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
+    SettleRequest, Stats, Swept, check_batch,
+};
+use semel_core::{Clock, Identity, Record, Result, Store};
+
+use crate::claims::{ClaimItem, Claims};
+use crate::config::Config;
+use crate::decisions::{Decisions, Renewals, Sent, Settles};
+use crate::engine::{Attempt, Engine};
+use crate::{doubts, partitions, schema, sweep};
+
+/// Semel's store on PostgreSQL. It belongs to the runtime that it was connected on.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let config = semel_postgres::Config::from_url("postgres://semel@db.internal/payments")?;
+/// let once = semel_core::Once::new(config.connect().await?);
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct PostgresStore {
+    engine: Arc<Engine>,
+    config: Config,
+    claims: Batcher<ClaimItem>,
+    renewals: Batcher<Sent<RenewRequest>>,
+    settles: Batcher<Sent<SettleRequest>>,
+    releases: Batcher<Sent<Claim>>,
+    marks: Batcher<Sent<MarkRequest>>,
+    resolves: Batcher<Sent<ResolveRequest>>,
+}
+
+impl PostgresStore {
+    pub(crate) async fn connect(config: Config) -> Result<Self> {
+        let engine = Arc::new(Engine::new(&config)?);
+        let mut link = engine.links.get().await?;
+        schema::migrate(&engine, &mut link, config.create).await?;
+        if config.create {
+            let kept = partitions::keep_up(&engine, &mut link, config.history_keep).await;
+            kept.map_err(|failure| failure.into_error("making months"))?;
+        }
+        drop(link);
+        if let Some(interval) = config.sweep_every {
+            tokio::spawn(sweep::run(engine.weak(), interval, config.history_keep));
+        }
+        let lanes = config.lanes;
+        Ok(Self {
+            claims: claims(engine.clone(), lanes),
+            renewals: batcher(engine.clone(), 1, Renewals),
+            settles: batcher(engine.clone(), lanes, Settles),
+            releases: batcher(engine.clone(), 1, Decisions),
+            marks: batcher(engine.clone(), 1, Decisions),
+            resolves: batcher(engine.clone(), 1, Decisions),
+            engine,
+            config,
+        })
+    }
+
+    /// The server's clock as far as this process can tell, for a read cache in front of the store.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        self.engine.clock.clone()
+    }
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        self.engine.links.close();
+    }
+}
+
+fn batcher<I, T>(engine: Arc<Engine>, lanes: usize, attempt: T) -> Batcher<I>
+where
+    I: Item + Sync,
+    T: Attempt<I, I::Answer> + 'static,
+{
+    let attempt = Arc::new(attempt);
+    Batcher::new(lanes, BATCH_MAX, move |items: Vec<I>| {
+        let (engine, attempt) = (engine.clone(), attempt.clone());
+        Box::pin(async move { engine.answered(&items, attempt.as_ref()).await.0 })
+    })
+}
+
+/// Claims are also given back if nobody can tell whether they were granted.
+fn claims(engine: Arc<Engine>, lanes: usize) -> Batcher<ClaimItem> {
+    Batcher::new(lanes, BATCH_MAX, move |items: Vec<ClaimItem>| {
+        let engine = engine.clone();
+        Box::pin(async move {
+            let (answers, doubtful) = engine.answered(&items, &Claims).await;
+            if doubtful {
+                let refused = items.into_iter().zip(&answers).filter(|(_, a)| a.is_err());
+                let doubtful = refused.map(|(item, _)| item).collect();
+                tokio::spawn(doubts::give_back(engine.weak(), doubtful));
+            }
+            answers
+        })
+    })
+}
+
+/// Has items sent by a batcher.
+fn send<'a, I, W: Item>(
+    batcher: &'a Batcher<W>,
+    items: Vec<I>,
+    wrap: fn(I) -> W,
+) -> Answer<'a, Vec<W::Answer>>
+where
+    I: Send + 'a,
+{
+    Box::pin(async move {
+        check_batch(items.len())?;
+        batcher.call(items.into_iter().map(wrap).collect()).await
+    })
+}
+
+impl Store for PostgresStore {
+    fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
+        send(&self.claims, items, ClaimItem::new)
+    }
+
+    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
+        send(&self.renewals, items, Sent)
+    }
+
+    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
+        send(&self.settles, items, Sent)
+    }
+
+    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
+        send(&self.releases, items, Sent)
+    }
+
+    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
+        send(&self.marks, items, Sent)
+    }
+
+    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
+        send(&self.resolves, items, Sent)
+    }
+
+    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
+        Box::pin(async move {
+            check_batch(identities.len())?;
+            self.engine.look_up(&identities).await
+        })
+    }
+
+    fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {
+        Box::pin(async move { self.engine.history(&identity).await })
+    }
+
+    fn list(&self, query: Query) -> Answer<'_, Page> {
+        Box::pin(async move { self.engine.list(&query).await })
+    }
+
+    fn sweep(&self, limit: usize) -> Answer<'_, Swept> {
+        Box::pin(async move { self.engine.sweep(limit, self.config.history_keep).await })
+    }
+
+    fn stats(&self) -> Answer<'_, Stats> {
+        Box::pin(async move { self.engine.stats().await })
+    }
+}

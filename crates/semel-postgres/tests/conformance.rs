@@ -1,0 +1,13 @@
+//! The store on PostgreSQL holds to the suite that every store is held to.
+
+mod support;
+
+use semel_testkit::conformance::Subject;
+
+async fn fresh() -> Subject {
+    let schema = support::Schema::new();
+    let store = schema.connect().await;
+    Subject::in_real_time(store).keeping(schema)
+}
+
+semel_testkit::conformance!("PostgreSQL", fresh().await);
