@@ -105,7 +105,9 @@ pub(crate) fn watch(root: &Path, args: &[String]) -> Result<()> {
         note("interrupted: stopping the running step");
         terminate_group(step);
     }
-    services::stop_run(root, slot)
+    services::stop_run(root, slot)?;
+    // Tests start servers of their own, and a test that fails may not stop them.
+    services::stop_abandoned_runs(root)
 }
 
 /// Reads the lifeline to its end; a step is left over only if the run died in it.

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 mod error;
 mod guard;
 mod output;
+mod results;
 mod services;
 mod steps;
 mod test;
@@ -32,6 +33,13 @@ usage: cargo xtask <verb>
   services up [NAME...]     start or install what is missing; prints `export` lines
   services down [NAME...]   stop what `up` started, and remove its data
   services status           say what is running or installed
+  services up NAME --slot SLOT [--set NAME=VALUE]...
+                            start a server of your own, with settings of your own;
+                            prints its processes and its directory too
+  services restart NAME --slot SLOT
+                            kill it if it lives, start it again on the same data
+  services down [NAME...] --slot SLOT
+                            stop it, and remove its data
   help                      show this text
 
 exit codes: 0 all is well, 1 something failed, 2 the command line is wrong";

@@ -5,9 +5,10 @@
 
 use std::path::Path;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::guard::Guard;
 use crate::output::note;
+use crate::results;
 use crate::services::{self, Slot, Variable};
 use crate::steps::Steps;
 use crate::tidy;
@@ -61,9 +62,20 @@ const CLIPPY: &[&str] = &[
 ];
 
 fn test(root: &Path, options: &Options, variables: &[Variable], guard: &mut Guard) -> Result<()> {
+    // The run has a slot even if its services are in the shared one.
+    let slot = Slot::of_this_run(root);
+    let found = slot.create_results()?;
+    let program = std::env::current_exe().map_err(Error::when("find this program"))?;
     let mut tests = cargo(root, &options.cargo_test_args());
-    tests.envs(variables.iter().map(|var| (var.name, &var.value)));
-    guard.run(tests)
+    tests
+        .envs(variables.iter().map(|var| (var.name, &var.value)))
+        // Tests that break servers start their own with this program.
+        .env("SEMEL_TEST_XTASK", program)
+        .env("SEMEL_TEST_RESULTS", &found);
+    let ended = guard.run(tests);
+    results::print(&found);
+    slot.remove();
+    ended
 }
 
 #[derive(Debug, Default)]

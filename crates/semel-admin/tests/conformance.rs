@@ -13,5 +13,5 @@ fn fresh() -> Subject {
     Subject::on_clock(Arc::new(store), clock)
 }
 
-semel_testkit::conformance!(fresh());
-semel_testkit::conformance_with_clock!(fresh());
+semel_testkit::conformance!("memory, metered", fresh());
+semel_testkit::conformance_with_clock!("memory, metered", fresh());

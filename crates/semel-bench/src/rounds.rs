@@ -22,6 +22,8 @@ pub(crate) struct Bench<'a> {
     options: &'a StoreOptions,
     subjects: Vec<Subject>,
     baseline: Arc<dyn Baseline>,
+    /// How far the baseline's records went: a record that is there already would cost it nothing.
+    raw_numbers: Arc<AtomicU64>,
 }
 
 /// What one round measured.
@@ -55,7 +57,8 @@ impl<'a> Bench<'a> {
         Ok(Self {
             options,
             subjects,
-            baseline: (options.open_baseline)(&made("baseline")?)?,
+            baseline: (options.open_baseline)(made("baseline")?).await?,
+            raw_numbers: Arc::default(),
         })
     }
 
@@ -113,7 +116,7 @@ impl<'a> Bench<'a> {
     }
 
     async fn raw(&self, callers: usize, turn: Duration) -> Result<Measured> {
-        let (baseline, numbers) = (self.baseline.clone(), Arc::new(AtomicU64::new(0)));
+        let (baseline, numbers) = (self.baseline.clone(), self.raw_numbers.clone());
         drive(callers, turn, move || {
             let (baseline, number) = (baseline.clone(), numbers.fetch_add(1, Ordering::Relaxed));
             async move { baseline.pair(&Sample::new(u64::MAX, number)?).await }

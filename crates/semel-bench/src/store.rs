@@ -3,7 +3,8 @@
 //! Each round measures pairs of ours and of the baseline, replays, and a lone caller of each;
 //! every other round begins with the baseline, so that neither always comes first.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,10 +22,57 @@ const ROUNDS_MAX: usize = 100;
 const CALLERS_MAX: usize = 10_000;
 const STORES_MAX: usize = 4;
 
-/// Opens a store that keeps its files in the given empty directory.
-pub type OpenStore = Box<dyn Fn(&Path) -> Result<Arc<dyn Store>> + Send + Sync>;
-/// Opens a baseline that keeps its files in the given empty directory.
-pub type OpenBaseline = Box<dyn Fn(&Path) -> Result<Arc<dyn Baseline>> + Send + Sync>;
+/// What is being opened: servers are connected to, files are not waited for.
+pub type Opening<T> = Pin<Box<dyn Future<Output = Result<Arc<T>>> + Send>>;
+/// Opens a store that keeps its files, if it has any, in the given empty directory.
+pub type OpenStore = Box<dyn Fn(PathBuf) -> Opening<dyn Store> + Send + Sync>;
+/// Opens a baseline that keeps its files, if it has any, in the given empty directory.
+pub type OpenBaseline = Box<dyn Fn(PathBuf) -> Opening<dyn Baseline> + Send + Sync>;
+
+/// Which goals a store is held to: they differ by what it is compared to.
+#[derive(Debug, Clone, Copy)]
+pub struct Goals {
+    /// Pairs per second by the baseline's.
+    pub pairs: &'static str,
+    /// The same of a lone caller.
+    pub lone: &'static str,
+    /// Replays per second by pairs per second.
+    pub replays: &'static str,
+    /// The 99th percentile of a pair by its median.
+    pub spread: &'static str,
+    /// Bytes on disk by logical bytes.
+    pub disk: &'static str,
+}
+
+impl Goals {
+    /// An embedded store against a raw log.
+    pub const EMBEDDED: Self = Self {
+        pairs: "G1",
+        lone: "lone",
+        replays: "G2",
+        spread: "G1b",
+        disk: "G8b",
+    };
+    /// PostgreSQL against plain statements.
+    pub const POSTGRES: Self = Self {
+        pairs: "G3",
+        lone: "G3b",
+        ..Self::SERVER
+    };
+    /// Redis against plain commands.
+    pub const REDIS: Self = Self {
+        pairs: "G4",
+        ..Self::SERVER
+    };
+    /// No goals are set for the rest.
+    const SERVER: Self = Self {
+        pairs: "pairs",
+        lone: "lone",
+        replays: "replays",
+        spread: "spread",
+        disk: "disk",
+    };
+}
 
 /// What to measure, and for how long.
 #[non_exhaustive]
@@ -33,6 +81,8 @@ pub struct StoreOptions {
     pub open: OpenStore,
     /// Opens what it is compared to; a [`RawLog`] unless said otherwise.
     pub open_baseline: OpenBaseline,
+    /// Which goals the figures answer.
+    pub goals: Goals,
     /// Where both keep their files, which are removed afterwards. It must be on the disk that counts.
     pub dir: PathBuf,
     /// How many callers there are at once.
@@ -53,7 +103,11 @@ impl StoreOptions {
     pub fn new(dir: impl Into<PathBuf>, open: OpenStore) -> Self {
         Self {
             open,
-            open_baseline: Box::new(|dir| Ok(Arc::new(RawLog::create(&dir.join("raw.log"))?))),
+            open_baseline: Box::new(|dir| {
+                let log = RawLog::create(&dir.join("raw.log"));
+                Box::pin(async move { Ok(Arc::new(log?) as Arc<dyn Baseline>) })
+            }),
+            goals: Goals::EMBEDDED,
             dir: dir.into(),
             callers: 64,
             rounds: 3,
@@ -118,7 +172,7 @@ pub async fn run(options: StoreOptions) -> Result<Report> {
         },
         callers: options.callers,
         seconds: options.turn.as_secs_f64(),
-        results: results(&rounds, bytes_per_record, &baseline, &size),
+        results: results(&rounds, bytes_per_record, &baseline, &size, options.goals),
         gateway_memory: None,
     })
 }
@@ -128,6 +182,7 @@ fn results(
     bytes_per_record: Option<f64>,
     baseline: &str,
     sizes: &str,
+    goals: Goals,
 ) -> Vec<Measurement> {
     let over = |goal, name: String, turn: &dyn Fn(&Round) -> Option<Turn>| {
         let turns: Vec<_> = rounds.iter().filter_map(turn).collect();
@@ -140,10 +195,10 @@ fn results(
         p99_us: None,
     });
     let found = [
-        over("G1", format!("pairs/s by {baseline}"), &|r| {
+        over(goals.pairs, format!("pairs/s by {baseline}"), &|r| {
             Some(Turn::of(&r.pairs, &r.raw))
         }),
-        over("G1b", "p99 of a pair by its p50, µs".into(), &|r| {
+        over(goals.spread, "p99 of a pair by its p50, µs".into(), &|r| {
             let (ours, baseline) = (r.pairs.p99_us, r.pairs.p50_us.max(1.0));
             Some(Turn {
                 ours,
@@ -151,11 +206,11 @@ fn results(
                 ..Turn::of(&r.pairs, &r.raw)
             })
         }),
-        over("G2", "replays/s by pairs/s".into(), &|r| {
+        over(goals.replays, "replays/s by pairs/s".into(), &|r| {
             Some(Turn::of(&r.replays, &r.pairs))
         }),
         over(
-            "lone",
+            goals.lone,
             format!("pairs/s of a lone caller by {baseline}"),
             &|r| Some(Turn::of(&r.lone, &r.lone_raw)),
         ),
@@ -168,7 +223,7 @@ fn results(
                     .map(|largest| Turn::of(largest, &r.pairs))
             },
         ),
-        disk.and_then(|disk| Measurement::of("G8b", "bytes on disk per record".into(), &[disk])),
+        disk.and_then(|disk| Measurement::of(goals.disk, "bytes on disk per record".into(), &[disk])),
     ];
     found.into_iter().flatten().collect()
 }

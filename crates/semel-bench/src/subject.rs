@@ -31,7 +31,7 @@ impl Subject {
         seed: u64,
         size: u64,
     ) -> Result<Self> {
-        let store = (options.open)(&dir)?;
+        let store = (options.open)(dir.clone()).await?;
         let bytes_before = store.stats().await?.bytes.unwrap_or(0);
         let filled = |done: u64| {
             let what = format!("filling a store with {size} records");

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use semel_bench::store::{OpenStore, StoreOptions, run};
-use semel_core::MemoryStore;
+use semel_core::{MemoryStore, Store};
 use semel_sqlite::Config;
 
 fn sqlite() -> OpenStore {
-    Box::new(|dir| Ok(Arc::new(Config::new(dir.join("semel.db")).open()?)))
+    Box::new(|dir| {
+        let store = Config::new(dir.join("semel.db")).open();
+        Box::pin(async move { Ok(Arc::new(store?) as Arc<dyn Store>) })
+    })
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,7 +64,9 @@ async fn the_json_has_the_agreed_fields_and_the_table_a_row_each() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_without_files_has_no_bytes_per_record() {
     let dir = tempfile::tempdir().unwrap();
-    let open: OpenStore = Box::new(|_| Ok(Arc::new(MemoryStore::new())));
+    let open: OpenStore = Box::new(|_| {
+        Box::pin(async { Ok(Arc::new(MemoryStore::new()) as Arc<dyn Store>) })
+    });
     let report = run(StoreOptions::new(dir.path(), open).quick())
         .await
         .unwrap();

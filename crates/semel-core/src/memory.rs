@@ -4,6 +4,8 @@
 //! that it says survives the crashes that Semel exists for. It holds whole records and decides by
 //! [`crate::protocol`] directly, which makes it the shortest reading of the protocol.
 
+mod keep;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,6 +37,8 @@ struct Table {
     archive: BTreeMap<Fence, Record>,
     history: HashMap<Digest, Vec<Event>>,
     last_fence: u64,
+    /// The lowest fences that may still keep an outcome.
+    bars: HashMap<Digest, Fence>,
 }
 
 impl MemoryStore {
@@ -134,7 +138,8 @@ impl Table {
             .records
             .len()
             .max(self.history.len())
-            .max(self.archive.len());
+            .max(self.archive.len())
+            .max(self.bars.len());
         if held + more > RECORDS_MAX {
             let message = format!("the store in memory holds at most {RECORDS_MAX} records");
             return Err(Error::new(Kind::Limit, message));

@@ -41,7 +41,7 @@ CREATE TABLE {s}semel_records (
     body           bytea,
     omitted_len    bigint,
     omitted_digest bytea
-) WITH (fillfactor = 40, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.05);
+) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.05);
 
 -- For lists, newest first, and for the sweep's walk.
 CREATE INDEX semel_records_by_fence ON {s}semel_records (fence);
@@ -52,8 +52,6 @@ CREATE TABLE {s}semel_open (
     digest     uuid NOT NULL,
     is_unknown boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
-
-CREATE INDEX semel_open_running ON {s}semel_open (fence) WHERE NOT is_unknown;
 
 -- Only what is unusual leaves a row here. Months are partitions, so that old ones are dropped whole.
 CREATE SEQUENCE {s}semel_event AS bigint;

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::engine::{Attempt, Engine, identities};
 use crate::link::{Failure, Link};
-use crate::rows::{Stored, digest, sql_ms};
+use crate::rows::{Stored, digest, fence_of, sql_ms};
 use crate::session::Session;
 use crate::sql::RECORD_COLUMNS;
 use crate::value::Value;
@@ -115,31 +115,80 @@ enum Judged {
     Answer(ClaimAnswer),
     /// It has to be decided under the row's lock.
     Unusual,
-    /// The row came while the statement ran; another look will show it.
+    /// It went away between two looks.
     Raced,
 }
 
+/// Grants what is absent, and looks at what is not.
 async fn ask(
     engine: &Engine,
     link: &mut Link,
     items: &[&ClaimItem],
 ) -> Result<Vec<Judged>, Failure> {
     let rows = link.ask_alone(&engine.sql.claim, &claim_values(items)).await?;
-    let asked: HashMap<Uuid, &ClaimItem> =
-        items.iter().map(|item| (digest(item.identity()), *item)).collect();
-    let mut found = HashMap::with_capacity(rows.len());
+    let mut judged = HashMap::with_capacity(items.len());
     for row in &rows {
-        let expected = asked.get(&row.digest(0)?).map(|item| item.identity());
-        let stored = Stored::of(row, expected)?;
-        let now = Timestamp::from_millis(row.number(RECORD_COLUMNS)?);
-        engine.heard(now);
-        found.insert(stored.digest, (stored, now));
+        let granted = Granted {
+            fence: fence_of(row.number(1)?),
+            until: Timestamp::from_millis(row.number(3)?),
+        };
+        engine.heard(Timestamp::from_millis(row.number(2)?));
+        judged.insert(row.digest(0)?, granted);
     }
-    let judged = items.iter().map(|item| match found.remove(&digest(item.identity())) {
-        Some((stored, now)) => judge(item, stored, now),
-        None => Judged::Raced,
+    let granted = |item: &ClaimItem| judged.get(&digest(item.identity()));
+    let mut there = match judged.len() == items.len() {
+        true => HashMap::new(),
+        false => {
+            let rest = items.iter().filter(|item| granted(item).is_none());
+            look(engine, link, rest.copied()).await?
+        }
+    };
+    let judged = items.iter().map(|item| match granted(item) {
+        Some(granted) => Judged::Answer(granted.answer(item)),
+        None => there.remove(&digest(item.identity())).unwrap_or(Judged::Raced),
     });
     Ok(judged.collect())
+}
+
+/// A claim that was granted at once.
+struct Granted {
+    fence: Fence,
+    until: Timestamp,
+}
+
+impl Granted {
+    fn answer(&self, item: &ClaimItem) -> ClaimAnswer {
+        ClaimAnswer::Granted(Lease {
+            claim: Claim {
+                identity: item.identity().clone(),
+                fence: self.fence,
+            },
+            attempt: 1,
+            until: self.until,
+        })
+    }
+}
+
+/// Looks at what is there, without a lock.
+async fn look(
+    engine: &Engine,
+    link: &mut Link,
+    items: impl Iterator<Item = &ClaimItem>,
+) -> Result<HashMap<Uuid, Judged>, Failure> {
+    let asked: HashMap<Uuid, &ClaimItem> = items.map(|item| (digest(item.identity()), item)).collect();
+    let digests = Value::Uuids(asked.keys().copied().collect());
+    let rows = link.ask(&engine.sql.load, &[digests]).await?;
+    let mut judged = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        let Some(item) = asked.get(&row.digest(0)?) else {
+            continue;
+        };
+        let stored = Stored::of(row, Some(item.identity()))?;
+        let now = Timestamp::from_millis(row.number(RECORD_COLUMNS)?);
+        engine.heard(now);
+        judged.insert(stored.digest, judge(item, stored, now));
+    }
+    Ok(judged)
 }
 
 /// Judges by what was seen. Only what changes nothing and leaves no event can be answered without a lock.

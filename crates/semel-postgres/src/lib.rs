@@ -16,6 +16,7 @@ mod doubts;
 mod engine;
 mod error;
 mod link;
+mod notes;
 mod partitions;
 mod query;
 mod rows;

@@ -21,6 +21,11 @@ use crate::value::{Row, Value};
 /// How long a statement may wait for somebody else's transaction before its batch goes on without it.
 pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(250);
 
+/// Plans are made once per connection, and often while the tables are still small: a plan that reads a whole
+/// table would stay in use when it no longer is. All verbs go by index.
+const PLANS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
+    -c enable_hashjoin=off -c enable_mergejoin=off";
+
 /// The connections of a store.
 #[derive(Clone)]
 pub(crate) struct Links {
@@ -46,8 +51,9 @@ impl Links {
         // A pooler in transaction mode takes no settings with the connection.
         if config.prepare && server.get_options().is_none() {
             let (statement, lock) = (config.timeout.as_millis(), LOCK_WAIT.as_millis());
-            let options = format!("-c statement_timeout={statement} -c lock_timeout={lock}");
-            server.options(options);
+            server.options(format!(
+                "-c statement_timeout={statement} -c lock_timeout={lock} {PLANS}"
+            ));
         }
         let recycling_method = RecyclingMethod::Fast;
         let manager = Manager::from_config(server, tls()?, ManagerConfig { recycling_method });
@@ -83,6 +89,7 @@ impl Links {
             object: Some(object),
             prepare: self.prepare,
             timeout: self.timeout,
+            in_transaction: false,
         })
     }
 
@@ -140,6 +147,16 @@ pub(crate) struct Link {
     object: Option<Object>,
     prepare: bool,
     timeout: Duration,
+    /// Whether a transaction is open: whoever is cancelled now must not give it to the next one.
+    in_transaction: bool,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if self.in_transaction {
+            self.discard();
+        }
+    }
 }
 
 impl Link {
@@ -164,6 +181,7 @@ impl Link {
         }
         // Without settings of the connection the limits go along. All of it is one round trip.
         let begin = self.begin_text();
+        self.in_transaction = true;
         let client = self.client();
         let all = async {
             let (begun, rows, committed) = tokio::join!(
@@ -174,12 +192,14 @@ impl Link {
             begun.and(rows).and_then(|rows| committed.map(|()| rows))
         };
         let asked = timeout(self.patience(), all).await;
+        self.in_transaction = false;
         self.heard(asked)
     }
 
     /// Opens a transaction.
     pub(crate) async fn begin(&mut self) -> Result<(), Failure> {
         let begin = self.begin_text();
+        self.in_transaction = true;
         self.run(&begin).await
     }
 
@@ -194,6 +214,12 @@ impl Link {
 
     /// Commits what `done` came of, or rolls it back.
     pub(crate) async fn end<T>(&mut self, done: Result<T, Failure>) -> Result<T, Failure> {
+        let ended = self.end_with(done).await;
+        self.in_transaction = false;
+        ended
+    }
+
+    async fn end_with<T>(&mut self, done: Result<T, Failure>) -> Result<T, Failure> {
         match done {
             Ok(done) => self.run("COMMIT").await.map(|()| done),
             Err(Failure::Lost(error)) => Err(Failure::Lost(error)),

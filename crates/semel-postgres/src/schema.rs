@@ -62,7 +62,7 @@ fn check(found: i64, create: bool) -> Result<bool> {
 }
 
 /// The version of the tables; 0 if there are none.
-async fn version(engine: &Engine, link: &mut Link) -> Result<i64, Failure> {
+pub(crate) async fn version(engine: &Engine, link: &mut Link) -> Result<i64, Failure> {
     let there = format!("SELECT to_regclass('{}.semel_meta') IS NOT NULL", engine.schema);
     let rows = link.ask(&there, &[]).await?;
     if rows.first().map_or(Ok(0), |row| row.number(0))? == 0 {

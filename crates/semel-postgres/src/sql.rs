@@ -59,7 +59,6 @@ statements! {
     lock,
     draw,
     now,
-    insert,
     grant,
     extend,
     unknown,

@@ -27,8 +27,8 @@ use crate::{doubts, partitions, schema, sweep};
 /// ```
 #[derive(Debug)]
 pub struct PostgresStore {
-    engine: Arc<Engine>,
-    config: Config,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) config: Config,
     claims: Batcher<ClaimItem>,
     renewals: Batcher<Sent<RenewRequest>>,
     settles: Batcher<Sent<SettleRequest>>,

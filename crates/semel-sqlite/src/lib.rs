@@ -4,7 +4,8 @@
 //! `rows` and `verbs` turn the protocol's decisions into SQL inside a transaction; `writer` is the
 //! one thread that writes, many callers per commit; `reader` answers look-ups beside it;
 //! `checkpoint` and `sweeper` keep the file small; [`store`] puts them behind [`semel_core::Store`].
-//! [`tx`] does the same inside a transaction of the user's own.
+//! [`tx`] does the same inside a transaction of the user's own; `keep` holds outcomes of claims that
+//! another store granted.
 //!
 //! Several processes may open one file; SQLite's lock orders them, and nothing that matters is kept
 //! in memory. What this crate does not do: it never uses the system's SQLite, and it never runs with
@@ -15,6 +16,7 @@ mod checkpoint;
 pub mod config;
 mod connection;
 mod error;
+mod keep;
 mod query;
 mod queue;
 mod reader;

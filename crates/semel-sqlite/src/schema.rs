@@ -7,7 +7,10 @@ use crate::config::Config;
 use crate::error::from_sqlite;
 
 /// The migrations in order; a file at version `n` has had the first `n`.
-const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_records.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../migrations/0001_records.sql"),
+    include_str!("../migrations/0002_bars.sql"),
+];
 
 /// Refuses, before anything is written, a file that a newer version wrote, and one that is no store
 /// of ours where it was to be one.

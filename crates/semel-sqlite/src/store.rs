@@ -40,10 +40,10 @@ use crate::{connection, query, schema};
 #[derive(Debug)]
 pub struct SqliteStore {
     config: Config,
-    clock: SteadyClock,
+    pub(crate) clock: SteadyClock,
     writes: Arc<Queue<Box<dyn Job>>>,
-    at_once: AtOnce,
-    reads: Arc<Queue<Question>>,
+    pub(crate) at_once: AtOnce,
+    pub(crate) reads: Arc<Queue<Question>>,
     /// Lists and counts may take long; look-ups must not wait for them.
     slow_reads: Arc<Queue<Question>>,
     checkpointer: Arc<Checkpointer>,
@@ -126,7 +126,7 @@ impl SqliteStore {
     }
 
     /// Queues a verb for the writer.
-    fn write<I, A, V>(&self, items: Vec<I>, verb: V) -> Answer<'_, Vec<A>>
+    pub(crate) fn write<I, A, V>(&self, items: Vec<I>, verb: V) -> Answer<'_, Vec<A>>
     where
         I: Send + 'static,
         A: Send + 'static,
@@ -144,7 +144,7 @@ impl SqliteStore {
     }
 
     /// Asks a reader through `queue`.
-    fn read<A: Send + 'static>(
+    pub(crate) fn read<A: Send + 'static>(
         &self,
         queue: &Queue<Question>,
         question: impl FnOnce(&Connection) -> Result<A> + Send + 'static,

@@ -16,9 +16,9 @@ use crate::rows::{self, record_columns, run};
 
 /// A write transaction in progress: the connection, the present instant, the next fence.
 pub(crate) struct Session<'a> {
-    connection: &'a Connection,
-    now: Timestamp,
-    last_fence: u64,
+    pub(crate) connection: &'a Connection,
+    pub(crate) now: Timestamp,
+    pub(crate) last_fence: u64,
     /// Claims whose lease was found to have ended, in this transaction.
     ended: Vec<Claim>,
 }
@@ -114,7 +114,8 @@ impl<'a> Session<'a> {
         let limit = limit.clamp(1, BATCH_MAX);
         let leases_ended = self.end_leases(limit)?;
         let (deleted, archived) = self.drop_expired(limit)?;
-        let events_deleted = self.forget_events(limit, history_keep)?;
+        let events_deleted =
+            self.forget_events(limit, history_keep)? + self.forget_bars(limit, history_keep)?;
         let full = |count| count >= limit;
         Ok(Swept {
             leases_ended,
@@ -190,7 +191,11 @@ impl<'a> Session<'a> {
 
 /// Writes an event and drops the oldest of the identity beyond [`EVENTS_MAX`]; late outcomes are
 /// counted apart, so that nothing else can push them out.
-fn remember(connection: &Connection, identity: &Identity, event: &Event) -> rusqlite::Result<()> {
+pub(crate) fn remember(
+    connection: &Connection,
+    identity: &Identity,
+    event: &Event,
+) -> rusqlite::Result<()> {
     let digest = identity.digest().short();
     let (mut detail, mut from, mut print, mut outcome) = (None, None, None, None);
     match &event.kind {
@@ -243,6 +248,6 @@ fn remember(connection: &Connection, identity: &Identity, event: &Event) -> rusq
 }
 
 /// A fence as a column; one that no store can have drawn must not spoil the batch it came in.
-fn sql_fence(fence: Fence) -> i64 {
+pub(crate) fn sql_fence(fence: Fence) -> i64 {
     i64::try_from(fence.get()).unwrap_or(i64::MAX)
 }

@@ -16,5 +16,5 @@ fn fresh() -> Subject {
     Subject::on_clock(Arc::new(cached), clock).keeping(dir)
 }
 
-semel_testkit::conformance!(fresh());
-semel_testkit::conformance_with_clock!(fresh());
+semel_testkit::conformance!("SQLite, cached", fresh());
+semel_testkit::conformance_with_clock!("SQLite, cached", fresh());

@@ -11,8 +11,11 @@ fn fresh() -> Subject {
     let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_800_000_000_000)));
     let config = Config::new(dir.path().join("semel.db"));
     let store = config.clock(clock.clone()).sweep_every(None).open();
-    Subject::on_clock(Arc::new(store.expect("a new store opens")), clock).keeping(dir)
+    let store = Arc::new(store.expect("a new store opens"));
+    let subject = Subject::on_clock(store.clone(), clock);
+    subject.with_outcomes(store).keeping(dir)
 }
 
-semel_testkit::conformance!(fresh());
-semel_testkit::conformance_with_clock!(fresh());
+semel_testkit::conformance!("SQLite", fresh());
+semel_testkit::conformance_with_clock!("SQLite", fresh());
+semel_testkit::conformance_of_outcomes!("SQLite", fresh());

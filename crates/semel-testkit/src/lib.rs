@@ -5,6 +5,9 @@
 //! - [`ledger`]: where effects are counted, outside every process that could be killed.
 //! - [`crash`]: starts worker processes, kills them with SIGKILL at named and at random points, and
 //!   compares the ledger with what callers were told.
+//! - [`storm`]: many callers with many duplicates while a fault is injected, and what became of them.
+//! - [`proxy`]: a TCP proxy that cuts, stalls, refuses and loses replies on demand.
+//! - [`server`]: private servers to pause, kill and restart.
 //! - `model` (feature `model`): the protocol under a model checker, with bugs seeded to show that it would find them.
 //!
 //! This crate names no durable store; each store's crate brings its own to these tests.
@@ -15,3 +18,7 @@ pub mod dice;
 pub mod ledger;
 #[cfg(feature = "model")]
 pub mod model;
+pub mod proxy;
+mod results;
+pub mod server;
+pub mod storm;

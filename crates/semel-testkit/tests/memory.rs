@@ -7,9 +7,10 @@ use semel_testkit::conformance::Subject;
 
 fn fresh() -> Subject {
     let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_800_000_000_000)));
-    let store = MemoryStore::with_clock(clock.clone());
-    Subject::on_clock(Arc::new(store), clock)
+    let store = Arc::new(MemoryStore::with_clock(clock.clone()));
+    Subject::on_clock(store.clone(), clock).with_outcomes(store)
 }
 
-semel_testkit::conformance!(fresh());
-semel_testkit::conformance_with_clock!(fresh());
+semel_testkit::conformance!("memory", fresh());
+semel_testkit::conformance_with_clock!("memory", fresh());
+semel_testkit::conformance_of_outcomes!("memory", fresh());

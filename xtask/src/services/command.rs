@@ -1,4 +1,5 @@
-//! The verb `services`: `up`, `down` and `status` on the shared slot.
+//! The verb `services`: `up`, `down` and `status` on the shared slot or a private one,
+//! and `restart` on a private one.
 
 use std::path::Path;
 
@@ -7,68 +8,117 @@ use crate::output::{data, note};
 
 use super::endpoint::redacted;
 use super::lifecycle::{self, Found};
+use super::options::Options;
+use super::private;
 use super::registry::{self, Need};
 use super::service::Service;
 use super::slot::Slot;
 use super::tool::{self, Tool};
+use super::variable::Variable;
 
-/// Runs `services <verb> [NAME...]`.
+const VERBS: &str = "up, restart, down or status";
+
+/// Runs `services <verb> [NAME...] [--slot SLOT] [--set NAME=VALUE]...`.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    let Some((verb, names)) = args.split_first() else {
-        return Err(Error::Usage("`services` needs up, down or status".into()));
+    let Some((verb, args)) = args.split_first() else {
+        return Err(Error::Usage(format!("`services` needs {VERBS}")));
     };
+    let options = Options::parse(args)?;
     match verb.as_str() {
-        "up" => up(root, names),
-        "down" => down(root, names),
-        "status" => status(root, names),
+        "up" => up(root, &options),
+        "restart" => restart(root, &options.without_settings()?),
+        "down" => down(root, &options.without_settings()?),
+        "status" => status(root, &options.without_settings()?),
         unknown => Err(Error::Usage(format!(
-            "unknown verb `services {unknown}`, expected up, down or status"
+            "unknown verb `services {unknown}`, expected {VERBS}"
         ))),
     }
 }
 
 /// Prints nothing but `export` lines on stdout, so that a shell can evaluate it.
-fn up(root: &Path, names: &[String]) -> Result<()> {
+fn up(root: &Path, options: &Options) -> Result<()> {
+    if let Some(slot) = private_slot(root, options)? {
+        let service = one_server(options)?;
+        return export(&private::up(service, &slot, &options.settings)?);
+    }
     let slot = Slot::shared(root);
-    for need in registry::named(names)? {
+    for need in registry::named(&options.names)? {
         let variable = match need {
             Need::Server(service) => lifecycle::ensure(service, &slot, &slot)?,
             Need::Tool(tool) => tool::ensure(tool, root)?,
         };
-        let value = quoted(&variable.value);
-        data(&format!("export {}={value}", variable.name))?;
+        export(&[variable])?;
     }
     Ok(())
 }
 
-fn down(root: &Path, names: &[String]) -> Result<()> {
-    for need in registry::named(names)? {
+/// Only for private slots: everybody's servers are not for one person to end.
+fn restart(root: &Path, options: &Options) -> Result<()> {
+    let slot = private_slot(root, options)?;
+    let slot = slot.ok_or_else(|| Error::Usage("`services restart` needs `--slot`".into()))?;
+    export(&private::restart(one_server(options)?, &slot)?)
+}
+
+fn down(root: &Path, options: &Options) -> Result<()> {
+    let slot = private_slot(root, options)?;
+    let slot = slot.unwrap_or_else(|| Slot::shared(root));
+    for need in registry::named(&options.names)? {
         match need {
-            Need::Server(service) => stop(service, &Slot::shared(root))?,
+            Need::Server(service) => stop(service, &slot)?,
+            Need::Tool(_) if !slot.is_shared() => {}
             Need::Tool(tool) => note(&format!("{}: a tool, nothing to stop", tool.name())),
         }
     }
-    lifecycle::stop_abandoned_runs(root)
+    if slot.is_shared() {
+        return lifecycle::stop_abandoned_runs(root);
+    }
+    slot.remove();
+    Ok(())
+}
+
+fn private_slot(root: &Path, options: &Options) -> Result<Option<Slot>> {
+    let name = options.slot.as_ref();
+    name.map(|name| Slot::private(root, name)).transpose()
+}
+
+/// The variables of a private slot's server do not tell which server they are about.
+fn one_server(options: &Options) -> Result<&'static dyn Service> {
+    match registry::named(&options.names)?.as_slice() {
+        [Need::Server(service)] => Ok(*service),
+        _ => Err(Error::Usage("`--slot` needs the name of one server".into())),
+    }
+}
+
+fn export(variables: &[Variable]) -> Result<()> {
+    variables.iter().try_for_each(|variable| {
+        let value = quoted(&variable.value);
+        data(&format!("export {}={value}", variable.name))
+    })
 }
 
 fn stop(service: &dyn Service, slot: &Slot) -> Result<()> {
     let name = service.name();
     if lifecycle::stop(service, slot)? {
         note(&format!("{name}: stopped, its data is removed"));
-        note(&format!("hint: unset {}", service.variable()));
+        if slot.is_shared() {
+            note(&format!("hint: unset {}", service.variable()));
+        }
     } else {
         note(&format!("{name}: nothing to stop"));
     }
     Ok(())
 }
 
-fn status(root: &Path, names: &[String]) -> Result<()> {
-    for need in registry::named(names)? {
+fn status(root: &Path, options: &Options) -> Result<()> {
+    let slot = private_slot(root, options)?;
+    let slot = slot.unwrap_or_else(|| Slot::shared(root));
+    for need in registry::named(&options.names)? {
         let (word, detail) = match need {
-            Need::Server(service) => server_status(service, &Slot::shared(root)),
+            Need::Server(service) => server_status(service, &slot),
+            Need::Tool(_) if !slot.is_shared() => continue,
             Need::Tool(tool) => tool_status(tool, root),
         };
-        data(format!("{:<10} {word:<7} {detail}", need.name()).trim_end())?;
+        data(format!("{:<13} {word:<7} {detail}", need.name()).trim_end())?;
     }
     Ok(())
 }

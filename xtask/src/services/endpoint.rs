@@ -1,9 +1,10 @@
 //! Host and port of a URL, for asking whether a server answers there.
 //!
 //! This is not a URL parser: it reads `scheme://[user[:password]@]host[:port][/…]`,
-//! which is what test servers are named by, and refuses the rest.
+//! which is what test servers are named by, and refuses the rest. The servers of a
+//! cluster are a list of `host[:port]` with commas between them.
 
-use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -25,6 +26,22 @@ impl Endpoint {
         endpoint.ok_or_else(|| {
             let scheme = schemes.first().unwrap_or(&"scheme");
             Error::failed(format!("expected {scheme}://user:password@host:port/…"))
+        })
+    }
+
+    /// Reads every endpoint of a URL that names the servers of a cluster.
+    pub(super) fn parse_all(url: &str, scheme: &str, default_port: u16) -> Result<Vec<Self>> {
+        let found = split(url).filter(|parts| parts.scheme == scheme);
+        let endpoints = found.and_then(|parts| {
+            let hosts = parts.host.split(',');
+            hosts
+                .map(|host| Self::of_authority(host, default_port))
+                .collect()
+        });
+        endpoints.ok_or_else(|| {
+            Error::failed(format!(
+                "expected {scheme}://user:password@host:port,host:port"
+            ))
         })
     }
 
@@ -92,16 +109,9 @@ pub(super) fn password(url: &str) -> Option<&str> {
     split(url)?.password
 }
 
-/// A port of the loopback interface that nobody listens on: `preferred` if it is
-/// free, otherwise any.
-pub(super) fn free_port(preferred: Option<u16>) -> Result<u16> {
-    let bind = |port| TcpListener::bind(("127.0.0.1", port));
-    let listener = preferred
-        .and_then(|port| bind(port).ok())
-        .map_or_else(|| bind(0), Ok);
-    let address = listener.and_then(|listener| listener.local_addr());
-    let address = address.map_err(Error::when("find a free port on 127.0.0.1"))?;
-    Ok(address.port())
+/// The user in a URL, which is empty if there is none.
+pub(super) fn user(url: &str) -> &str {
+    split(url).map_or("", |parts| parts.user)
 }
 
 struct Parts<'a> {
@@ -156,6 +166,26 @@ mod tests {
     }
 
     #[test]
+    fn a_cluster_is_a_list_of_hosts() {
+        let table = [
+            ("c://:p@a:1,b:2", Some(vec![("a", 1), ("b", 2)])),
+            ("c://a,[::1]:2", Some(vec![("a", 5), ("::1", 2)])),
+            ("c://:p@a:1,", None),
+            ("pg://a:1,b:2", None),
+        ];
+        for (url, expected) in table {
+            let found = Endpoint::parse_all(url, "c", 5).ok();
+            let found = found.as_ref().map(|all| {
+                let pairs = all.iter().map(|end| (end.host.as_str(), end.port));
+                pairs.collect::<Vec<_>>()
+            });
+            assert_eq!(found, expected, "{url}");
+            assert!(Endpoint::parse(url, &["c"], 5).is_err());
+        }
+        assert_eq!(redacted("c://:p@a:1,b:2"), "c://:…@a:1,b:2");
+    }
+
+    #[test]
     fn a_password_is_never_shown() {
         let table = [
             ("pg://u:secret@h:1/db", "pg://u:…@h:1/db"),
@@ -167,14 +197,7 @@ mod tests {
             assert_eq!(redacted(url), expected);
         }
         assert_eq!(password("pg://u:secret@h:1/db"), Some("secret"));
-    }
-
-    #[test]
-    fn a_taken_port_is_not_preferred() {
-        let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let port = taken.local_addr().unwrap().port();
-        assert_ne!(free_port(Some(port)).unwrap(), port);
-        drop(taken);
-        assert_eq!(free_port(Some(port)).unwrap(), port);
+        assert_eq!(user("pg://u:secret@h:1/db"), "u");
+        assert_eq!(user("pg://:secret@h:1/db"), "");
     }
 }

@@ -53,8 +53,9 @@ pub(crate) fn stop_run(root: &Path, slot: &str) -> Result<()> {
     Ok(())
 }
 
-/// Stops what test runs left behind whose guard was killed as well.
-pub(super) fn stop_abandoned_runs(root: &Path) -> Result<()> {
+/// Stops what test runs left behind whose guard was killed as well, and what tests
+/// started for themselves and did not stop.
+pub(crate) fn stop_abandoned_runs(root: &Path) -> Result<()> {
     let abandoned = Slot::abandoned(root);
     abandoned.iter().try_for_each(|slot| {
         note(&format!("cleaning up after {}", slot.name()));
@@ -74,11 +75,11 @@ pub(super) fn ensure(service: &dyn Service, shared: &Slot, own: &Slot) -> Result
         }
         Found::Broken(why) => {
             note(&format!("{}: starting afresh, {why}", service.name()));
-            service.up(&place)?
+            service.up(&place, &[])?
         }
         Found::Nothing => {
             note(&format!("{}: starting", service.name()));
-            service.up(&place)?
+            service.up(&place, &[])?
         }
     };
     note(&format!("{}: {}", service.name(), redacted(&value)));
@@ -99,10 +100,12 @@ pub(super) fn stop(service: &dyn Service, slot: &Slot) -> Result<bool> {
     Ok(true)
 }
 
-/// Looks for a server without starting one.
+/// Looks for a server without starting one. What the environment names is meant for
+/// everybody, so it never stands for the server of a private slot.
 pub(super) fn find(service: &dyn Service, slot: &Slot) -> Found {
     let place = slot.place(service.name());
     let named = env::var(service.variable()).ok();
+    let named = named.filter(|_| slot.is_shared());
     if let Some(url) = named.filter(|url| !url.is_empty()) {
         // A shell that evaluated our own `export` lines names our own server, and
         // that one may be started again if it is gone.

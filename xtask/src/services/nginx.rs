@@ -9,12 +9,9 @@ use std::process::Command;
 use crate::error::{Error, Result};
 
 use super::tool::Tool;
-use super::{debian, process};
+use super::{debian, process, program};
 
 const PROGRAM: &str = "nginx";
-
-/// Debian keeps servers in `sbin`, which is not in everybody's PATH.
-const SYSTEM_DIRS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
 /// The tool `nginx`.
 pub(super) struct Nginx;
@@ -33,11 +30,7 @@ impl Tool for Nginx {
     }
 
     fn find(&self, _dir: &Path) -> Option<PathBuf> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let dirs = SYSTEM_DIRS.map(PathBuf::from).into_iter();
-        dirs.chain(std::env::split_paths(&path))
-            .map(|dir| dir.join(PROGRAM))
-            .find(|program| program.is_absolute() && program.is_file())
+        program::find(PROGRAM)
     }
 
     fn install(&self, dir: &Path) -> Result<PathBuf> {

@@ -5,21 +5,28 @@
 //! password, because other users of the machine can reach loopback too.
 
 use std::fs::{self, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::error::{Error, Result};
 
 use super::account::Account;
-use super::endpoint::{Endpoint, free_port, password};
+use super::endpoint::{Endpoint, password};
 use super::service::{Service, Status};
+use super::setting::Setting;
 use super::slot::Place;
-use super::{debian, home, process};
+use super::{home, live, port, process, secret};
+
+mod programs;
+
+pub(super) use programs::PostgresPrograms;
+use programs::Programs;
 
 const START_WAIT_S: &str = "30";
 const STOP_WAIT_S: &str = "30";
 const LOG_LINES: usize = 30;
+const PID_FILE: &str = "postmaster.pid";
 
 /// Asks a server whether it speaks TLS; only PostgreSQL answers with one letter.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
@@ -65,7 +72,14 @@ impl Service for Postgres {
         }
     }
 
-    fn up(&self, place: &Place) -> Result<String> {
+    fn processes(&self, place: &Place) -> Vec<u32> {
+        let home = place.home();
+        home.and_then(|home| postmaster(&home))
+            .into_iter()
+            .collect()
+    }
+
+    fn up(&self, place: &Place, settings: &[Setting]) -> Result<String> {
         let programs = Programs::find_or_install()?;
         let earlier = place.address();
         stop(place)?;
@@ -80,14 +94,28 @@ impl Service for Postgres {
         let earlier = earlier.as_deref();
         let secret = match earlier.and_then(password) {
             Some(secret) => secret.to_owned(),
-            None => random_secret()?,
+            None => secret::password()?,
         };
         server.init(&secret)?;
-        let port = free_port(earlier.and_then(|url| Some(endpoint(url).ok()?.port)))?;
-        server.configure(port)?;
+        let port = port::free(earlier.and_then(|url| Some(endpoint(url).ok()?.port)))?;
+        server.configure(port, settings)?;
         server.start(port)?;
         let address = format!("postgres://semel:{secret}@127.0.0.1:{port}/postgres");
         place.record_address(&address)?;
+        Ok(address)
+    }
+
+    fn restart(&self, place: &Place) -> Result<String> {
+        let (Some(home), Some(address)) = (place.home(), place.address()) else {
+            return Err(Error::failed("there is no postgres that was started"));
+        };
+        let server = Server {
+            account: account()?,
+            programs: Programs::find_or_install()?,
+            home,
+        };
+        server.kill()?;
+        server.start(endpoint(&address)?.port)?;
         Ok(address)
     }
 
@@ -100,7 +128,7 @@ impl Service for Postgres {
 
 /// Stops the server in `place` if it runs; never signals a process not its own.
 fn stop(place: &Place) -> Result<()> {
-    let Some(home) = place.home().filter(|home| postmaster(home).is_some()) else {
+    let Some(home) = place.home().filter(|home| home.exists()) else {
         return Ok(());
     };
     let server = Server {
@@ -108,7 +136,13 @@ fn stop(place: &Place) -> Result<()> {
         programs: Programs::find_or_install()?,
         home,
     };
-    server.stop("fast").or_else(|_| server.stop("immediate"))
+    if postmaster(&server.home).is_some() {
+        // A test may have frozen it, and what is frozen cannot stop.
+        live::resume(&server.processes());
+        server.stop("fast").or_else(|_| server.stop("immediate"))?;
+    }
+    // A server that was killed leaves children behind, which end when they notice.
+    live::kill(&server.processes())
 }
 
 fn account() -> Result<Account> {
@@ -123,28 +157,10 @@ fn data(home: &Path) -> PathBuf {
     home.join("data")
 }
 
-/// The server's process id, if that process is alive and really this server: after
-/// a crash the system may have given the number to somebody else.
+/// The server's process id, if that process is alive and really this server.
 fn postmaster(home: &Path) -> Option<u32> {
-    let pid_file = fs::read_to_string(data(home).join("postmaster.pid")).ok()?;
-    let pid: u32 = pid_file.lines().next()?.trim().parse().ok()?;
-    if !Path::new("/proc/self").exists() {
-        return Some(pid);
-    }
-    let command_line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let data = data(home);
-    let mut args = command_line.split(|byte| *byte == 0);
-    args.any(|arg| arg == data.as_os_str().as_encoded_bytes())
-        .then_some(pid)
-}
-
-fn random_secret() -> Result<String> {
-    let source = Path::new("/dev/urandom");
-    let mut bytes = [0; 16];
-    fs::File::open(source)
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .map_err(Error::at("read", source))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    live::named_by(&data.join(PID_FILE), &data)
 }
 
 /// A server in its home directory.
@@ -170,20 +186,44 @@ impl Server {
         fs::remove_file(&secret_file).map_err(Error::at("remove", &secret_file))
     }
 
-    fn configure(&self, port: u16) -> Result<()> {
+    fn configure(&self, port: u16, extra: &[Setting]) -> Result<()> {
         let path = data(&self.home).join("postgresql.conf");
-        let settings = format!(
+        let mut settings = format!(
             "listen_addresses = '127.0.0.1'\n\
              port = {port}\n\
              unix_socket_directories = ''\n\
              max_connections = 200\n\
              fsync = on\n"
         );
+        settings.extend(extra.iter().map(line));
         OpenOptions::new()
             .append(true)
             .open(&path)
             .and_then(|mut file| file.write_all(settings.as_bytes()))
             .map_err(Error::at("write", &path))
+    }
+
+    /// The server itself, first, and every other process that works on its data.
+    fn processes(&self) -> Vec<u32> {
+        let program = self.programs.path("postgres");
+        let first = postmaster(&self.home);
+        let all = live::working_in(&data(&self.home), &program);
+        let others = all.into_iter().filter(|pid| Some(*pid) != first);
+        first.into_iter().chain(others).collect()
+    }
+
+    /// Ends the server as a crash would.
+    fn kill(&self) -> Result<()> {
+        live::kill(&self.processes())?;
+        // The next server would take an ended process that nobody collected for a live
+        // one, and refuse to start. Here it is known that all of them have ended.
+        let pid_file = data(&self.home).join(PID_FILE);
+        match fs::remove_file(&pid_file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Error::at("remove", &pid_file)(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn start(&self, port: u16) -> Result<()> {
@@ -217,60 +257,23 @@ impl Server {
     }
 }
 
-/// The directory with the server's programs.
-struct Programs(PathBuf);
-
-impl Programs {
-    fn find_or_install() -> Result<Self> {
-        if let Some(found) = Self::find() {
-            return Ok(found);
-        }
-        avoid_a_default_cluster()?;
-        debian::install("postgresql")?;
-        Self::find().ok_or_else(|| {
-            Error::failed("the package postgresql is installed, but initdb is not to be found")
-        })
-    }
-
-    /// Debian keeps each version in a directory of its own, outside of PATH.
-    fn find() -> Option<Self> {
-        let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
-        let newest = versions
-            .flatten()
-            .filter_map(|entry| {
-                let version: u32 = entry.file_name().to_str()?.parse().ok()?;
-                Some((version, entry.path().join("bin")))
-            })
-            .filter(|(_, bin)| is_complete(bin))
-            .max();
-        if let Some((_, bin)) = newest {
-            return Some(Self(bin));
-        }
-        let path = std::env::var_os("PATH")?;
-        std::env::split_paths(&path)
-            .find(|dir| is_complete(dir))
-            .map(Self)
-    }
-
-    fn path(&self, program: &str) -> PathBuf {
-        self.0.join(program)
-    }
+/// Among several settings of one name the last one counts.
+fn line(Setting { name, value }: &Setting) -> String {
+    format!("{name} = '{}'\n", value.replace('\'', "''"))
 }
 
-fn is_complete(bin: &Path) -> bool {
-    let needed = ["initdb", "pg_ctl", "pg_isready", "postgres"];
-    needed.iter().all(|program| bin.join(program).exists())
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Keeps Debian's package from creating and starting a cluster of its own. Settings
-/// that somebody made earlier are left alone.
-fn avoid_a_default_cluster() -> Result<()> {
-    let dir = Path::new("/etc/postgresql-common");
-    let file = dir.join("createcluster.conf");
-    let may_write = super::account::own_uid()? == 0 && Path::new("/usr/bin/apt-get").exists();
-    if !may_write || file.exists() {
-        return Ok(());
+    #[test]
+    fn a_setting_is_quoted_whatever_it_is() {
+        let table = [
+            ("max_connections=10", "max_connections = '10'\n"),
+            ("a.b=it's", "a.b = 'it''s'\n"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(line(&Setting::parse(text).unwrap()), expected);
+        }
     }
-    fs::create_dir_all(dir).map_err(Error::at("create", dir))?;
-    fs::write(&file, "create_main_cluster = false\n").map_err(Error::at("write", &file))
 }

@@ -3,15 +3,21 @@
 use crate::error::{Error, Result};
 
 use super::nginx::Nginx;
-use super::postgres::Postgres;
+use super::pgbouncer::PgBouncer;
+use super::postgres::{Postgres, PostgresPrograms};
 use super::python::Python;
+use super::redis::{Redis, RedisCluster};
 use super::service::Service;
 use super::tool::Tool;
 
 const ALL: &[Need] = &[
     Need::Server(&Postgres),
+    Need::Server(&Redis),
+    Need::Server(&RedisCluster),
     Need::Tool(&Python),
     Need::Tool(&Nginx),
+    Need::Tool(&PgBouncer),
+    Need::Tool(&PostgresPrograms),
 ];
 
 /// Something that tests can ask for by its name.
@@ -73,14 +79,14 @@ mod tests {
         assert_eq!(named(&[]).unwrap().len(), ALL.len());
         assert_eq!(named(&["postgres".into()]).unwrap().len(), 1);
         let error = named(&["oracle".into()]).err();
-        let known = "postgres, python, nginx";
+        let known = "postgres, redis, redis-cluster, python, nginx, pgbouncer, postgres-bin";
         assert!(matches!(error, Some(Error::Usage(why)) if why.ends_with(known)));
     }
 
     #[test]
     fn only_servers_are_stopped() {
         let stopped: Vec<&str> = servers().map(Service::name).collect();
-        assert_eq!(stopped, ["postgres"]);
+        assert_eq!(stopped, ["postgres", "redis", "redis-cluster"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 
+use super::setting::Setting;
 use super::slot::Place;
 
 /// One kind of server that tests can ask for.
@@ -18,9 +19,18 @@ pub(super) trait Service: Sync {
     /// What became of the server that was started in `place`.
     fn status(&self, place: &Place) -> Status;
 
-    /// Starts a fresh server in `place`, clearing away what is left of an earlier
-    /// one, and returns its address. It is called only when there is none.
-    fn up(&self, place: &Place) -> Result<String>;
+    /// The processes that were started in `place` and still live, without the children
+    /// that they come and go with.
+    fn processes(&self, place: &Place) -> Vec<u32>;
+
+    /// Starts a fresh server in `place` with these settings on top of the usual ones,
+    /// clearing away what is left of an earlier one, and returns its address. It is
+    /// called only when there is none.
+    fn up(&self, place: &Place, settings: &[Setting]) -> Result<String>;
+
+    /// Ends the server in `place` as a crash would, if it still lives, and starts it
+    /// again with its settings, data and address.
+    fn restart(&self, place: &Place) -> Result<String>;
 
     /// Stops the server in `place`, if there is one, and removes its data.
     fn down(&self, place: &Place) -> Result<()>;

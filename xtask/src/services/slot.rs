@@ -13,10 +13,15 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 
+use super::live;
+
 const DIR: &str = ".services";
 const TOOLS: &str = "tools";
 const SHARED: &str = "shared";
 const RUN_PREFIX: &str = "run-";
+const RESULTS: &str = "results";
+/// A server's path may have to fit into the address of a socket.
+const NAME_MAX: usize = 40;
 const HOME: &str = "home";
 const ADDRESS: &str = "address";
 
@@ -47,6 +52,20 @@ impl Slot {
             services: root.join(DIR),
             name: name.to_owned(),
         }
+    }
+
+    /// A slot that somebody asked for by this name. One named `run-<pid>-<word>` is
+    /// cleaned up when that process is gone; others stay until they are stopped.
+    pub(super) fn private(root: &Path, name: &str) -> Result<Self> {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let named = !name.is_empty() && name.len() <= NAME_MAX && name.chars().all(plain);
+        if !named || name == SHARED || name == TOOLS {
+            return Err(Error::Usage(format!(
+                "expected a slot named by at most {NAME_MAX} of a-z, 0-9 and `-`, other than \
+                 {SHARED} and {TOOLS}, found `{name}`"
+            )));
+        }
+        Ok(Self::named(root, name))
     }
 
     /// The slots of test runs whose process is gone.
@@ -99,18 +118,29 @@ impl Slot {
         )))
     }
 
+    /// Creates an empty directory in which the tests of a run write down what they
+    /// found. It goes when the slot goes.
+    pub(crate) fn create_results(&self) -> Result<PathBuf> {
+        let dir = self.services.join(&self.name).join(RESULTS);
+        remove_dir(&dir)?;
+        create_dir(&dir)?;
+        Ok(dir)
+    }
+
     /// Removes the slot itself once its places are gone.
-    pub(super) fn remove(&self) {
+    pub(crate) fn remove(&self) {
+        let dir = self.services.join(&self.name);
         // Either it was never created or it still has a place; both are fine.
-        let _ = fs::remove_dir(self.services.join(&self.name));
+        let _ = remove_dir(&dir.join(RESULTS));
+        let _ = fs::remove_dir(dir);
     }
 }
 
-/// Without `/proc` nothing can be said, and a live run must not be disturbed.
-fn is_gone(process: &str) -> bool {
-    let command_line = fs::read(Path::new("/proc").join(process).join("cmdline"));
-    // A process that ended but was not collected yet has an empty command line.
-    Path::new("/proc/self").exists() && command_line.map_or(true, |line| line.is_empty())
+/// Whether the process is gone that owns the slot `run-<run>`, where `run` is its number
+/// and possibly a `-` and more.
+fn is_gone(run: &str) -> bool {
+    let number = run.split('-').next().and_then(|number| number.parse().ok());
+    number.is_some_and(|number| !live::lives(number))
 }
 
 /// The state of one server in one slot.
@@ -199,5 +229,39 @@ pub(super) fn remove_dir(dir: &Path) -> Result<()> {
             Err(Error::at("remove", dir)(error))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_gone_with_the_process_that_its_name_begins_with() {
+        let own = std::process::id();
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let table = [
+            (format!("{own}"), false),
+            (format!("{own}-redis-1"), false),
+            (format!("{}", ended.id()), true),
+            (format!("{}-redis", ended.id()), true),
+            ("by-hand".to_owned(), false),
+            (String::new(), false),
+        ];
+        for (run, expected) in table {
+            assert_eq!(is_gone(&run), expected, "{run}");
+        }
+    }
+
+    #[test]
+    fn a_private_slot_has_a_plain_name_of_its_own() {
+        let root = Path::new("/nowhere");
+        for name in ["run-12-redis", "mine"] {
+            assert_eq!(Slot::private(root, name).unwrap().name(), name);
+        }
+        for name in ["", "shared", "tools", "..", "a/b", "A", &"a".repeat(41)] {
+            assert!(Slot::private(root, name).is_err(), "{name}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! A baseline knows nothing of identities, leases or duplicates. It exists to show what the machine
 //! can do, so it should be as fast as its medium honestly allows.
 
+mod postgres;
 mod raw_log;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use semel_core::Result;
 
 use crate::sample::Sample;
 
+pub use postgres::RawPostgres;
 pub use raw_log::RawLog;
 
 /// What [`Baseline::pair`] returns: boxed, so that the trait stays object-safe.

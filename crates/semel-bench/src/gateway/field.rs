@@ -119,6 +119,6 @@ async fn fill(options: &GatewayOptions, dir: &Path) -> Result<()> {
             .progress
             .step(done.min(records - 1), *records, &what)
     };
-    let store = open(dir)?;
+    let store = open(dir.to_owned()).await?;
     prefill(&store, mix(FILLING), *records, filled).await
 }

@@ -5,7 +5,8 @@
 //! touch a row twice in one statement, and it is ordered by digest, so that two batches never lock the
 //! same rows in opposite orders.
 //!
-//! Round trips run in tasks of their own: a caller that goes away takes nothing from the others.
+//! Round trips for several callers run in tasks of their own: a caller that goes away takes nothing from the
+//! others. A round trip must therefore leave nothing half-done if it is dropped, as its only caller may be.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -94,11 +95,34 @@ impl<I: Item> Batcher<I> {
 
     /// Has the items answered in their order. An error of one item is the error of the call.
     pub async fn call(&self, items: Vec<I>) -> Result<Vec<I::Answer>> {
-        let mut answers = Vec::with_capacity(items.len());
-        for answer in self.push(items)? {
-            answers.push(answer.await.map_err(closed)??);
+        let lane = match items.len() {
+            1 => self.free_lane(),
+            _ => None,
+        };
+        if let Some(lane) = lane {
+            // Callers that are about to ask as well come along.
+            tokio::task::yield_now().await;
+            if self.shared.lock().waiting.is_empty() {
+                // Nobody did: the round trip is made right here, and no thread need be woken for it.
+                let answers = (self.shared.run)(items).await;
+                drop(lane);
+                return answers.into_iter().collect();
+            }
+            // Dropped after the push, the lane carries on with everybody who waits.
+            let answers = self.push(items)?;
+            drop(lane);
+            return heard(answers).await;
         }
-        Ok(answers)
+        heard(self.push(items)?).await
+    }
+
+    fn free_lane(&self) -> Option<Lane<I>> {
+        let mut queue = self.shared.lock();
+        if !queue.waiting.is_empty() || queue.lanes_busy >= self.shared.lanes {
+            return None;
+        }
+        queue.lanes_busy += 1;
+        Some(Lane::new(self.shared.clone()))
     }
 
     fn push(&self, items: Vec<I>) -> Result<Vec<oneshot::Receiver<Result<I::Answer>>>> {
@@ -133,6 +157,14 @@ impl<I: Item> fmt::Debug for Batcher<I> {
     }
 }
 
+async fn heard<A>(answers: Vec<oneshot::Receiver<Result<A>>>) -> Result<Vec<A>> {
+    let mut all = Vec::with_capacity(answers.len());
+    for answer in answers {
+        all.push(answer.await.map_err(closed)??);
+    }
+    Ok(all)
+}
+
 /// The runtime is going down, or a round trip panicked.
 fn closed<E>(_: E) -> Error {
     Error::new(
@@ -155,10 +187,18 @@ struct Lane<I: Item> {
 }
 
 impl<I: Item> Drop for Lane<I> {
-    /// After a panic, or when the runtime ends: the next call starts a new lane.
+    /// Whoever waits meanwhile is carried on with, also if this lane's caller went away or panicked.
     fn drop(&mut self) {
-        if self.counted {
-            self.shared.lock().lanes_busy -= 1;
+        if !self.counted {
+            return;
+        }
+        let mut queue = self.shared.lock();
+        // Without a runtime nobody can be carried on with, and nobody waits for long.
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) if !queue.waiting.is_empty() => {
+                drop(runtime.spawn(Self::new(self.shared.clone()).work()));
+            }
+            Ok(_) | Err(_) => queue.lanes_busy -= 1,
         }
     }
 }

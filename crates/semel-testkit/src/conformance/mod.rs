@@ -10,24 +10,32 @@
 //! fn fresh() -> Subject {
 //!     Subject::in_real_time(Arc::new(MemoryStore::new()))
 //! }
-//! semel_testkit::conformance!(fresh());
+//! semel_testkit::conformance!("memory", fresh());
 //! # fn main() {}
 //! ```
 //!
-//! A store whose clock can be set also runs [`conformance_with_clock!`](crate::conformance_with_clock).
+//! The name is the store's row in the table that the test command prints. `fresh` is called inside the
+//! runtime that runs the test, so a store that connects is made by `fresh().await`.
+//!
+//! A store whose clock can be set also runs [`conformance_with_clock!`](crate::conformance_with_clock);
+//! one that keeps outcomes for others, [`conformance_of_outcomes!`](crate::conformance_of_outcomes).
 
 pub mod batches;
 pub mod claims;
 pub mod clocks;
 pub mod leases;
 pub mod operators;
+pub mod outcomes;
 pub mod retention;
 mod subject;
 pub mod unknowns;
 
 pub use subject::Subject;
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
+
+use crate::results;
 
 /// One named test of the suite.
 #[derive(Clone, Copy)]
@@ -54,6 +62,16 @@ pub fn block_on(test: impl Future<Output = ()>) {
         .block_on(test);
 }
 
+/// Runs the test `name` of a store to its end and writes down how it went.
+pub fn hold_to(store: &str, name: &str, test: impl Future<Output = ()>) {
+    let run = catch_unwind(AssertUnwindSafe(|| block_on(test)));
+    let kind = if run.is_ok() { "conformance" } else { "failed" };
+    results::record(kind, store, &[name.to_owned()]);
+    if let Err(panic) = run {
+        resume_unwind(panic);
+    }
+}
+
 /// Lists the tests once, as values and as a macro that makes a `#[test]` of each.
 macro_rules! suite {
     ($d:tt $all:ident $macro:ident: $($module:ident::$name:ident,)+) => {
@@ -65,13 +83,14 @@ macro_rules! suite {
             }),+]
         }
 
-        /// Makes a `#[test]` of every test; the expression makes a fresh [`Subject`](crate::conformance::Subject).
+        /// Makes a `#[test]` of every test: the store's name, and an expression that makes a fresh
+        /// [`Subject`](crate::conformance::Subject) and may `await`.
         #[macro_export]
         macro_rules! $macro {
-            ($d fresh:expr) => {
+            ($d store:expr, $d fresh:expr) => {
                 $(#[test]
                 fn $name() {
-                    $d crate::conformance::block_on(async {
+                    $d crate::conformance::hold_to($d store, stringify!($name), async {
                         $d crate::conformance::$module::$name($d fresh).await;
                     });
                 })+
@@ -146,4 +165,21 @@ suite! { $ all_with_clock conformance_with_clock:
     clocks::a_step_back_revives_no_lease,
     clocks::a_step_back_stops_no_lease_from_ending,
     clocks::a_step_forward_ends_leases_and_fencing_holds,
+}
+
+suite! { $ all_of_outcomes conformance_of_outcomes:
+    outcomes::a_kept_outcome_is_a_settled_record,
+    outcomes::a_kept_outcome_has_the_instants_of_its_store,
+    outcomes::a_keep_sent_again_is_kept,
+    outcomes::a_kept_outcome_does_not_change,
+    outcomes::a_bar_refuses_lower_fences_only,
+    outcomes::a_bar_never_falls,
+    outcomes::a_barred_identity_is_absent,
+    outcomes::a_bar_after_a_keep_finds_the_outcome,
+    outcomes::a_bar_outlives_the_record,
+    outcomes::an_outcome_past_retention_makes_room,
+    outcomes::a_claim_of_its_own_is_in_the_way,
+    outcomes::a_keep_and_a_bar_never_pass_each_other,
+    outcomes::a_note_is_in_the_history,
+    outcomes::a_batch_of_keeps_answers_like_single_calls,
 }

@@ -1,13 +1,13 @@
 //! What a test gets: a store, a way to let time pass, and shorthand for the verbs.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use semel_core::record::{Claim, Event, Lease};
 use semel_core::store::{
-    Actor, ClaimAnswer, ClaimRequest, MarkRequest, RenewRequest, Resolution, ResolveAnswer,
-    ResolveRequest, SettleAnswer, SettleRequest, StoreExt, Takeover,
+    Actor, ClaimAnswer, ClaimRequest, MarkRequest, OutcomeStore, RenewRequest, Resolution,
+    ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, StoreExt, Takeover,
 };
 use semel_core::{
     Fingerprint, Identity, LeaseTerm, ManualClock, Outcome, Record, Retention, Store, Timestamp,
@@ -15,11 +15,14 @@ use semel_core::{
 
 /// A fresh tenant per subject keeps tests apart on a server that they share.
 static TENANTS: AtomicU64 = AtomicU64::new(0);
+/// Process numbers repeat, and a server may outlive the process: each run has a name of its own.
+static RUN: LazyLock<u64> = LazyLock::new(crate::dice::fresh_seed);
 
 /// A store under test.
 #[derive(Clone)]
 pub struct Subject {
     store: Arc<dyn Store>,
+    outcomes: Option<Arc<dyn OutcomeStore>>,
     clock: Option<Arc<ManualClock>>,
     tenant: String,
     /// Kept until the test is over, for example a temporary directory.
@@ -45,8 +48,9 @@ impl Subject {
         let number = TENANTS.fetch_add(1, Ordering::Relaxed);
         Self {
             store,
+            outcomes: None,
             clock: None,
-            tenant: format!("tenant-{}-{number}", std::process::id()),
+            tenant: format!("tenant-{:016x}-{number}", *RUN),
             _keep: None,
         }
     }
@@ -56,6 +60,19 @@ impl Subject {
     pub fn keeping(mut self, value: impl Send + Sync + 'static) -> Self {
         self._keep = Some(Arc::new(value));
         self
+    }
+
+    /// Says that the store, which is this one, can keep outcomes of claims that were granted elsewhere.
+    #[must_use]
+    pub fn with_outcomes(mut self, store: Arc<dyn OutcomeStore>) -> Self {
+        self.outcomes = Some(store);
+        self
+    }
+
+    /// The store as one that keeps outcomes; only for those that can.
+    pub fn outcomes(&self) -> &Arc<dyn OutcomeStore> {
+        let store = self.outcomes.as_ref();
+        store.expect("a store that keeps outcomes")
     }
 
     /// The store itself.

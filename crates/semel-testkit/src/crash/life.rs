@@ -11,6 +11,8 @@ use super::worker::Job;
 /// What a worker says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Word {
+    /// The store is open and operations are served.
+    Ready,
     /// An operation stands still at a point.
     At(Point),
     /// The caller was told that it is done.
@@ -91,6 +93,7 @@ pub(super) struct Ended;
 fn word_of(line: &str) -> Word {
     let words: Vec<&str> = line.split(' ').collect();
     match words[..] {
+        ["ready"] => Word::Ready,
         ["at", _, point] => Word::At(Point::from_name(point).expect("a known point")),
         ["done", operation] => Word::Done(operation.to_owned()),
         ["held", operation] => Word::Held(operation.to_owned()),

@@ -42,9 +42,9 @@ pub(super) struct Account {
 /// Kills workers `kills` times under `policy` and says whether the rules held.
 pub(super) fn prove(policy: OnUnknown, kills: usize, seed: u64, open: Open) -> Verdict {
     let dir = std::env::temp_dir().join(format!(
-        "semel-crash-{}-{}",
+        "semel-crash-{}-{:016x}",
         policy.name(),
-        std::process::id()
+        crate::dice::fresh_seed()
     ));
     std::fs::create_dir_all(&dir).expect("a temporary directory");
     let job = Job { dir, policy };
@@ -54,6 +54,9 @@ pub(super) fn prove(policy: OnUnknown, kills: usize, seed: u64, open: Open) -> V
         account: Account::default(),
         job,
     };
+    for point in Point::ALL {
+        supervisor.one_death_at(point);
+    }
     while supervisor.account.kills < kills {
         supervisor.one_life();
     }
@@ -89,11 +92,29 @@ impl Supervisor {
         }
         let rival = self.dice.chance(30).then(|| self.rival());
         let moment = Duration::from_millis(self.dice.below(60));
-        let at = if self.dice.chance(75) {
-            self.listen(&life, PATIENCE)
-        } else {
-            self.listen(&life, moment)
+        let at = match self.dice.below(100) {
+            0..75 => self.listen(&life, PATIENCE),
+            // Some die while they open their store, the others while they work.
+            75..80 => self.listen(&life, moment),
+            _ => self
+                .await_ready(&life)
+                .or_else(|| self.listen(&life, moment)),
         };
+        self.bury(life, rival, at);
+    }
+
+    /// A worker is killed at `point`, which a fresh operation reaches for certain: a run proves every
+    /// point, however few its kills are.
+    fn one_death_at(&mut self, point: Point) {
+        let mut life = Life::begin(&self.job);
+        let name = self.new_operation();
+        life.ask(&name, Some(point));
+        self.waiting.push_front(name);
+        let at = self.listen(&life, PATIENCE);
+        self.bury(life, None, at);
+    }
+
+    fn bury(&mut self, life: Life, rival: Option<Life>, at: Option<Point>) {
         for dead in std::iter::once(life).chain(rival) {
             self.account.kills += 1;
             for word in dead.kill() {
@@ -112,6 +133,18 @@ impl Supervisor {
             rival.ask(operation, None);
         }
         rival
+    }
+
+    /// Waits until the worker serves.
+    fn await_ready(&mut self, life: &Life) -> Option<Point> {
+        loop {
+            let heard = life.hear(PATIENCE);
+            match heard.expect("a worker lives until it is killed")? {
+                Word::Ready => return None,
+                Word::At(point) => return Some(point),
+                word => self.note(word),
+            }
+        }
     }
 
     /// Listens until an operation stands still at a point, everything is said, or patience ends.
@@ -147,7 +180,7 @@ impl Supervisor {
         let (operation, told) = match word {
             Word::Done(operation) => (operation, &mut self.account.done),
             Word::Held(operation) => (operation, &mut self.account.held),
-            Word::At(_) | Word::Again(_) => return,
+            Word::Ready | Word::At(_) | Word::Again(_) => return,
         };
         self.waiting.retain(|waiting| *waiting != operation);
         told.insert(operation);

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use semel_core::store::{Query, StateFilter, StoreExt};
 use semel_core::{OnUnknown, Record, State, Store};
 
+use super::opening::opened;
 use super::supervisor::Account;
-use super::worker::{Job, identity, is_checked};
+use super::worker::{Job, is_checked};
 use super::{Open, Point};
 
 /// How one policy fared.
@@ -24,10 +25,15 @@ pub struct Verdict {
     pub operations: usize,
     /// Effects in the ledger.
     pub effects: usize,
-    /// Operations with more than one effect.
-    pub doubles: usize,
+    /// Operations with more than one effect although at most one is promised.
+    pub doubled: usize,
+    /// Operations that ran again as their policy asked, with effects that nobody checks.
+    pub repeated: usize,
     /// Operations without an effect.
     pub without: usize,
+    /// Operations without an effect whose callers were told that they are done, or of which
+    /// nobody knows any more.
+    pub lost: usize,
     /// Operations in the queue of unknown outcomes.
     pub unknown: usize,
     /// What should not be.
@@ -39,8 +45,16 @@ impl fmt::Display for Verdict {
         let policy = self.policy.name();
         write!(
             f,
-            "{policy:>9}: {} kills, {} operations, {} effects, {} doubled, {} without effect, {} unknown\n{:>11}killed",
-            self.kills, self.operations, self.effects, self.doubles, self.without, self.unknown, ""
+            "{policy:>9}: {} kills, {} operations, {} effects, {} doubled, {} repeated, {} without effect, {} unknown, {} lost\n{:>11}killed",
+            self.kills,
+            self.operations,
+            self.effects,
+            self.doubled,
+            self.repeated,
+            self.without,
+            self.unknown,
+            self.lost,
+            ""
         )?;
         for (point, kills) in &self.kills_at {
             write!(f, " {} {kills},", point.name())?;
@@ -54,28 +68,48 @@ impl fmt::Display for Verdict {
     }
 }
 
+impl Verdict {
+    /// What the table of results is made of: the policy, then numbers.
+    pub(super) fn fields(&self) -> Vec<String> {
+        let numbers = [
+            self.kills,
+            self.operations,
+            self.effects,
+            self.doubled,
+            self.repeated,
+            self.unknown,
+            self.lost,
+            self.wrong.len(),
+        ];
+        let policy = std::iter::once(self.policy.name().to_owned());
+        policy.chain(numbers.map(|n| n.to_string())).collect()
+    }
+}
+
 /// Judges a finished run.
 pub(super) fn judge(job: &Job, account: &Account, open: Open) -> Verdict {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .expect("a runtime can be built");
-    let store = open(&job.dir);
+    let store = runtime.block_on(opened(open, &job.dir));
     let ledger = job.ledger().expect("the ledger opens");
-    let unknown = runtime.block_on(unknown_queue(&store));
+    let unknown = runtime.block_on(unknown_queue(&store, job.tenant()));
     let mut judge = Judge {
         policy: job.policy,
         account,
         unknown: &unknown,
+        repeated: 0,
+        doubled: 0,
+        lost: 0,
         wrong: Vec::new(),
     };
-    let (mut effects, mut doubles, mut without) = (0, 0, 0);
+    let (mut effects, mut without) = (0, 0);
     for operation in &account.asked {
         let count = ledger.count(operation).expect("the ledger can be read");
         effects += count;
-        doubles += usize::from(count > 1);
         without += usize::from(count == 0);
-        let record = runtime.block_on(store.look_up_one(identity(operation)));
+        let record = runtime.block_on(store.look_up_one(job.identity(operation)));
         let record = record.expect("the store answers");
         judge.operation(operation, count, record.as_deref());
     }
@@ -88,20 +122,23 @@ pub(super) fn judge(job: &Job, account: &Account, open: Open) -> Verdict {
             .to_vec(),
         operations: account.asked.len(),
         effects,
-        doubles,
+        doubled: judge.doubled,
+        repeated: judge.repeated,
         without,
+        lost: judge.lost,
         unknown: unknown.len(),
         wrong: judge.wrong,
     }
 }
 
-async fn unknown_queue(store: &Arc<dyn Store>) -> BTreeSet<String> {
+async fn unknown_queue(store: &Arc<dyn Store>, tenant: String) -> BTreeSet<String> {
     let (mut keys, mut before) = (BTreeSet::new(), None);
     loop {
         let state = Some(StateFilter::Unknown);
         let query = Query {
             state,
             before,
+            tenant: Some(tenant.clone()),
             ..Query::default()
         };
         let page = store.list(query).await.expect("the store answers");
@@ -121,6 +158,9 @@ struct Judge<'a> {
     policy: OnUnknown,
     account: &'a Account,
     unknown: &'a BTreeSet<String>,
+    doubled: usize,
+    repeated: usize,
+    lost: usize,
     wrong: Vec<String>,
 }
 
@@ -140,6 +180,10 @@ impl Judge<'_> {
         );
         let known = done || self.unknown.contains(operation);
         self.expect(known, operation, "is neither done nor in the unknown queue");
+        let repeatable = self.policy == OnUnknown::Rerun && !is_checked(operation);
+        self.doubled += usize::from(effects > 1 && !repeatable);
+        self.repeated += usize::from(effects > 1 && repeatable);
+        self.lost += usize::from(effects == 0 && (done || !known));
         let fine = match self.policy {
             OnUnknown::Hold => effects <= 1,
             OnUnknown::Rerun if is_checked(operation) => effects == 1,

@@ -1,7 +1,7 @@
 //! A worker: reads operations from its standard input, runs each once, and says what came of it.
 //!
 //! Lines in: `run OPERATION POINT`, where the point may be `-`. Lines out: `at OPERATION POINT` when it
-//! stands still there, then never anything more about it; `done OPERATION`, `held OPERATION` for an
+//! stands still there, then never anything more about it; `ready` when its store is open; `done OPERATION`, `held OPERATION` for an
 //! unknown outcome, `again OPERATION` when it is worth asking later.
 
 use std::io::{self, BufRead, Write};
@@ -9,11 +9,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel_core::once::{Error, Reconciled, Refusal};
+use semel_core::once::{Error, Reconciled, Recorded, Refusal};
 use semel_core::{
     Fingerprint, Identity, InProgress, LeaseTerm, OnFailure, OnUnknown, Once, Outcome, Policy,
+    Store,
 };
 
+use super::opening::opened;
 use super::{Open, Point};
 use crate::ledger::Ledger;
 
@@ -49,11 +51,18 @@ impl Job {
     pub(super) fn ledger(&self) -> io::Result<Ledger> {
         Ledger::open(self.dir.join("ledger"))
     }
-}
 
-/// The identity of an operation of a crash test.
-pub(super) fn identity(operation: &str) -> Identity {
-    Identity::parse("crash", "effects@1", operation).expect("names of operations are valid keys")
+    /// The tenant of this job's identities: the directory's name, which no other job has.
+    pub(super) fn tenant(&self) -> String {
+        let name = self.dir.file_name().expect("a job's directory has a name");
+        name.to_string_lossy().into_owned()
+    }
+
+    /// The identity of an operation of this job.
+    pub(super) fn identity(&self, operation: &str) -> Identity {
+        let identity = Identity::parse(&self.tenant(), "effects@1", operation);
+        identity.expect("names of operations are valid keys")
+    }
 }
 
 /// Whether an operation's effect checks its fence; half of them do where that matters.
@@ -68,7 +77,9 @@ pub(super) fn run(job: &Job, open: Open) {
         .enable_all()
         .build()
         .expect("a runtime can be built");
-    let worker = Arc::new(Worker::new(job, open));
+    let store = runtime.block_on(opened(open, &job.dir));
+    let worker = Arc::new(Worker::new(job.clone(), store));
+    say("ready");
     for line in io::stdin().lock().lines() {
         let line = line.expect("the supervisor writes text");
         let words: Vec<&str> = line.split(' ').collect();
@@ -84,11 +95,11 @@ pub(super) fn run(job: &Job, open: Open) {
 struct Worker {
     once: Once,
     ledger: Ledger,
-    policy: OnUnknown,
+    job: Job,
 }
 
 impl Worker {
-    fn new(job: &Job, open: Open) -> Self {
+    fn new(job: Job, store: Arc<dyn Store>) -> Self {
         let ledger = job.ledger().expect("the ledger opens");
         let policy = Policy {
             lease: LeaseTerm::new(LEASE).expect("a valid term"),
@@ -96,7 +107,7 @@ impl Worker {
             on_unknown: job.policy,
             ..Policy::default()
         };
-        let mut once = Once::on(open(&job.dir)).with_policy(policy);
+        let mut once = Once::on(store).with_policy(policy);
         if job.policy == OnUnknown::Reconcile {
             let ledger = ledger.clone();
             once = once.reconcile_with(move |identity: Identity, fence: semel_core::Fence| {
@@ -105,11 +116,7 @@ impl Worker {
                 async move { reconciled(&operation, answer) }
             });
         }
-        Self {
-            once,
-            ledger,
-            policy: job.policy,
-        }
+        Self { once, ledger, job }
     }
 
     async fn serve(self: Arc<Self>, operation: String, stop: Option<Point>) {
@@ -123,7 +130,7 @@ impl Worker {
         let answer = self
             .once
             .operation(
-                identity(&operation),
+                self.job.identity(&operation),
                 Fingerprint::of_bytes(operation.as_bytes()),
             )
             .run_classified(
@@ -140,6 +147,10 @@ impl Worker {
             .await;
         at.reach(Point::AfterSettle).await;
         match answer {
+            // A result that is not on record yet, or came too late to be, is no promise to anybody.
+            Ok(receipt) if receipt.recorded != Recorded::Settled => {
+                say(&format!("again {operation}"));
+            }
             Ok(receipt) => {
                 assert_eq!(receipt.value, format!("receipt of {operation}"));
                 say(&format!("done {operation}"));
@@ -150,7 +161,7 @@ impl Worker {
     }
 
     fn take_effect(&self, operation: &str, fence: u64) -> Result<(), String> {
-        let done = match self.policy {
+        let done = match self.job.policy {
             OnUnknown::Hold => self.ledger.effect(operation, fence),
             OnUnknown::Rerun if is_checked(operation) => {
                 self.ledger.effect_checked(operation, fence).map(drop)

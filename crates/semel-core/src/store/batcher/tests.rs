@@ -118,14 +118,17 @@ async fn a_batch_is_ordered_by_digest() {
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_leaves_takes_nothing_from_the_others() {
     let (batcher, gate, _) = gated(1);
-    let leaving = tokio::spawn({
+    let call = |key: &'static str, number| {
         let batcher = batcher.clone();
-        async move { batcher.call(vec![ask("a", 1)]).await }
-    });
+        tokio::spawn(async move { batcher.call(vec![ask(key, number)]).await })
+    };
+    let leaving = call("a", 1);
+    settle_down().await;
+    let staying = call("b", 2);
     settle_down().await;
     leaving.abort();
-    gate.add_permits(2);
-    assert_eq!(batcher.call(vec![ask("b", 2)]).await.unwrap(), ["2"]);
+    gate.add_permits(1);
+    assert_eq!(staying.await.unwrap().unwrap(), ["2"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,7 +142,7 @@ async fn a_panic_in_a_round_trip_costs_its_callers_an_error_and_nobody_else() {
             items.iter().map(|item| Ok(item.number.to_string())).collect()
         })
     });
-    let error = batcher.call(vec![ask("a", 1)]).await.unwrap_err();
+    let error = batcher.call(vec![ask("a", 1), ask("b", 1)]).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Unavailable);
     assert_eq!(batcher.call(vec![ask("a", 2)]).await.unwrap(), ["2"]);
 }

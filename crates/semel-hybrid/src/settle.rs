@@ -1,0 +1,154 @@
+//! Settling: the lease is proven in the fast store, the outcome is kept in the durable one.
+
+use semel_core::record::{EventKind, Record, UnknownCause};
+use semel_core::store::{
+    KeepAnswer, KeepRequest, MarkRequest, NoteRequest, RenewAnswer, RenewRequest, SettleAnswer,
+    SettleRequest, check_batch,
+};
+use semel_core::{Error, Kind, LeaseTerm, Result, State};
+
+use crate::Hybrid;
+use crate::copy::copy_retention;
+
+impl Hybrid {
+    pub(crate) async fn settle_all(&self, items: Vec<SettleRequest>) -> Result<Vec<SettleAnswer>> {
+        check_batch(items.len())?;
+        let (mut live, mut lost) = (Vec::new(), Vec::new());
+        for (place, found) in self.proven(&items).await?.into_iter().enumerate() {
+            match found {
+                Some(request) => live.push((place, request)),
+                None => lost.push(place),
+            }
+        }
+        let mut answers = vec![SettleAnswer::Late; items.len()];
+        self.keep_live(&items, live, &mut answers).await?;
+        self.settle_lost(&items, lost, &mut answers).await?;
+        Ok(answers)
+    }
+
+    /// For each item whose lease is alive, what is to be kept.
+    ///
+    /// The renewal also leaves time for the durable store. What the record says about its claim
+    /// never changes, so it may be read at the same time.
+    async fn proven(&self, items: &[SettleRequest]) -> Result<Vec<Option<KeepRequest>>> {
+        if items.is_empty() {
+            return Ok(Vec::new());
+        }
+        let renewals = items.iter().map(|item| RenewRequest {
+            claim: item.claim.clone(),
+            lease: LeaseTerm::default(),
+        });
+        let identities = items.iter().map(|item| item.claim.identity.clone());
+        let (renewed, found) = tokio::try_join!(
+            self.fast.renew(renewals.collect()),
+            self.fast.look_up(identities.collect())
+        )?;
+        let proven = items
+            .iter()
+            .zip(renewed.into_iter().zip(found))
+            .map(|(item, proof)| match proof {
+                (RenewAnswer::Lost, _) => Ok(None),
+                (RenewAnswer::Renewed(_), Some(record)) if record.fence == item.claim.fence => {
+                    Ok(Some(request_of(item, &record)))
+                }
+                (RenewAnswer::Renewed(_), _) => Err(Error::new(
+                    Kind::Unavailable,
+                    "the fast store renewed a claim that it does not show",
+                )),
+            });
+        proven.collect()
+    }
+
+    /// Once the outcome is kept nothing can undo it: what the fast store misses, the next claim repairs.
+    async fn keep_live(
+        &self,
+        items: &[SettleRequest],
+        live: Vec<(usize, KeepRequest)>,
+        answers: &mut [SettleAnswer],
+    ) -> Result<()> {
+        if live.is_empty() {
+            return Ok(());
+        }
+        let (places, requests): (Vec<usize>, Vec<KeepRequest>) = live.into_iter().unzip();
+        let kept = self.durable.keep(requests).await?;
+        let (mut copies, mut marks, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, kept) in places.into_iter().zip(kept) {
+            let item = &items[place];
+            match kept {
+                KeepAnswer::Kept => {
+                    answers[place] = SettleAnswer::Settled;
+                    copies.push(SettleRequest {
+                        retention: copy_retention(item.retention.keep()),
+                        ..item.clone()
+                    });
+                }
+                KeepAnswer::Superseded => {
+                    notes.push(NoteRequest {
+                        claim: item.claim.clone(),
+                        kind: EventKind::LateOutcome(item.outcome.clone()),
+                    });
+                    marks.push(MarkRequest {
+                        claim: item.claim.clone(),
+                        cause: UnknownCause::RunUndecided,
+                    });
+                }
+            }
+        }
+        if !copies.is_empty() {
+            let _ = self.fast.settle(copies).await;
+        }
+        if !notes.is_empty() {
+            self.durable.note(notes).await?;
+            let _ = self.fast.mark_unknown(marks).await;
+        }
+        Ok(())
+    }
+
+    /// What comes without a live lease is late, unless it is on record already: then it was sent again.
+    async fn settle_lost(
+        &self,
+        items: &[SettleRequest],
+        lost: Vec<usize>,
+        answers: &mut [SettleAnswer],
+    ) -> Result<()> {
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let identities = lost.iter().map(|place| &items[*place].claim.identity);
+        let found = self.durable.look_up(identities.cloned().collect()).await?;
+        let mut late = Vec::new();
+        for (place, record) in lost.into_iter().zip(found) {
+            match record {
+                Some(record) if is_outcome_of(&record, &items[place]) => {
+                    answers[place] = SettleAnswer::Settled;
+                }
+                _ => late.push(place),
+            }
+        }
+        if late.is_empty() {
+            return Ok(());
+        }
+        let requests = late.iter().map(|place| items[*place].clone()).collect();
+        for (place, answer) in late.into_iter().zip(self.fast.settle(requests).await?) {
+            answers[place] = answer;
+        }
+        Ok(())
+    }
+}
+
+fn request_of(item: &SettleRequest, record: &Record) -> KeepRequest {
+    KeepRequest {
+        claim: item.claim.clone(),
+        fingerprint: record.fingerprint,
+        attempt: record.attempt,
+        claimed_at: record.claimed_at,
+        outcome: item.outcome.clone(),
+        took: item.took,
+        retention: item.retention,
+    }
+}
+
+fn is_outcome_of(record: &Record, item: &SettleRequest) -> bool {
+    record.fence == item.claim.fence
+        && matches!(&record.state, State::Settled(settled) if settled.outcome == item.outcome)
+}

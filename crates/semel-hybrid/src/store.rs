@@ -1,0 +1,89 @@
+//! The hybrid itself: two stores behind one [`Store`].
+
+use std::sync::Arc;
+
+use semel_core::record::{Claim, Event};
+use semel_core::store::{
+    Answer, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, OutcomeStore, Page, Query,
+    ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
+    SettleRequest, Stats, Swept,
+};
+use semel_core::{Fingerprint, Identity, Record, Store};
+
+/// Claims in a fast store, outcomes in a durable one.
+///
+/// ```
+/// use std::sync::Arc;
+/// use semel_core::{MemoryStore, Once};
+/// use semel_hybrid::Hybrid;
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("outcomes.db");
+/// let fast = Arc::new(MemoryStore::new());
+/// let durable = Arc::new(semel_sqlite::Config::new(path).open()?);
+/// let once = Once::new(Hybrid::new(fast, durable));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Hybrid {
+    pub(crate) fast: Arc<dyn Store>,
+    pub(crate) durable: Arc<dyn OutcomeStore>,
+}
+
+impl Hybrid {
+    /// Claims in `fast`, keeps outcomes in `durable`. All who share one use the same two.
+    pub fn new(fast: Arc<dyn Store>, durable: Arc<dyn OutcomeStore>) -> Self {
+        Self { fast, durable }
+    }
+}
+
+impl Store for Hybrid {
+    fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
+        Box::pin(self.claim_all(items))
+    }
+
+    fn at_hand(&self, identity: &Identity, fingerprint: Fingerprint) -> Option<Arc<Record>> {
+        let durable = self.durable.at_hand(identity, fingerprint);
+        durable.or_else(|| self.fast.at_hand(identity, fingerprint))
+    }
+
+    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
+        self.fast.renew(items)
+    }
+
+    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
+        Box::pin(self.settle_all(items))
+    }
+
+    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
+        self.fast.release(items)
+    }
+
+    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
+        self.fast.mark_unknown(items)
+    }
+
+    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
+        Box::pin(self.resolve_all(items))
+    }
+
+    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
+        Box::pin(self.look_up_all(identities))
+    }
+
+    fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {
+        Box::pin(self.merged_history(identity))
+    }
+
+    fn list(&self, query: Query) -> Answer<'_, Page> {
+        Box::pin(self.merged_list(query))
+    }
+
+    fn sweep(&self, limit: usize) -> Answer<'_, Swept> {
+        Box::pin(self.sweep_both(limit))
+    }
+
+    fn stats(&self) -> Answer<'_, Stats> {
+        Box::pin(self.merged_stats())
+    }
+}

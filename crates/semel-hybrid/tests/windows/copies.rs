@@ -1,0 +1,102 @@
+//! What the fast store is told of outcomes, and what each path costs the durable one.
+
+use std::time::Duration;
+
+use semel_core::store::{ClaimAnswer, SettleRequest};
+use semel_core::{Outcome, Retention, Store};
+
+use crate::world::{World, granted, replayed, state};
+
+#[tokio::test]
+async fn the_happy_path_is_one_read_and_one_write_of_the_durable_store() {
+    let world = World::new();
+    world.settled("k", "done").await;
+    assert_eq!(world.durable.calls(), ["check", "keep"]);
+    assert_eq!(world.fast.calls(), ["claim", "renew", "look_up", "settle"]);
+}
+
+#[tokio::test]
+async fn a_duplicate_writes_nothing_while_there_is_a_copy() {
+    let world = World::new();
+    world.settled("k", "done").await;
+    world.fast.calls();
+    world.durable.calls();
+    assert_eq!(replayed(world.claim("k").await), "done");
+    assert_eq!(world.fast.calls(), ["claim"]);
+    assert_eq!(world.durable.calls(), ["check"]);
+}
+
+#[tokio::test]
+async fn a_batch_costs_the_durable_store_one_call_per_step() {
+    let world = World::new();
+    let requests: Vec<_> = (0..20).map(|n| world.request(&format!("k-{n}"))).collect();
+    let answers = world.hybrid.claim(requests).await.unwrap();
+    let settles: Vec<_> = answers
+        .into_iter()
+        .map(|answer| SettleRequest {
+            claim: granted(Ok(answer)).claim,
+            outcome: Outcome::succeeded("done"),
+            took: Duration::ZERO,
+            retention: Retention::default(),
+        })
+        .collect();
+    world.hybrid.settle(settles).await.unwrap();
+    assert_eq!(world.durable.calls(), ["check", "keep"]);
+}
+
+#[tokio::test]
+async fn after_its_copy_an_outcome_is_replayed_and_copied_again() {
+    let world = World::new();
+    world.settled("k", "done").await;
+    world.pass(Duration::from_secs(11 * 60));
+    assert_eq!(state(world.fast.as_ref(), "k").await, "absent");
+    assert_eq!(replayed(world.claim("k").await), "done");
+    assert_eq!(state(world.fast.as_ref(), "k").await, "succeeded");
+    // Neither the grant nor its end is anything unusual.
+    assert!(world.event_names("k").await.is_empty());
+}
+
+#[tokio::test]
+async fn after_its_copy_another_request_is_refused_and_remembered() {
+    let world = World::new();
+    world.settled("k", "done").await;
+    world.pass(Duration::from_secs(11 * 60));
+    assert_eq!(world.mistaken("k").await.unwrap(), ClaimAnswer::Mismatch);
+    assert!(world.event_names("k").await.contains(&"mismatch"));
+    assert_eq!(replayed(world.claim("k").await), "done");
+}
+
+#[tokio::test]
+async fn a_mistaken_claim_in_the_middle_of_its_check_disturbs_no_replay() {
+    let world = World::new();
+    world.settled("k", "done").await;
+    world.pass(Duration::from_secs(11 * 60));
+    world
+        .durable
+        .next("check", crate::faulty::Fault::StandBefore);
+    let mistaken = world.clone();
+    let process = tokio::spawn(async move { mistaken.mistaken("k").await });
+    world.durable.reached().await;
+    // The fast store runs the other request at this moment.
+    assert_eq!(replayed(world.claim("k").await), "done");
+    world.durable.go_on();
+    assert_eq!(process.await.unwrap().unwrap(), ClaimAnswer::Mismatch);
+    assert_eq!(replayed(world.claim("k").await), "done");
+}
+
+#[tokio::test]
+async fn no_copy_outlives_its_record() {
+    let world = World::new();
+    let day = Retention::default().keep();
+    world.settled("k", "done").await;
+    // A copy that is made just before retention ends is short.
+    world.pass(day - Duration::from_secs(10));
+    assert_eq!(replayed(world.claim("k").await), "done");
+    assert_eq!(state(world.fast.as_ref(), "k").await, "succeeded");
+    world.pass(Duration::from_secs(5));
+    assert_eq!(state(world.fast.as_ref(), "k").await, "absent");
+    assert_eq!(world.state("k").await, "succeeded");
+    world.pass(Duration::from_secs(5));
+    assert_eq!(world.state("k").await, "absent");
+    granted(world.claim("k").await);
+}

@@ -1,0 +1,33 @@
+//! Opening the store under test, patiently: its server may be busy with the connections of the killed.
+
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use semel_core::{Result, Store};
+use tokio::time::{Instant, sleep};
+
+/// The boxed future of [`Open`].
+pub type Opening = Pin<Box<dyn Future<Output = Result<Arc<dyn Store>>> + Send>>;
+
+/// Opens the store of a crash test, on the runtime that will use it; every process of a run calls
+/// this with the same directory.
+pub type Open = fn(PathBuf) -> Opening;
+
+/// How long a process goes on trying to reach its store.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Opens the store, again and again while it is worth it.
+pub(super) async fn opened(open: Open, dir: &Path) -> Arc<dyn Store> {
+    let begun = Instant::now();
+    loop {
+        match open(dir.to_owned()).await {
+            Ok(store) => return store,
+            Err(error) if error.is_retryable() && begun.elapsed() < PATIENCE => sleep(PAUSE).await,
+            Err(error) => panic!("expected a store that opens, found {error}"),
+        }
+    }
+}

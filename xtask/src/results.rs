@@ -1,0 +1,171 @@
+//! One table of what the stores' tests found: conformance and crashes, a row per store.
+//!
+//! The tests write lines into a directory that `SEMEL_TEST_RESULTS` names (see `results.rs` in
+//! `semel-testkit`); this only adds them up. It decides nothing: a failed test has failed already.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use crate::output::note;
+
+/// Prints the table of the results in `dir`; nothing if no store was tested.
+pub(crate) fn print(dir: &Path) {
+    let stores = read(dir);
+    if !stores.is_empty() {
+        note(&table(&stores));
+    }
+}
+
+/// What is known about one store.
+#[derive(Debug, Default)]
+struct Store {
+    passed: BTreeSet<String>,
+    failed: BTreeSet<String>,
+    /// The sums over all policies; none if no crash test ran to its end.
+    crashes: Option<[u64; NUMBERS]>,
+    crash_ended_early: bool,
+}
+
+/// The numbers of a crash line, in its order: kills, operations, effects, doubled, repeated,
+/// unknown, lost, and how many rules did not hold.
+const NUMBERS: usize = 8;
+const COLUMNS: [&str; NUMBERS] = [
+    "kills",
+    "operations",
+    "effects",
+    "doubled",
+    "repeated",
+    "unknown",
+    "lost",
+    "result",
+];
+
+type Stores = BTreeMap<String, Store>;
+
+fn read(dir: &Path) -> Stores {
+    let mut stores = Stores::new();
+    let files = fs::read_dir(dir).into_iter().flatten().flatten();
+    for file in files {
+        let text = fs::read_to_string(file.path()).unwrap_or_default();
+        for line in text.lines() {
+            if add(&mut stores, line).is_none() {
+                note(&format!("expected a line of results, found {line:?}"));
+            }
+        }
+    }
+    stores
+}
+
+/// Adds one line; none if it is not understood.
+fn add(stores: &mut Stores, line: &str) -> Option<()> {
+    let mut fields = line.split('\t');
+    let (kind, name) = fields.next()?.split_once(' ')?;
+    let fields: Vec<&str> = fields.collect();
+    let store = stores.entry(name.to_owned()).or_default();
+    match (kind, fields.as_slice()) {
+        ("conformance", [test]) => drop(store.passed.insert((*test).to_owned())),
+        ("failed", [test]) => drop(store.failed.insert((*test).to_owned())),
+        ("crash", ["failed"]) => store.crash_ended_early = true,
+        ("crash", [_policy, numbers @ ..]) if numbers.len() == NUMBERS => {
+            let sums = store.crashes.get_or_insert_default();
+            for (sum, number) in sums.iter_mut().zip(numbers) {
+                *sum += number.parse::<u64>().ok()?;
+            }
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+impl Store {
+    fn conformance(&self) -> String {
+        let passed = self.passed.difference(&self.failed).count();
+        match (passed, self.failed.len()) {
+            (0, 0) => "-".to_owned(),
+            (passed, 0) => format!("{passed} passed"),
+            (passed, failed) => format!("{passed} passed, {failed} FAILED"),
+        }
+    }
+
+    /// The crash columns, the verdict last.
+    fn crash_cells(&self) -> [String; NUMBERS] {
+        let sums = self.crashes;
+        let mut cells = std::array::from_fn(|i| sums.map_or("-".to_owned(), |s| s[i].to_string()));
+        let wrong = sums.is_some_and(|sums| sums[NUMBERS - 1] > 0);
+        let ok = self.failed.is_empty() && !self.crash_ended_early && !wrong;
+        cells[NUMBERS - 1] = if ok { "ok" } else { "FAILED" }.to_owned();
+        cells
+    }
+}
+
+fn table(stores: &Stores) -> String {
+    let mut table = String::new();
+    let titles = COLUMNS.map(str::to_owned);
+    row(&mut table, "store", "conformance", &titles);
+    for (name, store) in stores {
+        row(&mut table, name, &store.conformance(), &store.crash_cells());
+    }
+    table
+}
+
+fn row(table: &mut String, name: &str, conformance: &str, cells: &[String; NUMBERS]) {
+    // Writing into a string cannot fail.
+    let _ = write!(table, "\n{name:<24} {conformance:<22}");
+    for cell in cells {
+        let _ = write!(table, " {cell:>10}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(lines: &[&str]) -> Stores {
+        let mut stores = Stores::new();
+        for line in lines {
+            assert_eq!(add(&mut stores, line), Some(()), "{line:?}");
+        }
+        stores
+    }
+
+    #[test]
+    fn each_store_has_a_row_with_the_sums_of_its_lines() {
+        let stores = of(&[
+            "conformance SQLite\ta",
+            "conformance SQLite\tb",
+            "conformance SQLite\tb",
+            "crash SQLite\thold\t210\t400\t240\t0\t0\t160\t0\t0",
+            "crash SQLite\trerun\t210\t300\t320\t0\t20\t0\t0\t0",
+            "conformance Redis Cluster\ta",
+            "conformance Redis Cluster\tb",
+            "failed Redis Cluster\tb",
+            "crash hybrid\tfailed",
+        ]);
+        let expected = "
+store                    conformance                 kills operations    effects    doubled   repeated    unknown       lost     result
+Redis Cluster            1 passed, 1 FAILED              -          -          -          -          -          -          -     FAILED
+SQLite                   2 passed                      420        700        560          0         20        160          0         ok
+hybrid                   -                               -          -          -          -          -          -          -     FAILED";
+        assert_eq!(table(&stores), expected);
+    }
+
+    #[test]
+    fn a_rule_that_did_not_hold_fails_the_row() {
+        let stores = of(&["crash SQLite\thold\t5\t9\t9\t0\t0\t0\t0\t1"]);
+        assert_eq!(stores["SQLite"].crash_cells()[NUMBERS - 1], "FAILED");
+    }
+
+    #[test]
+    fn lines_that_are_not_results_are_not_counted() {
+        for line in [
+            "",
+            "conformance",
+            "conformance SQLite",
+            "crash SQLite\thold\t1",
+        ] {
+            assert_eq!(add(&mut Stores::new(), line), None, "{line:?}");
+        }
+    }
+}
