@@ -13,7 +13,7 @@ CREATE SEQUENCE {s}semel_fence AS bigint CACHE 1;
 --   digest   the first 16 bytes of the identity's BLAKE3; the whole identity is compared on a match
 --   state    0 running, 1 unknown, 2 settled, 3 vacant
 --   nonce    drawn by the claimer, which knows its claim by it when the answer was lost
---   flags    1 = failed, 2 = archive when retention ends
+--   flags    1 = failed, 2 = archive when retention ends, 4 = took the place of a bar
 -- A body that was not kept is null, and its length and digest stand in omitted_*.
 -- A vacant row was released, resolved or erased, or bars older claims. It is nobody's record; it keeps its fence
 -- for a while, so that the next claim of the identity draws a higher one under the row's lock.

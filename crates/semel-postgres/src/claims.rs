@@ -16,7 +16,7 @@ use crate::link::{Failure, Link};
 use crate::rows::{Stored, digest, fence_of, sql_ms};
 use crate::session::Session;
 use crate::sql::RECORD_COLUMNS;
-use crate::value::Value;
+use crate::value::{Row, Value};
 
 /// How often a batch looks again for rows that others commit or sweep at the same moment.
 const ROUNDS_MAX: usize = 10;
@@ -128,12 +128,8 @@ async fn ask(
     let rows = link.ask_alone(&engine.sql.claim, &claim_values(items)).await?;
     let mut judged = HashMap::with_capacity(items.len());
     for row in &rows {
-        let granted = Granted {
-            fence: fence_of(row.number(1)?),
-            until: Timestamp::from_millis(row.number(3)?),
-        };
         engine.heard(Timestamp::from_millis(row.number(2)?));
-        judged.insert(row.digest(0)?, granted);
+        judged.insert(row.digest(0)?, Granted::of(row)?);
     }
     let granted = |item: &ClaimItem| judged.get(&digest(item.identity()));
     let mut there = match judged.len() == items.len() {
@@ -151,13 +147,20 @@ async fn ask(
 }
 
 /// A claim that was granted at once.
-struct Granted {
+pub(crate) struct Granted {
     fence: Fence,
     until: Timestamp,
 }
 
 impl Granted {
-    fn answer(&self, item: &ClaimItem) -> ClaimAnswer {
+    pub(crate) fn of(row: &Row) -> semel_core::Result<Self> {
+        Ok(Self {
+            fence: fence_of(row.number(1)?),
+            until: Timestamp::from_millis(row.number(3)?),
+        })
+    }
+
+    pub(crate) fn answer(&self, item: &ClaimItem) -> ClaimAnswer {
         ClaimAnswer::Granted(Lease {
             claim: Claim {
                 identity: item.identity().clone(),
@@ -265,6 +268,12 @@ async fn decide_one(
     let mut request = item.request.clone();
     if item.is_own(stored) {
         // An earlier try was granted and its answer was lost, so nothing can have run under it.
+        if let Some(record) = &stored.record
+            && let State::Running { lease_until } = record.state
+            && lease_until > now
+        {
+            return Ok(ClaimAnswer::Granted(lease_of(record, lease_until)));
+        }
         request.takeover = Takeover::Of(stored.fence);
     }
     let step = protocol::claim(stored.record.as_ref(), &request, next, now);
@@ -273,7 +282,7 @@ async fn decide_one(
         .await
 }
 
-fn claim_values(items: &[&ClaimItem]) -> [Value; 8] {
+pub(crate) fn claim_values(items: &[&ClaimItem]) -> [Value; 8] {
     let text = |of: fn(&Identity) -> &str| {
         Value::Texts(items.iter().map(|i| of(i.identity()).to_owned()).collect())
     };

@@ -9,6 +9,8 @@ use semel_core::{Error, Result, duration};
 
 use crate::store::PostgresStore;
 
+/// The schema that is used when none is named.
+pub(crate) const DEFAULT_SCHEMA: &str = "semel";
 /// The most connections of one store.
 const CONNECTIONS_MAX: usize = 100;
 /// The most bytes of a schema's name that PostgreSQL keeps.
@@ -52,7 +54,7 @@ impl Config {
     pub fn new(server: tokio_postgres::Config) -> Self {
         Self {
             server,
-            schema: "semel".to_owned(),
+            schema: DEFAULT_SCHEMA.to_owned(),
             connections: 8,
             lanes: 2,
             prepare: true,

@@ -199,29 +199,21 @@ fn settle_values(items: &[Sent<SettleRequest>]) -> [Value; 10] {
     let ints = |of: &dyn Fn(&SettleRequest) -> i64| {
         Value::Ints(items.iter().map(|item| Some(of(&item.0))).collect())
     };
-    let (mut flags, mut status) = (Vec::new(), Vec::new());
-    let (mut headers, mut bodies) = (Vec::new(), Vec::new());
-    let (mut lens, mut digests) = (Vec::new(), Vec::new());
-    for Sent(item) in items {
-        let columns = OutcomeColumns::of(&item.outcome, item.retention.archive());
-        flags.push(Some(columns.flags));
-        status.push(Some(columns.status));
-        headers.push(columns.headers);
-        bodies.push(columns.body);
-        lens.push(columns.omitted_len);
-        digests.push(columns.omitted_digest);
-    }
+    let columns = items
+        .iter()
+        .map(|Sent(item)| OutcomeColumns::of(&item.outcome, item.retention.archive()));
+    let [flags, status, headers, bodies, lens, digests] = OutcomeColumns::arrays(columns);
     let [identities, fences] = claim_values(items);
     [
         identities,
         fences,
         ints(&|item| sql_ms(item.retention.keep())),
         ints(&|item| i64::try_from(item.took.as_millis()).unwrap_or(i64::MAX)),
-        Value::Ints(flags),
-        Value::Ints(status),
-        Value::ByteStrings(headers),
-        Value::ByteStrings(bodies),
-        Value::Ints(lens),
-        Value::ByteStrings(digests),
+        flags,
+        status,
+        headers,
+        bodies,
+        lens,
+        digests,
     ]
 }

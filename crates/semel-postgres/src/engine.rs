@@ -32,6 +32,8 @@ pub(crate) struct Engine {
     pub(crate) clock: Arc<ServerClock>,
     pub(crate) schema: String,
     pub(crate) watch: Option<Arc<dyn Watch>>,
+    /// Up to this fence the sequence is known to be ahead of what was kept.
+    pub(crate) fence_floor: AtomicI64,
     /// The month up to which partitions were made, by this process.
     pub(crate) months_kept: MonthsKept,
     patience: Duration,
@@ -79,6 +81,7 @@ impl Engine {
             clock: Arc::new(ServerClock::new()),
             schema: config.schema.clone(),
             watch: config.watch.clone(),
+            fence_floor: AtomicI64::new(0),
             months_kept: MonthsKept::default(),
             patience: config.timeout,
         })
@@ -94,12 +97,12 @@ impl Engine {
     {
         match self.together(items, attempt).await {
             Ok(answers) => (answers.into_iter().map(Ok).collect(), false),
-            Err((Remedy::OneByOne, _, _)) if items.len() > 1 => {
+            Err((Remedy::OneByOne, _, before)) if items.len() > 1 => {
                 let (mut answers, mut doubtful) = (Vec::with_capacity(items.len()), false);
                 for item in items {
                     let alone = self.together(std::slice::from_ref(item), attempt).await;
                     answers.push(alone.map_err(|(_, error, doubt)| {
-                        doubtful |= doubt;
+                        doubtful |= doubt || before;
                         error
                     }));
                 }
@@ -126,12 +129,12 @@ impl Engine {
     {
         let (began, mut collisions, mut doubtful) = (Instant::now(), 0, false);
         loop {
-            let failure = match self.attempted(items, attempt).await {
+            let (failure, committed) = match self.attempted(items, attempt).await {
                 Ok(answers) => return Ok(answers),
-                Err(failure) => failure,
+                Err(failed) => failed,
             };
             let remedy = remedy(&failure, doubtful);
-            doubtful |= matches!(failure, Failure::Lost(_));
+            doubtful |= committed || matches!(failure, Failure::Lost(_));
             match remedy {
                 Remedy::Again if collisions < COLLISIONS_MAX => collisions += 1,
                 Remedy::Reconnect if began.elapsed() < self.patience => {
@@ -143,15 +146,17 @@ impl Engine {
         }
     }
 
-    async fn attempted<I, A, T>(&self, items: &[I], attempt: &T) -> Result<Vec<A>, Failure>
+    /// One try; with a failure comes whether an earlier statement of it was committed.
+    async fn attempted<I, A, T>(&self, items: &[I], attempt: &T) -> Result<Vec<A>, (Failure, bool)>
     where
         I: Send + Sync,
         A: Send,
         T: Attempt<I, A>,
     {
         let begun = Instant::now();
-        let mut link = self.links.get().await?;
-        let answers = attempt.on(self, &mut link, items).await?;
+        let mut link = self.links.get().await.map_err(|error| (error.into(), false))?;
+        let answers = attempt.on(self, &mut link, items).await;
+        let answers = answers.map_err(|failure| (failure, link.has_committed()))?;
         debug_assert_eq!(answers.len(), items.len(), "one answer per item");
         if let Some(watch) = &self.watch {
             watch.committed(items.len(), begun.elapsed());

@@ -21,7 +21,18 @@ pub(crate) fn from_postgres(doing: &str, error: tokio_postgres::Error) -> Error 
         Some(db) => format!("{} ({})", db.message(), db.code().code()),
         None => with_sources(&error),
     };
-    Error::new(kind_of(state.as_deref()), format!("postgres, {doing}: {said}"))
+    let hint = pooler_hint(state.as_deref());
+    Error::new(kind_of(state.as_deref()), format!("postgres, {doing}: {said}{hint}"))
+}
+
+/// Statements that are not there any more, or settings that are not taken: something sits between the server and us.
+fn pooler_hint(state: Option<&str>) -> &'static str {
+    match state {
+        Some("26000" | "42P05" | "08P01") => {
+            "; behind a pooler in transaction mode add prepare=off to the store's URL"
+        }
+        _ => "",
+    }
 }
 
 fn with_sources(error: &dyn std::error::Error) -> String {
@@ -51,6 +62,8 @@ fn kind_of(state: Option<&str>) -> Kind {
         "53100" => Kind::DiskFull,
         "55P03" => Kind::Locked,
         "25006" => Kind::ReadOnly,
+        // Only a pooler that is not known to be there brings these about.
+        "26000" | "42P05" | "08P01" => Kind::Invalid,
         "XX001" | "XX002" | "42P01" | "42703" | "3F000" => Kind::Damaged,
         _ => match state.get(..2) {
             // Refused or dropped connections, lack of resources, an operator's hand, rolled back transactions.
@@ -94,6 +107,8 @@ mod tests {
             (Some("28P01"), Kind::Invalid),
             (Some("42501"), Kind::Invalid),
             (Some("42P01"), Kind::Damaged),
+            (Some("08P01"), Kind::Invalid),
+            (Some("08006"), Kind::Unavailable),
             (Some("22003"), Kind::Internal),
         ] {
             assert_eq!(kind_of(state), kind, "{state:?}");

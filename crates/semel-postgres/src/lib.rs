@@ -3,18 +3,21 @@
 //! Read it in this order: [`config`] says how to reach a database; `schema` and `migrations/` what is in it;
 //! `sql/` what is asked of it. `claims` and `decisions` are the verbs: a batch of the usual is one statement, the unusual
 //! is decided by the protocol under the rows' locks (`session`). `engine` sends batches and knows what to do when one goes
-//! wrong; `doubts` gives back what nobody knows to have. `sweep` and `partitions` keep the tables small; [`store`]
-//! puts all of it behind [`semel_core::Store`]. [`tx`] does the same inside a transaction of the user's own.
+//! wrong; `doubts` gives back what nobody knows to have. `keep` holds outcomes of claims that another store granted. `sweep` and `partitions` keep the tables small; [`store`]
+//! puts all of it behind [`semel_core::Store`]. [`tx`] does the same inside a transaction of the user's own, and
+//! [`consumer`] processes messages with it.
 //!
 //! Leases and retention are judged by the server's clock. What this crate does not do: it keeps no session state that
 //! a pooler in transaction mode would lose, and it never takes an answer for granted that it has not read.
 
 mod claims;
 pub mod config;
+pub mod consumer;
 mod decisions;
 mod doubts;
 mod engine;
 mod error;
+mod keep;
 mod link;
 mod notes;
 mod partitions;
@@ -25,7 +28,9 @@ mod session;
 mod sql;
 pub mod store;
 mod sweep;
+pub mod tx;
 mod value;
 
 pub use config::Config;
 pub use store::PostgresStore;
+pub use tx::{claim_in, release_in, settle_in};

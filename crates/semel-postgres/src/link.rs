@@ -41,19 +41,29 @@ impl fmt::Debug for Links {
 }
 
 impl Links {
+    /// Connections for the store's own statements.
     pub(crate) fn new(config: &Config) -> Result<Self> {
         let mut server = config.server.clone();
-        server.connect_timeout(config.timeout);
-        server.keepalives_idle(Duration::from_secs(15));
-        if server.get_application_name().is_none() {
-            server.application_name("semel");
-        }
         // A pooler in transaction mode takes no settings with the connection.
         if config.prepare && server.get_options().is_none() {
             let (statement, lock) = (config.timeout.as_millis(), LOCK_WAIT.as_millis());
             server.options(format!(
                 "-c statement_timeout={statement} -c lock_timeout={lock} {PLANS}"
             ));
+        }
+        Self::to(server, config)
+    }
+
+    /// Connections for statements of the user's, without settings of ours.
+    pub(crate) fn plain(config: &Config) -> Result<Self> {
+        Self::to(config.server.clone(), config)
+    }
+
+    fn to(mut server: tokio_postgres::Config, config: &Config) -> Result<Self> {
+        server.connect_timeout(config.timeout);
+        server.keepalives_idle(Duration::from_secs(15));
+        if server.get_application_name().is_none() {
+            server.application_name("semel");
         }
         let recycling_method = RecyclingMethod::Fast;
         let manager = Manager::from_config(server, tls()?, ManagerConfig { recycling_method });
@@ -76,7 +86,18 @@ impl Links {
 
     /// A connection of one's own for a while.
     pub(crate) async fn get(&self) -> Result<Link> {
-        let object = self.pool.get().await.map_err(|error| match error {
+        Ok(Link {
+            object: Some(self.object().await?),
+            prepare: self.prepare,
+            timeout: self.timeout,
+            in_transaction: false,
+            committed: false,
+        })
+    }
+
+    /// The same for whoever deals with the driver directly.
+    pub(crate) async fn object(&self) -> Result<Object> {
+        self.pool.get().await.map_err(|error| match error {
             PoolError::Backend(error) => from_postgres("connecting", error),
             PoolError::Timeout(kind) => {
                 let seconds = self.timeout.as_secs_f64();
@@ -84,12 +105,6 @@ impl Links {
                 Error::new(Kind::Unavailable, message)
             }
             other => Error::new(Kind::Unavailable, "postgres, connecting").caused_by(other),
-        })?;
-        Ok(Link {
-            object: Some(object),
-            prepare: self.prepare,
-            timeout: self.timeout,
-            in_transaction: false,
         })
     }
 
@@ -149,6 +164,8 @@ pub(crate) struct Link {
     timeout: Duration,
     /// Whether a transaction is open: whoever is cancelled now must not give it to the next one.
     in_transaction: bool,
+    /// Whether something was committed since the connection was taken.
+    committed: bool,
 }
 
 impl Drop for Link {
@@ -176,6 +193,18 @@ impl Link {
         sql: &str,
         params: &[Value],
     ) -> Result<Vec<Row>, Failure> {
+        let asked = self.ask_whole(sql, params).await;
+        self.committed |= asked.is_ok();
+        asked
+    }
+
+    /// Whether something was committed on this connection since it was taken: what fails later must not be
+    /// taken for a failure of everything.
+    pub(crate) const fn has_committed(&self) -> bool {
+        self.committed
+    }
+
+    async fn ask_whole(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, Failure> {
         if self.prepare {
             return self.ask(sql, params).await;
         }
@@ -216,6 +245,7 @@ impl Link {
     pub(crate) async fn end<T>(&mut self, done: Result<T, Failure>) -> Result<T, Failure> {
         let ended = self.end_with(done).await;
         self.in_transaction = false;
+        self.committed |= ended.is_ok();
         ended
     }
 

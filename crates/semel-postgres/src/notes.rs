@@ -118,9 +118,9 @@ impl<'a> Server<'a> {
     fn connections(&self, ours: usize) -> String {
         let given = self.connections;
         match i64::try_from(ours).is_ok_and(|ours| ours <= given) {
-            true => format!("this process uses up to {ours} of the server's {given} connections"),
+            true => format!("a process uses up to {ours} of the server's {given} connections"),
             false => format!(
-                "this process may want {ours} connections, the server has {given}: some calls will find none"
+                "a process may want {ours} connections, the server has {given}: some calls will find none"
             ),
         }
     }

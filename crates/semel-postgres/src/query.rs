@@ -36,8 +36,11 @@ impl Engine {
         }
     }
 
-    /// The records of identities as they stand now.
-    pub(crate) async fn look_up(&self, identities: &[Identity]) -> Result<Vec<Option<Arc<Record>>>> {
+    /// The rows of identities as they are stored, and when they were read.
+    pub(crate) async fn load(
+        &self,
+        identities: &[Identity],
+    ) -> Result<Vec<Option<(Arc<Stored>, Timestamp)>>> {
         if identities.is_empty() {
             return Ok(Vec::new());
         }
@@ -49,10 +52,20 @@ impl Engine {
             let stored = Stored::of(row, asked.get(&row.digest(0)?).copied())?;
             let now = Timestamp::from_millis(row.number(RECORD_COLUMNS)?);
             self.heard(now);
-            found.insert(stored.digest, view(stored.record, now).map(Arc::new));
+            found.insert(stored.digest, (Arc::new(stored), now));
         }
-        let of = |identity| found.get(&digest(identity)).cloned().flatten();
+        let of = |identity| found.get(&digest(identity)).cloned();
         Ok(identities.iter().map(of).collect())
+    }
+
+    /// The records of identities as they stand now.
+    pub(crate) async fn look_up(&self, identities: &[Identity]) -> Result<Vec<Option<Arc<Record>>>> {
+        let found = self.load(identities).await?.into_iter();
+        let seen = found.map(|found| {
+            let (stored, now) = found?;
+            view(stored.record.clone(), now).map(Arc::new)
+        });
+        Ok(seen.collect())
     }
 
     /// The events of an identity, oldest first.

@@ -16,6 +16,8 @@ use crate::value::{Row, Value};
 
 const FLAG_FAILED: i64 = 1;
 const FLAG_ARCHIVE: i64 = 2;
+/// The record took the place of a bar.
+pub(crate) const FLAG_BARRED: i64 = 4;
 
 /// The place of an identity in the tables.
 pub(crate) fn digest(identity: &Identity) -> Uuid {
@@ -196,6 +198,29 @@ impl OutcomeColumns {
             },
             omitted_digest: if kept.is_some() { None } else { digest() },
         }
+    }
+
+    /// Those of many outcomes, a parameter per column, in the order of the columns.
+    pub(crate) fn arrays(all: impl Iterator<Item = Self>) -> [Value; 6] {
+        let (mut flags, mut status) = (Vec::new(), Vec::new());
+        let (mut headers, mut bodies) = (Vec::new(), Vec::new());
+        let (mut lens, mut digests) = (Vec::new(), Vec::new());
+        for columns in all {
+            flags.push(Some(columns.flags));
+            status.push(Some(columns.status));
+            headers.push(columns.headers);
+            bodies.push(columns.body);
+            lens.push(columns.omitted_len);
+            digests.push(columns.omitted_digest);
+        }
+        [
+            Value::Ints(flags),
+            Value::Ints(status),
+            Value::ByteStrings(headers),
+            Value::ByteStrings(bodies),
+            Value::Ints(lens),
+            Value::ByteStrings(digests),
+        ]
     }
 
     /// In the order of the columns.

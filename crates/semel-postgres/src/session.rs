@@ -114,49 +114,50 @@ impl<'a, D: Driver> Session<'a, D> {
             return Ok(());
         }
         let stored = stored.ok_or_else(|| gone(identity))?;
-        let row = [Value::Uuid(Some(stored.digest)), Value::int(sql_fence(stored.fence))];
         let sql = self.sql;
         match change {
             Change::None => Ok(()),
             Change::Grant(record) => {
                 self.archive_if_asked(stored).await?;
-                self.run(&sql.grant, row, grant_values(record, nonce)).await
+                self.change(&sql.grant, stored, grant_values(record, nonce)).await
             }
             Change::Extend { lease_until } => {
-                self.run(&sql.extend, row, [Value::int(lease_until.as_millis())]).await
+                let until = Value::int(lease_until.as_millis());
+                self.change(&sql.extend, stored, [until]).await
             }
             Change::Unknown { since, cause } => {
                 let values = [Value::int(since.as_millis()), Value::text(cause.name())];
-                self.run(&sql.unknown, row, values).await
+                self.change(&sql.unknown, stored, values).await
             }
             Change::Settle(settled) => {
-                self.run(&sql.settle_one, row, settled_values(settled)).await
+                self.change(&sql.settle_one, stored, settled_values(settled)).await
             }
             Change::Remove => {
                 let until = now.after(VACANT_FOR).as_millis();
-                self.run(&sql.vacate, row, [Value::int(until)]).await
+                self.change(&sql.vacate, stored, [Value::int(until)]).await
             }
         }
     }
 
-    async fn archive_if_asked(&mut self, stored: &Stored) -> Result<(), D::Error> {
+    pub(crate) async fn archive_if_asked(&mut self, stored: &Stored) -> Result<(), D::Error> {
         let state = stored.record.as_ref().map(|record| &record.state);
         match state {
             Some(State::Settled(settled)) if settled.archive => {
-                let row = [Value::Uuid(Some(stored.digest)), Value::int(sql_fence(stored.fence))];
                 let sql = &self.sql.archive;
-                self.run(sql, row, []).await
+                self.change(sql, stored, []).await
             }
             Some(State::Settled(_) | State::Running { .. } | State::Unknown { .. }) | None => Ok(()),
         }
     }
 
-    async fn run<const N: usize>(
+    /// Changes a locked row by a statement that names it first.
+    pub(crate) async fn change(
         &mut self,
         sql: &str,
-        row: [Value; 2],
-        values: [Value; N],
+        stored: &Stored,
+        values: impl IntoIterator<Item = Value>,
     ) -> Result<(), D::Error> {
+        let row = [Value::Uuid(Some(stored.digest)), Value::int(sql_fence(stored.fence))];
         let params = row.into_iter().chain(values).collect();
         self.driver.rows(sql, params).await.map(drop)
     }
@@ -202,7 +203,7 @@ fn grant_values(record: &Record, nonce: i64) -> [Value; 6] {
     ]
 }
 
-fn settled_values(settled: &Settled) -> [Value; 9] {
+pub(crate) fn settled_values(settled: &Settled) -> [Value; 9] {
     let [flags, status, headers, body, len, digest] =
         OutcomeColumns::of(&settled.outcome, settled.archive).values();
     [

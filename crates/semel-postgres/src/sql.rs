@@ -78,4 +78,9 @@ statements! {
     forget,
     turn,
     stand,
+    keep,
+    adopt,
+    bar,
+    rebar,
+    raise,
 }

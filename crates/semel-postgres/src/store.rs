@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use semel_core::record::{Claim, Event};
 use semel_core::store::batcher::{Batcher, Item};
+use semel_core::store::outcomes::KeepRequest;
 use semel_core::store::{
     Answer, BATCH_MAX, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, Page, Query,
     ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
@@ -15,6 +16,8 @@ use crate::claims::{ClaimItem, Claims};
 use crate::config::Config;
 use crate::decisions::{Decisions, Renewals, Sent, Settles};
 use crate::engine::{Attempt, Engine};
+use crate::keep::{Bar, Bars, Keeps};
+use crate::rows::sql_ms;
 use crate::{doubts, partitions, schema, sweep};
 
 /// Semel's store on PostgreSQL. It belongs to the runtime that it was connected on.
@@ -35,6 +38,8 @@ pub struct PostgresStore {
     releases: Batcher<Sent<Claim>>,
     marks: Batcher<Sent<MarkRequest>>,
     resolves: Batcher<Sent<ResolveRequest>>,
+    pub(crate) keeps: Batcher<Sent<KeepRequest>>,
+    pub(crate) bars: Batcher<Bar>,
 }
 
 impl PostgresStore {
@@ -50,7 +55,7 @@ impl PostgresStore {
         if let Some(interval) = config.sweep_every {
             tokio::spawn(sweep::run(engine.weak(), interval, config.history_keep));
         }
-        let lanes = config.lanes;
+        let (lanes, keep_ms) = (config.lanes, sql_ms(config.history_keep));
         Ok(Self {
             claims: claims(engine.clone(), lanes),
             renewals: batcher(engine.clone(), 1, Renewals),
@@ -58,9 +63,15 @@ impl PostgresStore {
             releases: batcher(engine.clone(), 1, Decisions),
             marks: batcher(engine.clone(), 1, Decisions),
             resolves: batcher(engine.clone(), 1, Decisions),
+            keeps: batcher(engine.clone(), lanes, Keeps),
+            bars: batcher(engine.clone(), 1, Bars { keep_ms }),
             engine,
             config,
         })
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     /// The server's clock as far as this process can tell, for a read cache in front of the store.
@@ -103,8 +114,16 @@ fn claims(engine: Arc<Engine>, lanes: usize) -> Batcher<ClaimItem> {
     })
 }
 
+fn granted(answers: &[Result<ClaimAnswer>]) -> Vec<Claim> {
+    let claims = answers.iter().filter_map(|answer| match answer {
+        Ok(ClaimAnswer::Granted(lease)) => Some(lease.claim.clone()),
+        _ => None,
+    });
+    claims.collect()
+}
+
 /// Has items sent by a batcher.
-fn send<'a, I, W: Item>(
+pub(crate) fn send<'a, I, W: Item>(
     batcher: &'a Batcher<W>,
     items: Vec<I>,
     wrap: fn(I) -> W,
@@ -120,7 +139,20 @@ where
 
 impl Store for PostgresStore {
     fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
-        send(&self.claims, items, ClaimItem::new)
+        if items.len() <= 1 {
+            return send(&self.claims, items, ClaimItem::new);
+        }
+        Box::pin(async move {
+            check_batch(items.len())?;
+            let items = items.into_iter().map(ClaimItem::new).collect();
+            let answers = self.claims.call_each(items).await?;
+            if answers.iter().any(Result::is_err) {
+                // The caller hears of one error only, and runs nothing of what was granted. What cannot
+                // be given back now ends with its lease.
+                let _ = self.release(granted(&answers)).await;
+            }
+            answers.into_iter().collect()
+        })
     }
 
     fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::engine::Engine;
 use crate::link::{Failure, Link};
 use crate::partitions;
-use crate::rows::Stored;
+use crate::rows::{Stored, sql_ms};
 use crate::session::Session;
 use crate::value::Value;
 
@@ -60,7 +60,7 @@ async fn step(
     }
     let stood = turn.int(1)?.unwrap_or(0);
     let leases_ended = end_leases(session, limit).await?;
-    let walked = walk(session, stood, limit).await?;
+    let walked = walk(session, stood, limit, history_keep).await?;
     let now = session.now().await?;
     let keep_ms = i64::try_from(history_keep.as_millis()).unwrap_or(i64::MAX);
     let cutoff = Value::int(now.as_millis().saturating_sub(keep_ms));
@@ -104,7 +104,12 @@ struct Walked {
     through: bool,
 }
 
-async fn walk(session: &mut Session<'_, Link>, stood: i64, limit: usize) -> Result<Walked, Failure> {
+async fn walk(
+    session: &mut Session<'_, Link>,
+    stood: i64,
+    limit: usize,
+    bars_keep: Duration,
+) -> Result<Walked, Failure> {
     let sql = session.sql;
     let looks = (limit * LOOKS).max(LOOKS_MIN);
     let rows = session.driver.ask(&sql.walk, &[Value::int(stood), count(looks)]).await?;
@@ -121,7 +126,8 @@ async fn walk(session: &mut Session<'_, Link>, stood: i64, limit: usize) -> Resu
     let through = due.len() < limit && rows.len() < looks;
     let (mut archived, mut deleted) = (0, 0);
     if !due.is_empty() {
-        let rows = session.driver.ask(&sql.retire, &[Value::Uuids(due)]).await?;
+        let params = [Value::Uuids(due), Value::int(sql_ms(bars_keep))];
+        let rows = session.driver.ask(&sql.retire, &params).await?;
         let row = rows.first().ok_or_else(|| Failure::from(nothing()))?;
         archived = usize::try_from(row.number(0)?).unwrap_or(0);
         deleted = usize::try_from(row.number(1)?).unwrap_or(0) - archived;

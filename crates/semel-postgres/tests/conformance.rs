@@ -6,8 +6,11 @@ use semel_testkit::conformance::Subject;
 
 async fn fresh() -> Subject {
     let schema = support::Schema::new();
-    let store = schema.connect().await;
-    Subject::in_real_time(store).keeping(schema)
+    let store = std::sync::Arc::new(schema.open().await);
+    Subject::in_real_time(store.clone())
+        .with_outcomes(store)
+        .keeping(schema)
 }
 
 semel_testkit::conformance!("PostgreSQL", fresh().await);
+semel_testkit::conformance_of_outcomes!("PostgreSQL", fresh().await);

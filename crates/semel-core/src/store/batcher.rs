@@ -95,6 +95,11 @@ impl<I: Item> Batcher<I> {
 
     /// Has the items answered in their order. An error of one item is the error of the call.
     pub async fn call(&self, items: Vec<I>) -> Result<Vec<I::Answer>> {
+        self.call_each(items).await?.into_iter().collect()
+    }
+
+    /// The same with the errors of single items, for callers that have to undo the rest.
+    pub async fn call_each(&self, items: Vec<I>) -> Result<Vec<Result<I::Answer>>> {
         let lane = match items.len() {
             1 => self.free_lane(),
             _ => None,
@@ -106,14 +111,14 @@ impl<I: Item> Batcher<I> {
                 // Nobody did: the round trip is made right here, and no thread need be woken for it.
                 let answers = (self.shared.run)(items).await;
                 drop(lane);
-                return answers.into_iter().collect();
+                return Ok(answers);
             }
             // Dropped after the push, the lane carries on with everybody who waits.
             let answers = self.push(items)?;
             drop(lane);
-            return heard(answers).await;
+            return Ok(heard(answers).await);
         }
-        heard(self.push(items)?).await
+        Ok(heard(self.push(items)?).await)
     }
 
     fn free_lane(&self) -> Option<Lane<I>> {
@@ -157,12 +162,12 @@ impl<I: Item> fmt::Debug for Batcher<I> {
     }
 }
 
-async fn heard<A>(answers: Vec<oneshot::Receiver<Result<A>>>) -> Result<Vec<A>> {
+async fn heard<A>(answers: Vec<oneshot::Receiver<Result<A>>>) -> Vec<Result<A>> {
     let mut all = Vec::with_capacity(answers.len());
     for answer in answers {
-        all.push(answer.await.map_err(closed)??);
+        all.push(answer.await.map_err(closed).flatten());
     }
-    Ok(all)
+    all
 }
 
 /// The runtime is going down, or a round trip panicked.

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses some of this")]
 
+pub mod verbs;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -41,6 +43,12 @@ impl Schema {
     /// A configuration without a sweep in the background, so that tests decide when.
     pub fn config(&self) -> Config {
         let config = Config::from_url(&self.url).and_then(|config| config.schema(&self.name));
+        config.expect("a valid URL").sweep_every(None).connections(4)
+    }
+
+    /// The same through another address, such as a proxy's.
+    pub fn config_at(&self, url: &str) -> Config {
+        let config = Config::from_url(url).and_then(|config| config.schema(&self.name));
         config.expect("a valid URL").sweep_every(None).connections(4)
     }
 

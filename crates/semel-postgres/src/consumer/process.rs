@@ -1,0 +1,225 @@
+//! One message from claim to commit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::Object;
+use semel_core::record::Claim;
+use semel_core::store::{ClaimAnswer, ClaimRequest, SettleAnswer, SettleRequest, Takeover};
+use semel_core::{
+    Error, Kind, LeaseTerm, OnFailure, Outcome, Result, Retention, Scope, State,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+use tokio_postgres::{IsolationLevel, Transaction};
+
+use super::{Message, Processed};
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::error::from_postgres;
+use crate::link::Links;
+use crate::tx::Tables;
+
+/// Processes the messages of one consumer in transactions of the user's own database.
+///
+/// Its connections carry no settings of ours: the handler's statements run as they would anywhere.
+#[derive(Debug, Clone)]
+pub struct Consumer {
+    links: Links,
+    /// Reads what a lost commit came to.
+    engine: Arc<Engine>,
+    tables: Tables,
+    scope: Scope,
+    retention: Retention,
+}
+
+impl Consumer {
+    /// The consumer named `scope` on the database that `config` names. The tables must be there:
+    /// [`Config::connect`] makes them.
+    pub fn new(config: &Config, scope: Scope) -> Result<Self> {
+        Ok(Self {
+            links: Links::plain(config)?,
+            engine: Arc::new(Engine::new(config)?),
+            tables: Tables::new(config),
+            scope,
+            retention: Retention::default(),
+        })
+    }
+
+    /// How long a processed message is remembered: longer than its source can deliver it again.
+    #[must_use]
+    pub const fn retention(mut self, retention: Retention) -> Self {
+        self.retention = retention;
+        self
+    }
+
+    /// Runs `handler` in a transaction unless the message was processed before. An error of the handler rolls
+    /// everything back, and a redelivery runs it again.
+    pub async fn process<T, E, F>(&self, message: &Message, handler: F) -> Processed<T, E>
+    where
+        T: Serialize + DeserializeOwned,
+        F: AsyncFnOnce(&mut Transaction<'_>) -> Result<T, E>,
+    {
+        self.process_classified(message, |_| OnFailure::Release, handler).await
+    }
+
+    /// The same, and `classify` says what an error means: [`OnFailure::Keep`] that trying again would not help. The
+    /// effect is rolled back either way.
+    pub async fn process_classified<T, E, F>(
+        &self,
+        message: &Message,
+        classify: impl Fn(&E) -> OnFailure,
+        handler: F,
+    ) -> Processed<T, E>
+    where
+        T: Serialize + DeserializeOwned,
+        F: AsyncFnOnce(&mut Transaction<'_>) -> Result<T, E>,
+    {
+        let mut connection = match self.links.object().await {
+            Ok(connection) => connection,
+            Err(error) => return Processed::Unavailable(error),
+        };
+        match self.attempt(&mut connection, message, handler).await {
+            Ok(Attempt::Concluded(processed)) => processed,
+            Ok(Attempt::HandlerFailed(error)) => match classify(&error) {
+                OnFailure::Keep => self.keep_failure(&mut connection, message, error).await,
+                OnFailure::Release | OnFailure::Unknown => Processed::Retry(error),
+            },
+            Ok(Attempt::CommitLost(claim, value, error)) => {
+                self.after_lost_commit(&claim, value, error).await
+            }
+            Err(error) => Processed::Unavailable(error),
+        }
+    }
+
+    async fn attempt<T, E, F>(
+        &self,
+        connection: &mut Object,
+        message: &Message,
+        handler: F,
+    ) -> Result<Attempt<T, E>>
+    where
+        T: Serialize + DeserializeOwned,
+        F: AsyncFnOnce(&mut Transaction<'_>) -> Result<T, E>,
+    {
+        let began = Instant::now();
+        let mut tx = begin(connection).await?;
+        let claim = match self.tables.claim(&mut tx, &self.request(message)).await? {
+            ClaimAnswer::Granted(lease) => lease.claim,
+            other => {
+                // Also a refusal may have left an event.
+                tx.commit().await.map_err(|e| from_postgres("committing", e))?;
+                return Ok(Attempt::Concluded(Processed::not_granted(other)));
+            }
+        };
+        let value = match handler(&mut tx).await {
+            Ok(value) => value,
+            Err(error) => {
+                // A rollback that fails is one all the same: the connection is gone.
+                let _ = tx.rollback().await;
+                return Ok(Attempt::HandlerFailed(error));
+            }
+        };
+        let body = serde_json::to_vec(&value)
+            .map_err(|e| Error::invalid("the handler's result cannot be kept").caused_by(e))?;
+        let outcome = Outcome::succeeded(body);
+        self.settle(&mut tx, claim.clone(), outcome, began.elapsed()).await?;
+        match tx.commit().await {
+            Ok(()) => Ok(Attempt::Concluded(Processed::Done(value))),
+            Err(error) if crate::error::is_lost(&error) => {
+                let error = from_postgres("committing", error);
+                Ok(Attempt::CommitLost(claim, value, error))
+            }
+            Err(error) => Err(from_postgres("committing", error)),
+        }
+    }
+
+    async fn settle(
+        &self,
+        tx: &mut Transaction<'_>,
+        claim: Claim,
+        outcome: Outcome,
+        took: Duration,
+    ) -> Result<()> {
+        let settle = SettleRequest {
+            claim,
+            outcome,
+            took,
+            retention: self.retention,
+        };
+        match self.tables.settle(tx, &settle).await? {
+            SettleAnswer::Settled => Ok(()),
+            // The claim's row is locked by this very transaction, so only its lease can have ended.
+            SettleAnswer::Late => Err(Error::new(
+                Kind::Unavailable,
+                "the handler took longer than its lease",
+            )),
+        }
+    }
+
+    /// The commit may or may not have happened. The record tells, because it is part of it.
+    async fn after_lost_commit<T, E>(&self, claim: &Claim, value: T, error: Error) -> Processed<T, E> {
+        let looked = self.engine.look_up(std::slice::from_ref(&claim.identity)).await;
+        let found = looked.ok().and_then(|found| found.into_iter().next().flatten());
+        let is_ours = found.is_some_and(|record| {
+            record.fence == claim.fence && matches!(record.state, State::Settled(_))
+        });
+        match is_ours {
+            true => Processed::Done(value),
+            false => Processed::Unavailable(error),
+        }
+    }
+
+    /// Puts a failure for good on record; the effect has been rolled back.
+    async fn keep_failure<T, E>(
+        &self,
+        connection: &mut Object,
+        message: &Message,
+        failed: E,
+    ) -> Processed<T, E>
+    where
+        T: DeserializeOwned,
+    {
+        let kept = async {
+            let mut tx = begin(connection).await?;
+            let answer = self.tables.claim(&mut tx, &self.request(message)).await?;
+            if let ClaimAnswer::Granted(lease) = answer {
+                let outcome = Outcome::failed("");
+                self.settle(&mut tx, lease.claim, outcome, Duration::ZERO).await?;
+            }
+            tx.commit().await.map_err(|e| from_postgres("committing", e))
+        };
+        match kept.await {
+            Ok(()) => Processed::Failed(failed),
+            // It will be delivered again, and fail again, until it can be written down.
+            Err(_) => Processed::Retry(failed),
+        }
+    }
+
+    fn request(&self, message: &Message) -> ClaimRequest {
+        ClaimRequest {
+            identity: message.identity(&self.scope),
+            fingerprint: message.fingerprint(),
+            lease: LeaseTerm::new(LeaseTerm::MAX).expect("the longest term is a valid one"),
+            // Nothing of a claim in a transaction survives unless it is settled with it.
+            takeover: Takeover::Never,
+        }
+    }
+}
+
+/// What one transaction came to.
+enum Attempt<T, E> {
+    Concluded(Processed<T, E>),
+    HandlerFailed(E),
+    CommitLost(Claim, T, Error),
+}
+
+async fn begin(connection: &mut Object) -> Result<Transaction<'_>> {
+    let client: &mut tokio_postgres::Client = connection;
+    let begun = client
+        .build_transaction()
+        .isolation_level(IsolationLevel::ReadCommitted)
+        .start();
+    begun.await.map_err(|e| from_postgres("opening a transaction", e))
+}

@@ -1,0 +1,13 @@
+//! What becomes of calls when the server, the wire or a neighbour misbehaves. Effects are counted in a ledger outside
+//! of every store.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod away;
+mod clocks;
+mod cut;
+mod doubts;
+mod limits;
+mod neighbours;
+mod storms;
