@@ -46,12 +46,13 @@ CREATE TABLE {s}semel_records (
 -- For lists, newest first, and for the sweep's walk.
 CREATE INDEX semel_records_by_fence ON {s}semel_records (fence);
 
--- What is running or unknown: a handful of rows that say at once what a large table would have to be searched for.
+-- What is running or unknown: a handful of rows that say at once what a large table would have to be searched for. It
+-- follows from semel_records, and no claim waits for it: the sweep notes what is still open a few seconds after its claim, and
+-- forgets what no longer is. Whoever asks looks at these and at the claims that came after.
 CREATE TABLE {s}semel_open (
-    fence      bigint PRIMARY KEY,
-    digest     uuid NOT NULL,
-    is_unknown boolean NOT NULL DEFAULT false
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+    fence  bigint PRIMARY KEY,
+    digest uuid NOT NULL
+);
 
 -- Only what is unusual leaves a row here. Months are partitions, so that old ones are dropped whole.
 CREATE SEQUENCE {s}semel_event AS bigint;

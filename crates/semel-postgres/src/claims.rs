@@ -125,7 +125,11 @@ async fn ask(
     link: &mut Link,
     items: &[&ClaimItem],
 ) -> Result<Vec<Judged>, Failure> {
-    let rows = link.ask_alone(&engine.sql.claim, &claim_values(items)).await?;
+    let values = claim_values(items);
+    let rows = match items.len() {
+        1 => link.ask_alone(&engine.sql.claim_alone, &values.map(Value::alone)).await?,
+        _ => link.ask_alone(&engine.sql.claim, &values).await?,
+    };
     let mut judged = HashMap::with_capacity(items.len());
     for row in &rows {
         engine.heard(Timestamp::from_millis(row.number(2)?));

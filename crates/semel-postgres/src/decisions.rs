@@ -132,7 +132,11 @@ impl Attempt<Sent<SettleRequest>, SettleAnswer> for Settles {
         link: &mut Link,
         items: &[Sent<SettleRequest>],
     ) -> Result<Vec<SettleAnswer>, Failure> {
-        let rows = link.ask_alone(&engine.sql.settle, &settle_values(items)).await?;
+        let values = settle_values(items);
+        let rows = match items.len() {
+            1 => link.ask_alone(&engine.sql.settle_alone, &values.map(Value::alone)).await?,
+            _ => link.ask_alone(&engine.sql.settle, &values).await?,
+        };
         let settled: HashSet<Uuid> = rows.iter().map(|row| row.digest(0)).collect::<Result<_, _>>()?;
         let usual = |item: &Sent<SettleRequest>| {
             let settled = settled.contains(&digest(item.identity()));

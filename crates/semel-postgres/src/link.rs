@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, Timeouts,
+    Manager, ManagerConfig, Object, Pool, PoolError, QueueMode, RecyclingMethod, Runtime, Timeouts,
 };
 use semel_core::{Error, Kind, Result};
 use tokio::time::timeout;
@@ -22,9 +22,10 @@ use crate::value::{Row, Value};
 pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(250);
 
 /// Plans are made once per connection, and often while the tables are still small: a plan that reads a whole
-/// table would stay in use when it no longer is. All verbs go by index.
+/// table would stay in use when it no longer is. All verbs go by index, and no statement is worth being compiled: the
+/// prices of what is turned off would let the server think so.
 const PLANS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
-    -c enable_hashjoin=off -c enable_mergejoin=off";
+    -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
 
 /// The connections of a store.
 #[derive(Clone)]
@@ -70,6 +71,8 @@ impl Links {
         let pool = Pool::builder(manager)
             .max_size(config.connections)
             .runtime(Runtime::Tokio1)
+            // The server's process that was used last is the one whose caches are warm.
+            .queue_mode(QueueMode::Lifo)
             .timeouts(Timeouts {
                 wait: Some(config.timeout),
                 create: Some(config.timeout),

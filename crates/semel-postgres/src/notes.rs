@@ -21,7 +21,10 @@ impl PostgresStore {
 
     /// Asks the server for its time; [`PostgresStore::clock`] goes on from there.
     pub async fn now(&self) -> Result<Timestamp> {
-        let row = self.engine.ask_row("asking for the time", &self.engine.sql.now).await?;
+        let row = self
+            .engine
+            .ask_row("asking for the time", &self.engine.sql.now)
+            .await?;
         let now = Timestamp::from_millis(row.number(0)?);
         self.engine.heard(now);
         Ok(now)
@@ -43,7 +46,9 @@ impl Engine {
     async fn ask_row(&self, doing: &str, sql: &str) -> Result<Row> {
         let rows = self.links.get().await?.ask_alone(sql, &[]).await;
         let rows = rows.map_err(|failure| failure.into_error(doing))?;
-        rows.into_iter().next().ok_or_else(|| damaged("the server told nothing about itself"))
+        rows.into_iter()
+            .next()
+            .ok_or_else(|| damaged("the server told nothing about itself"))
     }
 }
 
@@ -90,7 +95,9 @@ impl<'a> Server<'a> {
 
     fn takes_writes(&self) -> Result<()> {
         let why = match (self.in_recovery, self.read_only) {
-            (true, _) => "the server is a replica; name its primary, or add target_session_attrs=read-write",
+            (true, _) => {
+                "the server is a replica; name its primary, or add target_session_attrs=read-write"
+            }
             (false, "on") => "its transactions are read-only (default_transaction_read_only)",
             (false, _) => return Ok(()),
         };
@@ -148,14 +155,50 @@ mod tests {
     #[test]
     fn a_server_is_judged_by_its_settings() {
         let good = said(&GOOD);
-        assert!(good.starts_with("PostgreSQL 15.6\nevery claim is on the server's disk"), "{good}");
-        assert!(good.ends_with("up to 8 of the server's 97 connections"), "{good}");
+        assert!(
+            good.starts_with("PostgreSQL 15.6\nevery claim is on the server's disk"),
+            "{good}"
+        );
+        assert!(
+            good.ends_with("up to 8 of the server's 97 connections"),
+            "{good}"
+        );
         for (server, part) in [
-            (Server { fsync: "off", ..GOOD }, "fsync is off"),
-            (Server { synchronous_commit: "off", ..GOOD }, "synchronous_commit is off"),
-            (Server { full_page_writes: "off", ..GOOD }, "full_page_writes is off"),
-            (Server { standbys: "a", ..GOOD }, "with its standbys"),
-            (Server { connections: 3, ..GOOD }, "the server has 3"),
+            (
+                Server {
+                    fsync: "off",
+                    ..GOOD
+                },
+                "fsync is off",
+            ),
+            (
+                Server {
+                    synchronous_commit: "off",
+                    ..GOOD
+                },
+                "synchronous_commit is off",
+            ),
+            (
+                Server {
+                    full_page_writes: "off",
+                    ..GOOD
+                },
+                "full_page_writes is off",
+            ),
+            (
+                Server {
+                    standbys: "a",
+                    ..GOOD
+                },
+                "with its standbys",
+            ),
+            (
+                Server {
+                    connections: 3,
+                    ..GOOD
+                },
+                "the server has 3",
+            ),
         ] {
             assert!(said(&server).contains(part), "{}", said(&server));
         }
@@ -164,8 +207,20 @@ mod tests {
     #[test]
     fn a_server_that_takes_no_writes_is_not_fit() {
         for (server, part) in [
-            (Server { in_recovery: true, ..GOOD }, "a replica"),
-            (Server { read_only: "on", ..GOOD }, "default_transaction_read_only"),
+            (
+                Server {
+                    in_recovery: true,
+                    ..GOOD
+                },
+                "a replica",
+            ),
+            (
+                Server {
+                    read_only: "on",
+                    ..GOOD
+                },
+                "default_transaction_read_only",
+            ),
         ] {
             let error = server.judge(8).unwrap_err();
             assert_eq!(error.kind(), Kind::ReadOnly);

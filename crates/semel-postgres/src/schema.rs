@@ -63,7 +63,13 @@ fn check(found: i64, create: bool) -> Result<bool> {
 
 /// The version of the tables; 0 if there are none.
 pub(crate) async fn version(engine: &Engine, link: &mut Link) -> Result<i64, Failure> {
-    let there = format!("SELECT to_regclass('{}.semel_meta') IS NOT NULL", engine.schema);
+    // The catalogue itself is asked: `to_regclass` answers from a cache that a wait for another process's
+    // tables does not refresh.
+    let there = format!(
+        "SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname = '{}' AND c.relname = 'semel_meta')",
+        engine.schema
+    );
     let rows = link.ask(&there, &[]).await?;
     if rows.first().map_or(Ok(0), |row| row.number(0))? == 0 {
         return Ok(0);
@@ -74,7 +80,7 @@ pub(crate) async fn version(engine: &Engine, link: &mut Link) -> Result<i64, Fai
 }
 
 async fn exists(engine: &Engine, link: &mut Link) -> Result<bool, Failure> {
-    let there = format!("SELECT to_regnamespace('{}') IS NOT NULL", engine.schema);
+    let there = format!("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = '{}')", engine.schema);
     let rows = link.ask(&there, &[]).await?;
     Ok(rows.first().map_or(Ok(0), |row| row.number(0))? == 1)
 }

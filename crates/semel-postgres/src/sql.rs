@@ -19,12 +19,22 @@ const ARCHIVED: &str = "'00000000-0000-0000-0000-000000000000'::uuid, r.fence, 0
     r.took_ms, r.flags, r.status, r.headers, NULL::bytea, coalesce(r.omitted_len, octet_length(r.body), 0)::bigint, \
     NULL::bytea";
 
+/// Up to this fence the sweep has followed the claims, and noted those that were still open then.
+const FOLLOWED: &str =
+    "coalesce((SELECT value FROM {s}semel_meta WHERE name = 'open_fence'), 0)";
+
+/// What may be running or unknown: what was noted, and all that came after. A few of them are settled by now.
+const OPEN: &str = "(SELECT digest, fence FROM {s}semel_open \
+    UNION SELECT digest, fence FROM {s}semel_records WHERE fence > {followed} AND state < 2)";
+
 /// How many columns a record has; what a statement adds comes after them.
 pub(crate) const RECORD_COLUMNS: usize = 23;
 
 /// Fills in a statement.
 pub(crate) fn text(schema: &str, template: &str) -> String {
     template
+        .replace("{open}", OPEN)
+        .replace("{followed}", FOLLOWED)
         .replace("{now}", NOW)
         .replace("{record}", RECORD)
         .replace("{listed}", LISTED)
@@ -53,7 +63,9 @@ macro_rules! statements {
 
 statements! {
     claim,
+    claim_alone,
     settle,
+    settle_alone,
     renew,
     load,
     lock,
@@ -74,6 +86,8 @@ statements! {
     stats,
     ended,
     walk,
+    note_open,
+    drop_open,
     retire,
     forget,
     turn,

@@ -26,6 +26,8 @@ const LOOKS: usize = 16;
 const LOOKS_MIN: usize = 1_024;
 /// The most records that one step of the background sweep touches.
 const STEP: usize = 256;
+/// The most claims that a step follows.
+const FOLLOWED: usize = 8_192;
 /// A step that found little is followed by a pause of so many times its length, so that the walk
 /// over a large table costs little.
 const REST: u32 = 20;
@@ -59,6 +61,7 @@ async fn step(
         return Ok(Swept::default());
     }
     let stood = turn.int(1)?.unwrap_or(0);
+    let followed = follow(session).await?;
     let leases_ended = end_leases(session, limit).await?;
     let walked = walk(session, stood, limit, history_keep).await?;
     let now = session.now().await?;
@@ -70,7 +73,7 @@ async fn step(
         deleted: walked.deleted,
         archived: walked.archived,
         events_deleted: forgotten.len(),
-        more: leases_ended >= limit || forgotten.len() >= limit || !walked.through,
+        more: !followed || leases_ended >= limit || forgotten.len() >= limit || !walked.through,
     })
 }
 
@@ -80,6 +83,15 @@ fn nothing() -> Error {
 
 fn count(n: usize) -> Value {
     Value::int(i64::try_from(n).unwrap_or(i64::MAX))
+}
+
+/// Keeps up with the claims; false if more of them wait.
+async fn follow(session: &mut Session<'_, Link>) -> Result<bool, Failure> {
+    let sql = session.sql;
+    let rows = session.driver.ask(&sql.note_open, &[count(FOLLOWED)]).await?;
+    let noted = rows.first().map_or(Ok(0), |row| row.number(0))?;
+    session.driver.ask(&sql.drop_open, &[count(FOLLOWED)]).await?;
+    Ok(usize::try_from(noted).unwrap_or(0) < FOLLOWED)
 }
 
 /// Writes down that leases have ended, so that no step of the clock can revive them.

@@ -39,7 +39,7 @@ use semel_core::record::Claim;
 use semel_core::store::{
     ClaimAnswer, ClaimRequest, ReleaseAnswer, SettleAnswer, SettleRequest,
 };
-use semel_core::{Error, Kind, Result};
+use semel_core::{Error, Identity, Kind, Record, Result};
 use tokio_postgres::types::ToSql;
 
 use crate::claims::{ClaimItem, Granted, claim_values};
@@ -47,7 +47,7 @@ use crate::config::{Config, DEFAULT_SCHEMA};
 use crate::decisions::About;
 use crate::error::from_postgres;
 use crate::link::read;
-use crate::rows::digest;
+use crate::rows::{Stored, digest};
 use crate::session::Session;
 use crate::sql::Sql;
 
@@ -111,8 +111,8 @@ impl Tables {
     ) -> Result<ClaimAnswer, D::Error> {
         let item = ClaimItem::new(request.clone());
         for _ in 0..LOOKS_MAX {
-            let values = claim_values(&[&item]).to_vec();
-            let rows = tx.rows(&self.sql.claim, values).await?;
+            let values = claim_values(&[&item]).map(Value::alone).to_vec();
+            let rows = tx.rows(&self.sql.claim_alone, values).await?;
             if let Some(row) = rows.first() {
                 return Ok(Granted::of(row)?.answer(&item));
             }
@@ -147,6 +147,18 @@ impl Tables {
         claim: &Claim,
     ) -> Result<ReleaseAnswer, D::Error> {
         self.decide(tx, claim).await
+    }
+
+    /// The record of an identity as it is stored; nothing is locked.
+    pub(crate) async fn look_up<D: Driver>(
+        &self,
+        tx: &mut D,
+        identity: &Identity,
+    ) -> Result<Option<Record>, D::Error> {
+        let digests = Value::Uuids(vec![digest(identity)]);
+        let rows = tx.rows(&self.sql.load, vec![digests]).await?;
+        let stored = rows.first().map(|row| Stored::of(row, Some(identity))).transpose()?;
+        Ok(stored.and_then(|stored| stored.record))
     }
 
     async fn decide<D: Driver, I: About>(&self, tx: &mut D, item: &I) -> Result<I::Answer, D::Error> {

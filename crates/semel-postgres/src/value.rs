@@ -55,6 +55,17 @@ impl Value {
         Self::Bytes(Some(Bytes::copy_from_slice(value)))
     }
 
+    /// The first of a list, as a parameter of a statement for one item.
+    pub(crate) fn alone(self) -> Self {
+        match self {
+            Self::Ints(values) => Self::Int(values.into_iter().next().flatten()),
+            Self::Texts(values) => Self::Text(values.into_iter().next()),
+            Self::ByteStrings(values) => Self::Bytes(values.into_iter().next().flatten()),
+            Self::Uuids(values) => Self::Uuid(values.into_iter().next()),
+            single @ (Self::Int(_) | Self::Text(_) | Self::Bytes(_) | Self::Uuid(_)) => single,
+        }
+    }
+
     /// PostgreSQL's name for it.
     pub(crate) const fn type_(&self) -> Type {
         match self {

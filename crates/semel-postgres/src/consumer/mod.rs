@@ -27,10 +27,12 @@
 //! # Ok(()) }
 //! ```
 
+mod inbox;
 mod message;
 mod process;
 mod processed;
 
+pub use inbox::Inbox;
 pub use message::Message;
 pub use process::Consumer;
 pub use processed::{Next, Processed};

@@ -1,25 +1,22 @@
 //! One message from claim to commit.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use deadpool_postgres::Object;
 use semel_core::record::Claim;
-use semel_core::store::{ClaimAnswer, ClaimRequest, SettleAnswer, SettleRequest, Takeover};
-use semel_core::{
-    Error, Kind, LeaseTerm, OnFailure, Outcome, Result, Retention, Scope, State,
-};
+use semel_core::{Error, OnFailure, Result, Retention, Scope};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tokio_postgres::{IsolationLevel, Transaction};
 
-use super::{Message, Processed};
+use super::inbox::is_settled;
+use super::{Inbox, Message, Processed};
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::from_postgres;
 use crate::link::Links;
-use crate::tx::Tables;
 
 /// Processes the messages of one consumer in transactions of the user's own database.
 ///
@@ -29,9 +26,7 @@ pub struct Consumer {
     links: Links,
     /// Reads what a lost commit came to.
     engine: Arc<Engine>,
-    tables: Tables,
-    scope: Scope,
-    retention: Retention,
+    inbox: Inbox,
 }
 
 impl Consumer {
@@ -41,16 +36,14 @@ impl Consumer {
         Ok(Self {
             links: Links::plain(config)?,
             engine: Arc::new(Engine::new(config)?),
-            tables: Tables::new(config),
-            scope,
-            retention: Retention::default(),
+            inbox: Inbox::new(config, scope),
         })
     }
 
     /// How long a processed message is remembered: longer than its source can deliver it again.
     #[must_use]
-    pub const fn retention(mut self, retention: Retention) -> Self {
-        self.retention = retention;
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.inbox = self.inbox.retention(retention);
         self
     }
 
@@ -105,12 +98,11 @@ impl Consumer {
     {
         let began = Instant::now();
         let mut tx = begin(connection).await?;
-        let claim = match self.tables.claim(&mut tx, &self.request(message)).await? {
-            ClaimAnswer::Granted(lease) => lease.claim,
-            other => {
-                // Also a refusal may have left an event.
+        let claim = match self.inbox.claim(&mut tx, message).await? {
+            ControlFlow::Continue(claim) => claim,
+            ControlFlow::Break(processed) => {
                 tx.commit().await.map_err(|e| from_postgres("committing", e))?;
-                return Ok(Attempt::Concluded(Processed::not_granted(other)));
+                return Ok(Attempt::Concluded(processed));
             }
         };
         let value = match handler(&mut tx).await {
@@ -121,10 +113,7 @@ impl Consumer {
                 return Ok(Attempt::HandlerFailed(error));
             }
         };
-        let body = serde_json::to_vec(&value)
-            .map_err(|e| Error::invalid("the handler's result cannot be kept").caused_by(e))?;
-        let outcome = Outcome::succeeded(body);
-        self.settle(&mut tx, claim.clone(), outcome, began.elapsed()).await?;
+        self.inbox.succeeded(&mut tx, &claim, &value, began.elapsed()).await?;
         match tx.commit().await {
             Ok(()) => Ok(Attempt::Concluded(Processed::Done(value))),
             Err(error) if crate::error::is_lost(&error) => {
@@ -135,37 +124,11 @@ impl Consumer {
         }
     }
 
-    async fn settle(
-        &self,
-        tx: &mut Transaction<'_>,
-        claim: Claim,
-        outcome: Outcome,
-        took: Duration,
-    ) -> Result<()> {
-        let settle = SettleRequest {
-            claim,
-            outcome,
-            took,
-            retention: self.retention,
-        };
-        match self.tables.settle(tx, &settle).await? {
-            SettleAnswer::Settled => Ok(()),
-            // The claim's row is locked by this very transaction, so only its lease can have ended.
-            SettleAnswer::Late => Err(Error::new(
-                Kind::Unavailable,
-                "the handler took longer than its lease",
-            )),
-        }
-    }
-
     /// The commit may or may not have happened. The record tells, because it is part of it.
     async fn after_lost_commit<T, E>(&self, claim: &Claim, value: T, error: Error) -> Processed<T, E> {
         let looked = self.engine.look_up(std::slice::from_ref(&claim.identity)).await;
         let found = looked.ok().and_then(|found| found.into_iter().next().flatten());
-        let is_ours = found.is_some_and(|record| {
-            record.fence == claim.fence && matches!(record.state, State::Settled(_))
-        });
-        match is_ours {
+        match is_settled(found.as_deref(), claim) {
             true => Processed::Done(value),
             false => Processed::Unavailable(error),
         }
@@ -183,27 +146,15 @@ impl Consumer {
     {
         let kept = async {
             let mut tx = begin(connection).await?;
-            let answer = self.tables.claim(&mut tx, &self.request(message)).await?;
-            if let ClaimAnswer::Granted(lease) = answer {
-                let outcome = Outcome::failed("");
-                self.settle(&mut tx, lease.claim, outcome, Duration::ZERO).await?;
-            }
-            tx.commit().await.map_err(|e| from_postgres("committing", e))
+            let found = self.inbox.failed(&mut tx, message).await?;
+            tx.commit().await.map_err(|e| from_postgres("committing", e))?;
+            Ok::<_, Error>(found)
         };
         match kept.await {
-            Ok(()) => Processed::Failed(failed),
+            Ok(None) => Processed::Failed(failed),
+            Ok(Some(found)) => found,
             // It will be delivered again, and fail again, until it can be written down.
             Err(_) => Processed::Retry(failed),
-        }
-    }
-
-    fn request(&self, message: &Message) -> ClaimRequest {
-        ClaimRequest {
-            identity: message.identity(&self.scope),
-            fingerprint: message.fingerprint(),
-            lease: LeaseTerm::new(LeaseTerm::MAX).expect("the longest term is a valid one"),
-            // Nothing of a claim in a transaction survives unless it is settled with it.
-            takeover: Takeover::Never,
         }
     }
 }

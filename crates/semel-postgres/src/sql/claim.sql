@@ -1,18 +1,12 @@
 -- Grants what is absent. What is not returned is there already, or was committed by somebody else meanwhile: the
 -- caller looks at it in another statement, because this one cannot see it. Fences are drawn row by row as rows are
 -- inserted.
-WITH granted AS (
-    INSERT INTO {s}semel_records
-        (digest, fence, claimed_ms, lease_ms, nonce, state, attempt, version, tenant, scope, key, fingerprint)
-    SELECT i.digest, nextval('{s}semel_fence'), c.now_ms, c.now_ms + i.term_ms, i.nonce, 0, 1,
-           i.version, i.tenant, i.scope, i.key, i.fingerprint
-    FROM (SELECT {now} AS now_ms) c, unnest(
-        $1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::bytea[], $7::bigint[], $8::bigint[]
-    ) AS i (digest, tenant, scope, version, key, fingerprint, term_ms, nonce)
-    ON CONFLICT (digest) DO NOTHING
-    RETURNING digest, fence, claimed_ms, lease_ms
-),
-opened AS (
-    INSERT INTO {s}semel_open (fence, digest) SELECT fence, digest FROM granted
-)
-SELECT digest, fence, claimed_ms, lease_ms FROM granted
+INSERT INTO {s}semel_records
+    (digest, fence, claimed_ms, lease_ms, nonce, state, attempt, version, tenant, scope, key, fingerprint)
+SELECT i.digest, nextval('{s}semel_fence'), c.now_ms, c.now_ms + i.term_ms, i.nonce, 0, 1,
+       i.version, i.tenant, i.scope, i.key, i.fingerprint
+FROM (SELECT {now} AS now_ms) c, unnest(
+    $1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::bytea[], $7::bigint[], $8::bigint[]
+) AS i (digest, tenant, scope, version, key, fingerprint, term_ms, nonce)
+ON CONFLICT (digest) DO NOTHING
+RETURNING digest, fence, claimed_ms, lease_ms

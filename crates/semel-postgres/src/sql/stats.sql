@@ -3,7 +3,8 @@ WITH clock AS MATERIALIZED (SELECT {now} AS now_ms),
 open AS MATERIALIZED (
     SELECT r.state = 0 AND r.lease_ms > c.now_ms AS is_running, r.claimed_ms,
            CASE r.state WHEN 0 THEN r.lease_ms ELSE r.since_ms END AS since_ms
-    FROM {s}semel_open o JOIN {s}semel_records r ON r.digest = o.digest AND r.fence = o.fence CROSS JOIN clock c
+    FROM {open} o JOIN {s}semel_records r ON r.digest = o.digest AND r.fence = o.fence AND r.state < 2
+    CROSS JOIN clock c
 )
 SELECT (SELECT count(*) FROM open WHERE is_running),
        (SELECT count(*) FROM open WHERE NOT is_running),

@@ -1,5 +1,2 @@
-WITH marked AS (
-    UPDATE {s}semel_records SET state = 1, lease_ms = NULL, since_ms = $3::bigint, cause = $4::text
-    WHERE digest = $1::uuid AND fence = $2::bigint
-)
-UPDATE {s}semel_open SET is_unknown = true WHERE fence = $2::bigint
+UPDATE {s}semel_records SET state = 1, lease_ms = NULL, since_ms = $3::bigint, cause = $4::text
+WHERE digest = $1::uuid AND fence = $2::bigint

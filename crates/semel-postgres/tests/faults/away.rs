@@ -14,7 +14,7 @@ use crate::support::verbs::{
 };
 
 /// Fast shutdown: sessions are ended, everything is flushed, and no process is left.
-pub fn stop(server: &Server) {
+pub(crate) fn stop(server: &Server) {
     let pids = server.pids();
     for pid in &pids {
         let signal = ["-c", "kill -s INT \"$0\"", &pid.to_string()];

@@ -70,9 +70,10 @@ async fn read_only(url: &str, word: &str) {
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Mounted beside the server's data, and its owner's.
+    /// It belongs to the owner of the server's data.
     fn mount(server: &Server) -> Self {
-        let dir = server.home().join("small");
+        let seed = semel_testkit::dice::fresh_seed();
+        let dir = std::env::temp_dir().join(format!("semel-small-{seed:016x}"));
         let data = server.home().join("data");
         let owner = std::fs::metadata(data).expect("the server's data is there");
         let (uid, gid) = (
@@ -80,15 +81,18 @@ impl SmallDisk {
             std::os::unix::fs::MetadataExt::gid(&owner),
         );
         let options = format!("size=16m,mode=700,uid={uid},gid={gid}");
-        as_root("mkdir", &["-p".as_ref(), &dir]);
-        as_root("mount", &["-t".as_ref(), "tmpfs".as_ref(), "-o".as_ref(), options.as_ref(), "tmpfs".as_ref(), &dir]);
+        std::fs::create_dir(&dir).expect("a temporary directory");
+        let type_ = ["-t", "tmpfs", "-o", &options, "tmpfs"].map(Path::new);
+        as_root("mount", &[&type_[..], &[dir.as_path()]].concat());
         Self(dir)
     }
 }
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        as_root("umount", &["-l".as_ref(), &self.0]);
+        // A server that a failed test left may still use it.
+        as_root("umount", &[Path::new("-l"), &self.0]);
+        let _ = std::fs::remove_dir(&self.0);
     }
 }
 
