@@ -11,7 +11,7 @@
 //!
 //! [`limits`] lists every limit.
 //!
-//! This crate opens no socket and names no store. It reads the file it is told to, and the key
+//! This crate opens no socket and no store. It reads the file it is told to, and the key
 //! files which that names.
 
 mod compile;

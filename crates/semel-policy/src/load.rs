@@ -14,7 +14,7 @@ use crate::limits::FILE_BYTES_MAX;
 use crate::tree::fill::{self, Variables};
 use crate::tree::read::Fault;
 use crate::tree::{Node, Path as FieldPath, Value, overlay, yaml};
-use crate::value::{StoreUrl, Word};
+use crate::value::StoreUrl;
 
 /// The sections that a variable can stand for.
 const SECTIONS: [&str; 6] = ["store", "log", "admin", "gateway", "consumers", "intents"];
@@ -43,8 +43,8 @@ const LATER: [&str; 2] = ["consumers", "intents"];
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct File {
-    /// Where records live. Default: sqlite:semel.db.
-    pub store: Option<Word<StoreUrl>>,
+    /// Where records live: one store, or one for claims and one for outcomes. Default: sqlite:semel.db.
+    pub store: Option<StoreUrl>,
     /// What is logged, and how.
     pub log: Log,
     /// The door for operators, or off. Default: on loopback.

@@ -87,7 +87,9 @@ async fn release(
         fence: stored.fence,
     };
     let step = protocol::release(stored.record.as_ref(), claim.fence, now);
-    session.finish(&claim.identity, Some(stored), step, item.nonce, now).await?;
+    session
+        .finish(&claim.identity, Some(stored), step, item.nonce, now)
+        .await?;
     Ok(())
 }
 

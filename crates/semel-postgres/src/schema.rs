@@ -27,15 +27,21 @@ pub(crate) async fn migrate(engine: &Engine, link: &mut Link, create: bool) -> R
 async fn migrate_alone(engine: &Engine, link: &mut Link) -> Result<(), Failure> {
     let schema = &engine.schema;
     // Others wait here until the tables are made, however long that takes.
-    link.run("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0").await?;
-    link.run(&format!("SELECT pg_advisory_xact_lock(hashtextextended('semel tables {schema}', 0))"))
+    link.run("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0")
         .await?;
+    link.run(&format!(
+        "SELECT pg_advisory_xact_lock(hashtextextended('semel tables {schema}', 0))"
+    ))
+    .await?;
     let found = version(engine, link).await?;
     check(found, true)?;
     if !exists(engine, link).await? {
         link.run(&format!("CREATE SCHEMA {schema}")).await?;
     }
-    for (step, template) in (1..).zip(MIGRATIONS).skip(usize::try_from(found).unwrap_or(0)) {
+    for (step, template) in (1..)
+        .zip(MIGRATIONS)
+        .skip(usize::try_from(found).unwrap_or(0))
+    {
         link.run(&sql::text(schema, template)).await?;
         let note = format!(
             "INSERT INTO {{s}}semel_meta (name, value) VALUES ('schema_version', {step}) \
@@ -80,7 +86,10 @@ pub(crate) async fn version(engine: &Engine, link: &mut Link) -> Result<i64, Fai
 }
 
 async fn exists(engine: &Engine, link: &mut Link) -> Result<bool, Failure> {
-    let there = format!("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = '{}')", engine.schema);
+    let there = format!(
+        "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = '{}')",
+        engine.schema
+    );
     let rows = link.ask(&there, &[]).await?;
     Ok(rows.first().map_or(Ok(0), |row| row.number(0))? == 1)
 }

@@ -8,7 +8,9 @@ use semel_core::store::{Query, SettleAnswer, Swept};
 use semel_core::{Identity, Store, StoreExt};
 use semel_postgres::PostgresStore;
 use support::Schema;
-use support::verbs::{granted, identity, kinds, lease_of, request, settle, settle_for, short, until};
+use support::verbs::{
+    granted, identity, kinds, lease_of, request, settle, settle_for, short, until,
+};
 use tokio_postgres::Client;
 use uuid::Uuid;
 
@@ -16,12 +18,19 @@ use uuid::Uuid;
 async fn pairs(store: &PostgresStore, pairs: usize, keep_ms: u64, archive: bool) {
     for first in (0..pairs).step_by(100) {
         let keys = (first..pairs.min(first + 100)).map(|n| format!("k{n}"));
-        let answers = store.claim(keys.map(|key| request(&key)).collect()).await.unwrap();
-        let settles = answers.into_iter().map(|answer| {
-            settle_for(&lease_of(answer).claim, keep_ms, archive)
-        });
+        let answers = store
+            .claim(keys.map(|key| request(&key)).collect())
+            .await
+            .unwrap();
+        let settles = answers
+            .into_iter()
+            .map(|answer| settle_for(&lease_of(answer).claim, keep_ms, archive));
         let settled = store.settle(settles.collect()).await.unwrap();
-        assert!(settled.iter().all(|answer| *answer == SettleAnswer::Settled));
+        assert!(
+            settled
+                .iter()
+                .all(|answer| *answer == SettleAnswer::Settled)
+        );
     }
 }
 
@@ -49,7 +58,10 @@ async fn settles_are_made_in_place() {
     })
     .await;
     let (updates, hot) = counted;
-    assert!(hot * 100 >= updates * 80, "expected 80 % in place, found {hot} of {updates}");
+    assert!(
+        hot * 100 >= updates * 80,
+        "expected 80 % in place, found {hot} of {updates}"
+    );
 }
 
 /// What a session of the store runs under, read from one of them.
@@ -64,13 +76,21 @@ const SETTINGS: [&str; 6] = [
 
 /// The statements that the store is built from, and the types of their parameters.
 const STATEMENTS: [(&str, &str, &str); 5] = [
-    ("claim", include_str!("../src/sql/claim.sql"), "uuid[],text[],text[],bigint[],text[],bytea[],bigint[],bigint[]"),
+    (
+        "claim",
+        include_str!("../src/sql/claim.sql"),
+        "uuid[],text[],text[],bigint[],text[],bytea[],bigint[],bigint[]",
+    ),
     (
         "settle",
         include_str!("../src/sql/settle.sql"),
         "uuid[],bigint[],bigint[],bigint[],bigint[],bigint[],bytea[],bytea[],bigint[],bytea[]",
     ),
-    ("renew", include_str!("../src/sql/renew.sql"), "uuid[],bigint[],bigint[]"),
+    (
+        "renew",
+        include_str!("../src/sql/renew.sql"),
+        "uuid[],bigint[],bigint[]",
+    ),
     ("load", include_str!("../src/sql/load.sql"), "uuid[]"),
     ("lock", include_str!("../src/sql/lock.sql"), "uuid[]"),
 ];
@@ -90,11 +110,16 @@ async fn no_verb_reads_the_whole_table() {
         .unwrap();
     let now = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
     for (name, text, types) in STATEMENTS {
-        let text = text.replace("{now}", now).replace("{s}", &format!("{}.", schema.name));
+        let text = text
+            .replace("{now}", now)
+            .replace("{s}", &format!("{}.", schema.name));
         let text = text.replace("{record}", "r.*");
         let count = types.split(',').count();
         let nulls = vec!["NULL"; count].join(", ");
-        client.batch_execute(&format!("PREPARE {name} ({types}) AS {text}")).await.unwrap();
+        client
+            .batch_execute(&format!("PREPARE {name} ({types}) AS {text}"))
+            .await
+            .unwrap();
         let explain = format!("EXPLAIN EXECUTE {name} ({nulls})");
         let lines = client.query(&explain, &[]).await.unwrap();
         let plan: Vec<String> = lines.iter().map(|row| row.get(0)).collect();
@@ -109,7 +134,9 @@ async fn sessions_run_under_the_settings_that_their_plans_need() {
     let store = schema.open().await;
     // The store's settings come with its connections; a trigger sees them from inside.
     let s = &schema.name;
-    let list = SETTINGS.map(|name| format!("''{name}='' || current_setting(''{name}'')")).join(" || '' '' || ");
+    let list = SETTINGS
+        .map(|name| format!("''{name}='' || current_setting(''{name}'')"))
+        .join(" || '' '' || ");
     let client = schema.client().await;
     client
         .batch_execute(&format!(
@@ -121,7 +148,10 @@ async fn sessions_run_under_the_settings_that_their_plans_need() {
         .await
         .unwrap();
     granted(&store, "k").await;
-    let row = client.query_one(&format!("SELECT settings FROM {s}.seen"), &[]).await.unwrap();
+    let row = client
+        .query_one(&format!("SELECT settings FROM {s}.seen"), &[])
+        .await
+        .unwrap();
     assert_eq!(
         row.get::<_, String>(0),
         "plan_cache_mode=force_generic_plan enable_seqscan=off enable_hashjoin=off enable_mergejoin=off jit=off \
@@ -163,13 +193,24 @@ async fn old_months_are_dropped_whole_and_late_outcomes_of_live_records_stay() {
     // A process that has not looked yet this month does the work, whichever way it comes to it.
     let second = schema.open().await;
     second.sweep(100).await.unwrap();
-    let month = format!("SELECT count(*) FROM pg_class WHERE oid = to_regclass('{s}.semel_history_2020_03')");
+    let month = format!(
+        "SELECT count(*) FROM pg_class WHERE oid = to_regclass('{s}.semel_history_2020_03')"
+    );
     assert_eq!(number(&client, &month).await, 0, "the month is gone");
-    assert_eq!(number(&client, &format!("SELECT count(*) FROM {s}.semel_history")).await, 1);
+    assert_eq!(
+        number(&client, &format!("SELECT count(*) FROM {s}.semel_history")).await,
+        1
+    );
     let events = kinds(&second, "live").await;
-    assert!(matches!(events[..], [EventKind::LateOutcome(_)]), "{events:?}");
+    assert!(
+        matches!(events[..], [EventKind::LateOutcome(_)]),
+        "{events:?}"
+    );
     // It stays as long as its record does, and no longer.
-    client.batch_execute(&format!("DELETE FROM {s}.semel_records")).await.unwrap();
+    client
+        .batch_execute(&format!("DELETE FROM {s}.semel_records"))
+        .await
+        .unwrap();
     assert_eq!(second.sweep(100).await.unwrap().events_deleted, 1);
 }
 
@@ -207,7 +248,8 @@ async fn two_stores_share_the_walk_and_each_record_is_deleted_once() {
     one.settle_one(settle(&keep.claim, "done")).await.unwrap();
     let mut deleted = 0;
     until("everything that has expired is deleted", async || {
-        let (a, b): (Result<Swept, _>, Result<Swept, _>) = tokio::join!(one.sweep(50), two.sweep(50));
+        let (a, b): (Result<Swept, _>, Result<Swept, _>) =
+            tokio::join!(one.sweep(50), two.sweep(50));
         deleted += a.unwrap().deleted + b.unwrap().deleted;
         deleted >= 1_000
     })
@@ -225,7 +267,11 @@ async fn two_stores_share_the_walk_and_each_record_is_deleted_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fences_grow_however_many_claim_and_release() {
     let schema = Schema::new();
-    let stores = [schema.open().await, schema.open().await, schema.open().await];
+    let stores = [
+        schema.open().await,
+        schema.open().await,
+        schema.open().await,
+    ];
     let contend = async |store: &PostgresStore| {
         let mut held: Vec<Claim> = Vec::new();
         for _ in 0..60 {
@@ -238,7 +284,12 @@ async fn fences_grow_however_many_claim_and_release() {
         }
         held
     };
-    let held = join_all(stores.iter().flat_map(|store| [contend(store), contend(store)])).await;
+    let held = join_all(
+        stores
+            .iter()
+            .flat_map(|store| [contend(store), contend(store)]),
+    )
+    .await;
     // Each competitor saw its own fences grow, and nobody saw one twice.
     let mut all = Vec::new();
     for fences in held {

@@ -15,7 +15,11 @@ use support::verbs::{request, settle_for, short, until};
 /// A store that reaches `schema` through a pooler, as its manual says.
 async fn open(schema: &Schema, bouncer: &Bouncer) -> PostgresStore {
     let url = format!("{}?prepare=off", bouncer.url);
-    schema.config_at(&url).connect().await.expect("the pooler lets it through")
+    schema
+        .config_at(&url)
+        .connect()
+        .await
+        .expect("the pooler lets it through")
 }
 
 mod conformance {
@@ -59,7 +63,9 @@ async fn a_pooler_that_starts_anew_loses_nothing() {
     let kept = support::verbs::granted(&store, "kept").await;
     bouncer.restart();
     support::verbs::granted(&store, "next").await;
-    let settled = store.settle_one(settle_for(&kept.claim, 60_000, false)).await;
+    let settled = store
+        .settle_one(settle_for(&kept.claim, 60_000, false))
+        .await;
     assert_eq!(settled.unwrap(), semel_core::store::SettleAnswer::Settled);
 }
 
@@ -68,8 +74,15 @@ async fn the_sweep_works_through_a_pooler() {
     let (bouncer, schema) = (Bouncer::start(""), Schema::new());
     let (one, two) = (open(&schema, &bouncer).await, open(&schema, &bouncer).await);
     let requests = (0..200).map(|n| request(&format!("k{n}"))).collect();
-    let claims = one.claim(requests).await.unwrap().into_iter().map(support::verbs::lease_of);
-    let settles = claims.map(|lease| settle_for(&lease.claim, 1, false)).collect();
+    let claims = one
+        .claim(requests)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(support::verbs::lease_of);
+    let settles = claims
+        .map(|lease| settle_for(&lease.claim, 1, false))
+        .collect();
     two.settle(settles).await.unwrap();
     support::verbs::lease_of(one.claim_one(short("ends", 1)).await.unwrap());
     let (mut deleted, mut ended) = (0, 0);
@@ -97,13 +110,22 @@ async fn whoever_forgets_the_parameter_is_told_of_it() {
 /// grant nothing twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn prepared_statements_that_a_pooler_loses_are_explained() {
-    let (bouncer, schema) = (Bouncer::start("ignore_startup_parameters = options"), Schema::new());
-    let config = schema.config_at(&bouncer.url).timeout(Duration::from_millis(100));
+    let (bouncer, schema) = (
+        Bouncer::start("ignore_startup_parameters = options"),
+        Schema::new(),
+    );
+    let config = schema
+        .config_at(&bouncer.url)
+        .timeout(Duration::from_millis(100));
     // The tables are made without the pooler's help.
     drop(schema.open().await);
     let mut errors = Vec::new();
     let Ok(store) = config.connect().await.map_err(|error| errors.push(error)) else {
-        return assert!(errors.iter().all(|error| error.to_string().contains("prepare=off")));
+        return assert!(
+            errors
+                .iter()
+                .all(|error| error.to_string().contains("prepare=off"))
+        );
     };
     for round in 0..20 {
         let keys: Vec<String> = (0..8).map(|n| format!("k{round}-{n}")).collect();

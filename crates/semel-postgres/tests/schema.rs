@@ -9,17 +9,37 @@ use support::verbs::{granted, identity, request, settle};
 
 async fn count(schema: &Schema, what: &str) -> i64 {
     let sql = format!("SELECT count(*) FROM {what}").replace("{s}", &schema.name);
-    schema.client().await.query_one(&sql, &[]).await.unwrap().get(0)
+    schema
+        .client()
+        .await
+        .query_one(&sql, &[])
+        .await
+        .expect("a count")
+        .get(0)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn twenty_stores_at_once_make_the_tables_once() {
     let schema = Schema::new();
     let connected = join_all((0..20).map(|_| schema.config().connections(1).connect())).await;
-    let stores: Vec<_> = connected.into_iter().map(|store| store.expect("no error")).collect();
-    assert_eq!(count(&schema, "{s}.semel_meta WHERE name = 'schema_version' AND value = 1").await, 1);
+    let stores: Vec<_> = connected
+        .into_iter()
+        .map(|store| store.expect("no error"))
+        .collect();
+    assert_eq!(
+        count(
+            &schema,
+            "{s}.semel_meta WHERE name = 'schema_version' AND value = 1"
+        )
+        .await,
+        1
+    );
     let parts = "pg_inherits WHERE inhparent = '{s}.semel_history'::regclass";
-    assert_eq!(count(&schema, parts).await, 3, "this month, the next and the rest");
+    assert_eq!(
+        count(&schema, parts).await,
+        3,
+        "this month, the next and the rest"
+    );
     granted(&stores[0], "k").await;
     for store in &stores {
         assert!(store.look_up_one(identity("k")).await.unwrap().is_some());
@@ -38,7 +58,10 @@ async fn a_schema_that_exists_without_tables_is_used() {
 async fn newer_tables_are_refused_and_left_alone() {
     let schema = Schema::new();
     granted(&schema.open().await, "k").await;
-    let newer = format!("UPDATE {}.semel_meta SET value = 99 WHERE name = 'schema_version'", schema.name);
+    let newer = format!(
+        "UPDATE {}.semel_meta SET value = 99 WHERE name = 'schema_version'",
+        schema.name
+    );
     schema.client().await.batch_execute(&newer).await.unwrap();
     let error = schema.config().connect().await.unwrap_err();
     assert_eq!(error.kind(), Kind::NewerVersion, "{error}");
@@ -52,7 +75,10 @@ async fn tools_that_only_look_make_no_tables() {
     let schema = Schema::new();
     let error = schema.config().must_exist().connect().await.unwrap_err();
     assert_eq!(error.kind(), Kind::Invalid, "{error}");
-    assert!(error.to_string().contains("no store in this database"), "{error}");
+    assert!(
+        error.to_string().contains("no store in this database"),
+        "{error}"
+    );
     assert!(!schema.config().has_tables().await.unwrap());
     let there = format!("pg_namespace WHERE nspname = '{}'", schema.name);
     assert_eq!(count(&schema, &there).await, 0);
@@ -73,9 +99,15 @@ async fn tables_that_are_dropped_under_a_store_are_missed_and_nothing_is_granted
         assert_eq!(error.kind(), Kind::Damaged, "{error}");
         assert!(error.to_string().contains("does not exist"), "{error}");
     }
-    let error = store.settle_one(settle(&lease.claim, "done")).await.unwrap_err();
+    let error = store
+        .settle_one(settle(&lease.claim, "done"))
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), Kind::Damaged, "{error}");
-    assert_eq!(store.look_up_one(identity("k")).await.unwrap_err().kind(), Kind::Damaged);
+    assert_eq!(
+        store.look_up_one(identity("k")).await.unwrap_err().kind(),
+        Kind::Damaged
+    );
     assert_eq!(store.sweep(10).await.unwrap_err().kind(), Kind::Damaged);
     // A user who makes the store anew has a store that works.
     let anew = schema.open().await;

@@ -69,7 +69,9 @@ async fn commits_and_ended_leases_are_told_once_they_are_durable() {
     assert!(matches!(answer, ClaimAnswer::Unknown { .. }));
     drop(store);
     let told: Vec<Told> = told.iter().collect();
-    let ended = told.iter().filter(|told| matches!(told, Told::Ended(claim) if *claim == lease.claim));
+    let ended = told
+        .iter()
+        .filter(|told| matches!(told, Told::Ended(claim) if *claim == lease.claim));
     assert_eq!(ended.count(), 1, "{told:?}");
     assert_eq!(told.first(), Some(&Told::Committed(1)));
     assert_eq!(told.last(), Some(&Told::Committed(1)));
@@ -78,7 +80,10 @@ async fn commits_and_ended_leases_are_told_once_they_are_durable() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_stores_own_sweep_is_told() {
     let (schema, (watcher, told)) = (Schema::new(), Watcher::new());
-    let config = schema.config().watch(watcher).sweep_every(Some(Duration::from_millis(5)));
+    let config = schema
+        .config()
+        .watch(watcher)
+        .sweep_every(Some(Duration::from_millis(5)));
     let store = config.connect().await.unwrap();
     lease_of(store.claim_one(short("k", 1)).await.unwrap());
     tokio::task::spawn_blocking(move || {

@@ -67,7 +67,10 @@
 //! |---|---|---|
 //! | `client` | `semel-client` | the module `client`: retries with one key per operation |
 //! | `http` | `semel-http` | the module `http`: a tower layer that guards a service's routes |
+//! | `hybrid` | `semel-hybrid` | the module `hybrid`: claims in one store, outcomes in another |
 //! | `macros` (default) | `semel-macros` | the `#[idempotent]` attribute |
+//! | `postgres` | `semel-postgres` | the module `postgres`: a store in a PostgreSQL database, shared by many machines |
+//! | `redis` | `semel-redis` | the module `redis`: a store on a Redis server or a Redis Cluster |
 //! | `sqlite` (default) | `semel-sqlite` | the module `sqlite`: a durable store in one file |
 //!
 //! [`MemoryStore`] forgets everything when the process ends; use it for tests.
@@ -83,9 +86,21 @@ pub use semel_client as client;
 #[doc(inline)]
 pub use semel_http as http;
 
+#[cfg(feature = "hybrid")]
+#[doc(inline)]
+pub use semel_hybrid as hybrid;
+
 #[cfg(feature = "macros")]
 #[doc(inline)]
 pub use semel_macros::idempotent;
+
+#[cfg(feature = "postgres")]
+#[doc(inline)]
+pub use semel_postgres as postgres;
+
+#[cfg(feature = "redis")]
+#[doc(inline)]
+pub use semel_redis as redis;
 
 #[cfg(feature = "sqlite")]
 #[doc(inline)]

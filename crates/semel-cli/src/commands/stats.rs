@@ -16,7 +16,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
-    let opened = store.open_existing()?;
+    let opened = store.open_existing().await?;
     let (stats, now) = (opened.store.stats().await?, opened.now());
     if args.json {
         return output::json(&view::Stats::of(&stats, now));

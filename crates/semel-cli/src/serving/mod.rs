@@ -32,8 +32,9 @@ const CACHE_BYTES: usize = 32 * 1024 * 1024;
 pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
     let file = source.load()?;
     logs::begin(file.log);
-    let store = store.or(file.store.as_ref().map(|url| url.as_str()));
-    let process = Process::open(&file, &store)?;
+    let store = store.or(file.store.as_ref());
+    let process = Process::open(&file, &store).await?;
+    process.tell_of_servers().await?;
     let admin = process.admin(&file.admin).await?;
     let gateway = process.gateway(&file)?;
     if admin.is_none() && gateway.is_none() {
@@ -109,9 +110,9 @@ struct Process {
 }
 
 impl Process {
-    fn open(file: &File, store: &StoreArgs) -> Result<Self> {
+    async fn open(file: &File, store: &StoreArgs) -> Result<Self> {
         let metrics = Arc::new(Metrics::new());
-        let opened = store.open_serving(metrics.clone())?;
+        let opened = store.open_serving(metrics.clone()).await?;
         let cached = Cached::new(opened.store.clone(), opened.clock.clone(), CACHE_BYTES);
         let measured = Metered::new(Arc::new(cached), metrics.clone());
         Ok(Self {
@@ -121,6 +122,14 @@ impl Process {
             health: Health::default(),
             watchers: Watchers::new(metrics, file.log.level >= file::Level::Debug),
         })
+    }
+
+    /// What operators should know about the servers behind the store; one that cannot serve is an error.
+    async fn tell_of_servers(&self) -> Result<()> {
+        for note in self.opened.notes().await? {
+            tracing::info!(target: "semel::store", "{note}");
+        }
+        Ok(())
     }
 
     async fn admin(&self, admin: &file::Admin) -> Result<Option<Admin>> {

@@ -122,8 +122,33 @@ fn store_urls_that_this_build_cannot_open_are_explained() {
     let store = Fixture::filled();
     for (url, said) in [
         (
-            "postgres://me:hunter2@db/x",
-            "cannot open postgres stores; it can open sqlite:PATH",
+            "mysql://me:hunter2@db/x",
+            "this build of semel cannot open mysql stores",
+        ),
+        ("dynamodb://table", "cannot open dynamodb stores"),
+        (
+            "oracle://me:hunter2@db",
+            "can open sqlite:PATH, postgres://…",
+        ),
+        (
+            "postgres:me:hunter2",
+            "expected a store such as sqlite:semel.db",
+        ),
+        (
+            "postgres://me:hunter2@db/x?schema=Not-One",
+            "cannot open postgres://db/x: a schema's name",
+        ),
+        (
+            "redis://:hunter2@db:port",
+            "cannot open redis://db:port: the port in a Redis URL",
+        ),
+        (
+            "sqlite:a.db+postgres://me:hunter2@db/x",
+            "expected a store for claims such as redis://HOST, found SQLite",
+        ),
+        (
+            "redis://:hunter2@db+redis://:hunter2@db",
+            "expected a store for outcomes such as postgres://HOST/DATABASE or sqlite:PATH, found Redis",
         ),
         ("semel.db", "for a SQLite file write sqlite:semel.db"),
         ("oracle:x", r#"found the scheme "oracle""#),

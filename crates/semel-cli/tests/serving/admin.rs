@@ -34,6 +34,7 @@ fn health_metrics_and_records_tell_of_the_gateway() {
         assert!(metrics.contains(series), "{series} is not in {metrics}");
     }
     assert!(!metrics.contains("secret-key"));
+    assert!(!server.log().contains("secret-key"));
     let records = server.get("/api/v1/records").body;
     assert!(
         records.contains("secret-key") && records.contains("succeeded"),

@@ -159,6 +159,11 @@ impl Semel {
         self.child.wait().unwrap().code()
     }
 
+    /// Everything that was logged so far, as far as it was waited for.
+    pub(crate) fn log(&self) -> String {
+        self.seen.lock().unwrap().join("\n")
+    }
+
     /// POST with a key to the gateway.
     pub(crate) fn post(&self, path: &str, key: &str) -> Answer {
         ask(

@@ -1,6 +1,7 @@
 //! What a file does, in words, and what to think about before it is used.
 
 mod route;
+mod store;
 mod warn;
 
 use std::fmt::Write;
@@ -11,11 +12,9 @@ use crate::load::File;
 /// What happens with this file, route by route, and the [`warnings`].
 pub fn explain(file: &File) -> String {
     let mut out = String::new();
-    let store = file
-        .store
-        .as_ref()
-        .map_or("sqlite:semel.db".to_owned(), |url| url.to_string());
-    line(&mut out, &format!("records are kept in {store}"));
+    for said in store::describe(file.store.as_ref()) {
+        line(&mut out, &said);
+    }
     line(&mut out, &admin(&file.admin));
     match &file.gateway {
         Some(gateway) => door(&mut out, gateway),

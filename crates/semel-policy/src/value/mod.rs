@@ -13,7 +13,7 @@ pub use bytes::Size;
 pub(crate) use either::Either;
 pub use many::Many;
 pub use secret::Secret;
-pub use store_url::StoreUrl;
+pub use store_url::{Address, Engine, StoreUrl};
 pub use text::{Count, KeyBytes, Name};
 pub use url::{RECONCILE_FIELDS, Reconcile, Service};
 pub use word::{Refusal, Text, Word};

@@ -29,7 +29,7 @@ fn a_variable_wins_over_the_file() {
         ("SEMEL_GATEWAY__TENANT__HEADER", "X-Tenant"),
     ];
     let file = parse(text, &env).unwrap();
-    assert_eq!(file.store.unwrap().as_str(), "sqlite:b.db");
+    assert_eq!(file.store.unwrap().text(), "sqlite:b.db");
     assert_eq!(file.log.level, Level::Debug);
     assert!(matches!(file.admin, Admin::On { listen, token: Some(_) } if listen.port() == 2));
     let gateway = file.gateway.unwrap();
@@ -39,6 +39,23 @@ fn a_variable_wins_over_the_file() {
     assert_eq!(
         format!("{:?} {:?}", rules.unknown, rules.tenant),
         "Rerun Header(\"x-tenant\")"
+    );
+}
+
+#[test]
+fn the_two_stores_of_a_hybrid_can_be_variables() {
+    let env = [
+        ("SEMEL_STORE__CLAIMS", "redis://:a@h"),
+        ("SEMEL_STORE__OUTCOMES", "postgres://u@h/d"),
+    ];
+    for text in ["", "store: sqlite:a.db"] {
+        let file = parse(text, &env).unwrap();
+        assert_eq!(file.store.unwrap().text(), "redis://:a@h+postgres://u@h/d");
+    }
+    let only = [("SEMEL_STORE__CLAIMS", "sqlite:a")];
+    assert_snapshot!(
+        error("store: { outcomes: sqlite:b }", &only),
+        @"SEMEL_STORE__CLAIMS: store.claims: expected a store for claims such as redis://HOST, found SQLite"
     );
 }
 

@@ -100,11 +100,43 @@ fn store_log_and_admin_are_checked() {
     );
     assert_snapshot!(
         error("store: semel.db"),
-        @"semel.yaml:1:8: store: expected a store such as sqlite:semel.db"
+        @"semel.yaml:1:8: store: expected a store such as sqlite:semel.db, postgres://HOST/DATABASE or redis://HOST"
     );
     assert_snapshot!(
         error("store: ''"),
-        @"semel.yaml:1:8: store: expected a store such as sqlite:semel.db"
+        @"semel.yaml:1:8: store: expected a store such as sqlite:semel.db, postgres://HOST/DATABASE or redis://HOST"
+    );
+}
+
+#[test]
+fn the_two_stores_of_a_hybrid_are_checked_where_they_stand() {
+    assert_snapshot!(
+        error("store:\n  claims: sqlite:a.db\n  outcomes: sqlite:b.db"),
+        @"semel.yaml:2:11: store.claims: expected a store for claims such as redis://HOST, found SQLite"
+    );
+    assert_snapshot!(
+        error("store:\n  claims: redis://a\n  outcomes: redis://b"),
+        @"semel.yaml:3:13: store.outcomes: expected a store for outcomes such as postgres://HOST/DATABASE or sqlite:PATH, found Redis"
+    );
+    assert_snapshot!(
+        error("store: { claims: redis://a }"),
+        @"semel.yaml:1:8: store: outcomes is missing"
+    );
+    assert_snapshot!(
+        error("store: { claim: redis://a }"),
+        @"semel.yaml:1:10: store.claim: unknown key; did you mean claims?"
+    );
+    assert_snapshot!(
+        error("store: [redis://a]"),
+        @"semel.yaml:1:8: store: expected a map of claims, outcomes, found a list"
+    );
+    assert_snapshot!(
+        error("store: redis://:hunter2@a+redis://b"),
+        @"semel.yaml:1:8: store: expected a store for outcomes such as postgres://HOST/DATABASE or sqlite:PATH, found Redis"
+    );
+    assert_snapshot!(
+        error("store: oracle://me:hunter2@a"),
+        @"semel.yaml:1:8: store: expected a store such as sqlite:semel.db, postgres://HOST/DATABASE or redis://HOST"
     );
 }
 

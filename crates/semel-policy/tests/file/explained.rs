@@ -17,6 +17,7 @@ fn warned(text: &str) -> String {
 fn an_empty_file_in_words() {
     assert_snapshot!(explained(""), @r"
     records are kept in sqlite:semel.db
+      they survive kills and power cuts, not the loss of the disk; processes of this machine share them
     the admin side listens on 127.0.0.1:7071, for everybody who can reach it
     no gateway
     ");
@@ -26,6 +27,7 @@ fn an_empty_file_in_words() {
 fn a_gateway_without_routes_in_words() {
     assert_snapshot!(explained("gateway: { upstream: 'http://127.0.0.1:8080' }"), @r"
     records are kept in sqlite:semel.db
+      they survive kills and power cuts, not the loss of the disk; processes of this machine share them
     the admin side listens on 127.0.0.1:7071, for everybody who can reach it
     the gateway listens on 127.0.0.1:7070, in front of http://127.0.0.1:8080
 
@@ -71,7 +73,8 @@ gateway:
       request_bytes: 10KiB
 ";
     assert_snapshot!(explained(text), @r"
-    records are kept in postgres://…@db/semel
+    records are kept in postgres://db/semel
+      they survive what the database's commits survive; every process that reaches it shares them
     no admin side
     the gateway listens on 127.0.0.1:7070 with TLS, in front of https://shop.internal
 
@@ -106,6 +109,32 @@ gateway:
     think about:
       - POST /orders/{id}, PATCH /orders/{id}: keys are derived: two requests with the same content are one operation, even if both are meant
     ");
+}
+
+#[test]
+fn stores_in_words() {
+    assert_snapshot!(explained("store: redis://:secret@cache:6379/0?prefix=shop\nadmin: off"), @r"
+    records are kept in redis://cache:6379/0
+      they survive what the server's log and replicas survive, and semel check tells what that is; what they lose can run again
+    no admin side
+    no gateway
+    ");
+    let hybrid = "
+store: { claims: 'redis://:secret@cache', outcomes: 'postgres://semel:secret@db/shop' }
+admin: off
+";
+    let snapshot = explained(hybrid);
+    assert_snapshot!(snapshot, @r"
+    claims are kept in redis://cache
+      if it forgets, what was running then can run again; semel check tells how durable it is
+    outcomes are kept in postgres://db/shop
+      what is settled stays settled, whatever becomes of the claims
+      they survive what the database's commits survive; every process that reaches it shares them
+    no admin side
+    no gateway
+    ");
+    let joined = "store: redis://:secret@cache+postgres://semel:secret@db/shop\nadmin: off";
+    assert_eq!(explained(joined), snapshot);
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn every_key_of_the_gateway_is_data() {
 fn the_other_sections_are_data() {
     let file =
         parse("store: sqlite:x.db\nlog: { level: debug, format: json }\nadmin: off\n").unwrap();
-    assert_eq!(file.store.unwrap().as_str(), "sqlite:x.db");
+    assert_eq!(file.store.unwrap().text(), "sqlite:x.db");
     assert_eq!(
         (file.log.level, file.log.format),
         (Level::Debug, Format::Json)

@@ -79,7 +79,8 @@ fn the_examples_of_the_page_are_valid() {
     assert!(examples().count() >= 2);
     for example in examples() {
         assert!(is_valid(example), "{example}");
-        let env = [("SEMEL_ADMIN_TOKEN".to_owned(), "t".to_owned())];
+        let names = ["SEMEL_ADMIN_TOKEN", "REDIS_PASSWORD", "PG_PASSWORD"];
+        let env = names.map(|name| (name.to_owned(), "t".to_owned()));
         semel_policy::File::parse("semel.yaml", example, env).unwrap();
     }
 }
@@ -97,6 +98,9 @@ fn what_the_file_refuses_the_schema_refuses() {
         "gateway: { missing: drop }",
         "gateway: { unknown: { reconcile: [a] } }",
         "log: { level: loud }",
+        "store: { claims: 'redis://a' }",
+        "store: { claims: 'redis://a', outcomes: 'sqlite:b', more: c }",
+        "store: [sqlite:a]",
         "admin: maybe",
         "consumers: {}",
     ] {

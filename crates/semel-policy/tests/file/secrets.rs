@@ -17,6 +17,10 @@ admin: { token: '${SECRET}' }
 gateway:
   tenant: { jwt_claim: { claim: sub, algorithm: HS256, key: hunter2 } }
 ";
+    let hybrid = "store: { claims: 'redis://:hunter2@h', outcomes: 'postgres://u:hunter2@h/d?password=hunter2' }";
+    let hybrid = parse(hybrid).unwrap();
+    let shown = format!("{hybrid:?} {}", explain(&hybrid));
+    assert!(!shown.contains(SECRET), "{shown}");
     let file = parse(text).unwrap();
     let routes = file.gateway.as_ref().unwrap().routes().unwrap();
     let shown = format!("{file:?} {file:#?} {} {routes:?}", explain(&file));
@@ -32,6 +36,11 @@ fn no_error_holds_a_secret_or_a_variable() {
         "admin: '${SECRET}'",
         "store: '${SECRET}'",
         "store: hunter2",
+        "store: 'oracle://u:hunter2@h'",
+        "store: 'redis://:hunter2@h+redis://:hunter2@h'",
+        "store: { claims: 'postgres://u:hunter2@h/d', outcomes: 'sqlite:a' }",
+        "store: { claims: 'redis://:hunter2@h', outcomes: 'mysql://u:hunter2@h/d' }",
+        "store: { claims: '${SECRET}', outcomes: '${SECRET}' }",
         "gateway: { upstream: 'http://u:hunter2@a' }",
         "gateway: { upstream: 'u:hunter2@a' }",
         "gateway: { unknown: { reconcile: 'http://u:hunter2@a/{key}' } }",

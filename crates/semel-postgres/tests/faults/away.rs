@@ -19,7 +19,10 @@ pub(crate) fn stop(server: &Server) {
     for pid in &pids {
         let signal = ["-c", "kill -s INT \"$0\"", &pid.to_string()];
         let sent = Command::new("sh").args(signal).status();
-        assert!(sent.expect("a shell runs").success(), "the server can be signalled");
+        assert!(
+            sent.expect("a shell runs").success(),
+            "the server can be signalled"
+        );
     }
     let file = server.home().join("data/postmaster.pid");
     let looks = PATIENCE.as_millis() / 10;
@@ -74,13 +77,19 @@ async fn a_server_that_was_killed_keeps_every_grant_and_every_outcome() {
         assert!(matches!(answer, ClaimAnswer::Settled(_)), "{answer:?}");
     }
     for lease in running {
-        let again = store.claim_one(request(lease.claim.identity.key().as_str())).await.unwrap();
+        let again = store
+            .claim_one(request(lease.claim.identity.key().as_str()))
+            .await
+            .unwrap();
         assert!(matches!(again, ClaimAnswer::Running { fence, .. } if fence == lease.claim.fence));
         let settled = store.settle_one(settle(&lease.claim, "done")).await;
         assert_eq!(settled.unwrap(), SettleAnswer::Settled);
     }
     let next = granted(&store, "next").await.claim.fence.get();
-    assert!(next > fence_max, "fences grow over a crash: {next} after {fence_max}");
+    assert!(
+        next > fence_max,
+        "fences grow over a crash: {next} after {fence_max}"
+    );
 }
 
 /// Many callers at once, so that their claims lie in several backends when these go on.
@@ -104,7 +113,10 @@ async fn claims_that_a_standing_server_takes_up_later_are_given_back() {
     }
     server.resume();
     let client = schema.client().await;
-    let open = format!("SELECT count(*) FROM {}.semel_records WHERE state = 3", schema.name);
+    let open = format!(
+        "SELECT count(*) FROM {}.semel_records WHERE state = 3",
+        schema.name
+    );
     until("every doubtful claim is given back or barred", async || {
         client.query_one(&open, &[]).await.unwrap().get::<_, i64>(0) == 16
     })
@@ -112,7 +124,10 @@ async fn claims_that_a_standing_server_takes_up_later_are_given_back() {
     for key in &keys {
         assert!(store.look_up_one(identity(key)).await.unwrap().is_none());
         let events = kinds(&store, key).await;
-        assert!(events.iter().all(|kind| *kind == EventKind::Released), "{events:?}");
+        assert!(
+            events.iter().all(|kind| *kind == EventKind::Released),
+            "{events:?}"
+        );
         let record = granted(&store, key).await;
         assert_eq!(record.attempt, 1);
     }

@@ -24,8 +24,14 @@ impl Skewed {
     async fn new() -> Self {
         let seed = semel_testkit::dice::fresh_seed();
         let (name, admin) = (format!("skewed_{seed:016x}"), client(&url()).await);
-        admin.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
-        let (base, _) = url().rsplit_once('/').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+        admin
+            .batch_execute(&format!("CREATE DATABASE {name}"))
+            .await
+            .unwrap();
+        let (base, _) = url()
+            .rsplit_once('/')
+            .map(|(a, b)| (a.to_owned(), b.to_owned()))
+            .unwrap();
         let url = format!("{base}/{name}");
         // Whoever names no schema finds this function before the system's.
         client(&url)
@@ -55,7 +61,12 @@ impl Skewed {
 
 async fn real_ms() -> i64 {
     let ask = "SELECT floor(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000)::bigint";
-    client(&url()).await.query_one(ask, &[]).await.unwrap().get(0)
+    client(&url())
+        .await
+        .query_one(ask, &[])
+        .await
+        .unwrap()
+        .get(0)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -67,7 +78,10 @@ async fn every_instant_is_the_servers() {
     let before = real_ms().await;
     let lease = granted(&store, "k").await;
     let settled = granted(&store, "s").await;
-    store.settle_one(settle(&settled.claim, "done")).await.unwrap();
+    store
+        .settle_one(settle(&settled.claim, "done"))
+        .await
+        .unwrap();
     let after = real_ms().await;
     let ours = |ms: i64| (before..=after).contains(&(ms - 5 * HOUR_MS));
     let record = store.look_up_one(identity("k")).await.unwrap().unwrap();
@@ -80,7 +94,14 @@ async fn every_instant_is_the_servers() {
     assert!(ours(outcome.at.as_millis()));
     // A read cache in front of the store goes by the same clock.
     assert!(store.clock().now().as_millis() >= before + 5 * HOUR_MS);
-    assert!(ours(store.now().await.unwrap().as_millis().min(after + 5 * HOUR_MS)));
+    assert!(ours(
+        store
+            .now()
+            .await
+            .unwrap()
+            .as_millis()
+            .min(after + 5 * HOUR_MS)
+    ));
     drop(store);
     skewed.end(schema).await;
 }
@@ -99,7 +120,10 @@ async fn two_stores_agree_on_a_lease_while_the_clock_steps() {
     skewed.set(-HOUR_MS).await;
     let answer = two.claim_one(request("k")).await.unwrap();
     assert!(matches!(answer, ClaimAnswer::Running { .. }), "{answer:?}");
-    assert!(matches!(one.renew_one(renew()).await.unwrap(), RenewAnswer::Renewed(_)));
+    assert!(matches!(
+        one.renew_one(renew()).await.unwrap(),
+        RenewAnswer::Renewed(_)
+    ));
     // An hour forward: it has ended, to both, and a step back does not revive it.
     skewed.set(HOUR_MS).await;
     let answer = two.claim_one(request("k")).await.unwrap();

@@ -7,16 +7,19 @@ use semel_core::{State, StoreExt};
 use semel_postgres::PostgresStore;
 use semel_testkit::proxy::Proxy;
 
-use crate::support::verbs::{
-    Books, address, granted, identity, kinds, settle, through,
-};
+use crate::support::verbs::{Books, address, granted, identity, kinds, settle, through};
 use crate::support::{Schema, url};
 
 /// A store with one connection, which goes through a proxy and has spoken before.
 async fn behind_proxy(schema: &Schema) -> (Proxy, PostgresStore) {
     let proxy = Proxy::start(address(&url())).await;
     let config = schema.config_at(&through(&schema.url, &proxy));
-    let store = config.connections(1).timeout(Duration::from_secs(5)).connect().await.unwrap();
+    let store = config
+        .connections(1)
+        .timeout(Duration::from_secs(5))
+        .connect()
+        .await
+        .unwrap();
     let lease = granted(&store, "warm").await;
     let settled = store.settle_one(settle(&lease.claim, "done")).await;
     assert_eq!(settled.unwrap(), SettleAnswer::Settled);
@@ -80,7 +83,10 @@ async fn a_claim_under_a_lock_is_granted_once_wherever_it_is_cut() {
         assert_eq!(record.fence, lease.claim.fence, "the one that is on record");
         assert_eq!(lease.attempt, 1);
         highest = lease.claim.fence.get();
-        assert_eq!(store.release_one(lease.claim).await.unwrap(), ReleaseAnswer::Released);
+        assert_eq!(
+            store.release_one(lease.claim).await.unwrap(),
+            ReleaseAnswer::Released
+        );
         if proxy.counts().cut == cut {
             break;
         }
@@ -101,7 +107,11 @@ async fn a_release_is_done_once_wherever_it_is_cut() {
         let released = store.release_one(lease.claim).await.unwrap();
         proxy.resume();
         assert_eq!(released, ReleaseAnswer::Released);
-        assert_eq!(kinds(&store, &key).await.len(), 1, "one event, however often it was sent");
+        assert_eq!(
+            kinds(&store, &key).await.len(),
+            1,
+            "one event, however often it was sent"
+        );
         if proxy.counts().cut == cut {
             break;
         }

@@ -7,9 +7,7 @@ use semel_core::store::ReleaseAnswer;
 use semel_core::{Kind, Store, StoreExt};
 use semel_testkit::proxy::Proxy;
 
-use crate::support::verbs::{
-    address, granted, identity, kinds, lease_of, request, through, until,
-};
+use crate::support::verbs::{address, granted, identity, kinds, lease_of, request, through, until};
 use crate::support::{Schema, url};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -17,14 +15,21 @@ async fn a_claim_that_nobody_heard_of_is_given_back_when_the_server_answers_agai
     let schema = Schema::new();
     let proxy = Proxy::start(address(&url())).await;
     let config = schema.config_at(&through(&schema.url, &proxy));
-    let store = config.timeout(Duration::from_millis(300)).connect().await.unwrap();
+    let store = config
+        .timeout(Duration::from_millis(300))
+        .connect()
+        .await
+        .unwrap();
     granted(&store, "warm").await;
     proxy.hold_replies();
     let error = store.claim_one(request("k")).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Unavailable, "{error}");
     let beside = schema.open().await;
     let record = beside.look_up_one(identity("k")).await.unwrap();
-    assert!(record.is_some(), "the claim was granted, and nobody heard of it");
+    assert!(
+        record.is_some(),
+        "the claim was granted, and nobody heard of it"
+    );
     proxy.resume();
     until("the claim is given back", async || {
         beside.look_up_one(identity("k")).await.unwrap().is_none()
@@ -43,7 +48,10 @@ async fn a_claim_that_is_committed_while_it_is_asked_again_is_known_as_ones_own(
     let config = schema.config_at(&through(&schema.url, &proxy));
     let store = config.connections(2).connect().await.unwrap();
     let lease = granted(&store, "k").await;
-    assert_eq!(store.release_one(lease.claim).await.unwrap(), ReleaseAnswer::Released);
+    assert_eq!(
+        store.release_one(lease.claim).await.unwrap(),
+        ReleaseAnswer::Released
+    );
     let (s, test) = (&schema.name, schema.client().await);
     let lock = i64::from(std::process::id());
     test.batch_execute(&format!(
@@ -56,13 +64,20 @@ async fn a_claim_that_is_committed_while_it_is_asked_again_is_known_as_ones_own(
     .await
     .unwrap();
     let waiting = |kind: &str| {
-        format!("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'semel' AND wait_event_type = 'Lock' \
+        format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'semel' AND wait_event_type = 'Lock' \
                  AND wait_event = '{kind}' AND query !~ 'pg_stat_activity' AND datname = current_database() \
-                 AND pid IN (SELECT pid FROM pg_locks WHERE relation = '{s}.semel_records'::regclass)")
+                 AND pid IN (SELECT pid FROM pg_locks WHERE relation = '{s}.semel_records'::regclass)"
+        )
     };
     let beside = schema.client().await;
     let waits = async |kind: &str| {
-        beside.query_one(&waiting(kind), &[]).await.unwrap().get::<_, i64>(0) > 0
+        beside
+            .query_one(&waiting(kind), &[])
+            .await
+            .unwrap()
+            .get::<_, i64>(0)
+            > 0
     };
     let claim = async { store.claim_one(request("k")).await };
     let fault = async {
@@ -70,7 +85,9 @@ async fn a_claim_that_is_committed_while_it_is_asked_again_is_known_as_ones_own(
         proxy.cut_all();
         // The second try finds the row locked by the first, and gives up soon: no pause between two looks.
         while !waits("transactionid").await {}
-        test.batch_execute(&format!("SELECT pg_advisory_unlock({lock})")).await.unwrap();
+        test.batch_execute(&format!("SELECT pg_advisory_unlock({lock})"))
+            .await
+            .unwrap();
     };
     let (answer, ()) = tokio::join!(claim, fault);
     let lease = lease_of(answer.unwrap());
@@ -84,7 +101,10 @@ async fn a_batch_that_fails_in_the_middle_leaves_no_claim_behind() {
     let schema = Schema::new();
     let store = schema.open().await;
     let lease = granted(&store, "broken").await;
-    assert_eq!(store.release_one(lease.claim).await.unwrap(), ReleaseAnswer::Released);
+    assert_eq!(
+        store.release_one(lease.claim).await.unwrap(),
+        ReleaseAnswer::Released
+    );
     let s = &schema.name;
     let client = schema.client().await;
     client
@@ -107,6 +127,9 @@ async fn a_batch_that_fails_in_the_middle_leaves_no_claim_behind() {
         assert_eq!(kinds(&store, key).await, [EventKind::Released]);
         granted(&store, key).await;
     }
-    client.batch_execute(&format!("DROP TRIGGER broken ON {s}.semel_records")).await.unwrap();
+    client
+        .batch_execute(&format!("DROP TRIGGER broken ON {s}.semel_records"))
+        .await
+        .unwrap();
     granted(&store, "broken").await;
 }

@@ -30,7 +30,10 @@ async fn a_server_without_a_free_connection_is_unavailable_until_it_has_one() {
     assert!(error.to_string().contains("too many clients"), "{error}");
     done(&store, &books.ledger, "connected").await;
     drop(others);
-    until("there is room again", async || schema.config().connect().await.is_ok()).await;
+    until("there is room again", async || {
+        schema.config().connect().await.is_ok()
+    })
+    .await;
     done(&schema.open().await, &books.ledger, "recovered").await;
 }
 
@@ -42,10 +45,16 @@ async fn a_server_that_takes_no_writes_is_read_and_says_so() {
     let store = config.connect().await.unwrap();
     let lease = granted(&store, "k").await;
     read_only(&server.url(), "on").await;
-    until("writes are refused", async || store.claim_one(request("probe")).await.is_err()).await;
+    until("writes are refused", async || {
+        store.claim_one(request("probe")).await.is_err()
+    })
+    .await;
     let error = store.claim_one(request("new")).await.unwrap_err();
     assert_eq!(error.kind(), Kind::ReadOnly, "{error}");
-    let error = store.settle_one(settle(&lease.claim, "done")).await.unwrap_err();
+    let error = store
+        .settle_one(settle(&lease.claim, "done"))
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), Kind::ReadOnly, "{error}");
     assert!(store.look_up_one(identity("k")).await.unwrap().is_some());
     assert!(store.look_up_one(identity("new")).await.unwrap().is_none());
@@ -60,10 +69,16 @@ async fn a_server_that_takes_no_writes_is_read_and_says_so() {
 async fn read_only(url: &str, word: &str) {
     let client = client(url).await;
     // The way back must be open.
-    client.batch_execute("SET default_transaction_read_only = off").await.unwrap();
+    client
+        .batch_execute("SET default_transaction_read_only = off")
+        .await
+        .unwrap();
     let set = format!("ALTER SYSTEM SET default_transaction_read_only = {word}");
     client.batch_execute(&set).await.unwrap();
-    client.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    client
+        .batch_execute("SELECT pg_reload_conf()")
+        .await
+        .unwrap();
 }
 
 /// A small file system in memory, gone with it.
@@ -102,7 +117,11 @@ fn as_root(program: &str, args: &[&Path]) {
     if own.is_ok_and(|output| output.status.success()) {
         return;
     }
-    let sudo = Command::new("sudo").arg("-n").arg(program).args(args).output();
+    let sudo = Command::new("sudo")
+        .arg("-n")
+        .arg(program)
+        .args(args)
+        .output();
     assert!(
         sudo.is_ok_and(|output| output.status.success()),
         "expected `{program}` to work: a disk can only be made full by root, or with a sudo that asks for no password"
@@ -117,15 +136,22 @@ async fn a_full_disk_refuses_and_loses_nothing() {
     let client = schema.client().await;
     let place = format!("CREATE TABLESPACE small LOCATION '{}'", disk.0.display());
     client.batch_execute(&place).await.unwrap();
-    client.batch_execute("ALTER DATABASE postgres SET default_tablespace = small").await.unwrap();
+    client
+        .batch_execute("ALTER DATABASE postgres SET default_tablespace = small")
+        .await
+        .unwrap();
     let store = schema.open().await;
     let lease = granted(&store, "before").await;
     done(&store, &books.ledger, "done").await;
     // Somebody else fills the disk, to its last page.
     let client = schema.client().await;
-    client.batch_execute("CREATE TABLE filler (x text)").await.unwrap();
+    client
+        .batch_execute("CREATE TABLE filler (x text)")
+        .await
+        .unwrap();
     for size in [100_000, 1_000, 1] {
-        let fill = format!("INSERT INTO filler SELECT repeat('x', 1000) FROM generate_series(1, {size})");
+        let fill =
+            format!("INSERT INTO filler SELECT repeat('x', 1000) FROM generate_series(1, {size})");
         while client.batch_execute(&fill).await.is_ok() {}
     }
     let (mut granted_keys, mut refused) = (Vec::new(), None);
@@ -146,8 +172,14 @@ async fn a_full_disk_refuses_and_loses_nothing() {
         assert!(store.look_up_one(identity(key)).await.unwrap().is_some());
     }
     let replay = store.claim_one(request("done")).await.unwrap();
-    assert!(matches!(replay, ClaimAnswer::Settled(_)), "what is done is still told");
-    client.batch_execute("DROP TABLE filler; CHECKPOINT").await.unwrap();
+    assert!(
+        matches!(replay, ClaimAnswer::Settled(_)),
+        "what is done is still told"
+    );
+    client
+        .batch_execute("DROP TABLE filler; CHECKPOINT")
+        .await
+        .unwrap();
     done(&store, &books.ledger, &key).await;
     let settled = store.settle_one(settle(&lease.claim, "done")).await;
     assert_eq!(settled.unwrap(), SettleAnswer::Settled);

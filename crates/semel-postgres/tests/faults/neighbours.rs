@@ -28,7 +28,10 @@ async fn an_open_transaction_holds_up_only_callers_of_its_own_operation() {
     let schema = Schema::new();
     let store = schema.open().await;
     let user = hold(&schema, "held").await;
-    let keys: Vec<String> = (0..30).map(|n| format!("k{n}")).chain(["held".to_owned()]).collect();
+    let keys: Vec<String> = (0..30)
+        .map(|n| format!("k{n}"))
+        .chain(["held".to_owned()])
+        .collect();
     let answers = join_all(keys.iter().map(|key| store.claim_one(request(key)))).await;
     // All of them have their answer while the transaction is still open.
     for (key, answer) in keys.iter().zip(answers) {
@@ -47,11 +50,22 @@ async fn a_call_of_many_claims_with_one_that_is_locked_leaves_none_behind() {
     let store = schema.open().await;
     let user = hold(&schema, "held").await;
     let asked = ["a", "held", "b", "c"].map(request).to_vec();
-    assert_eq!(store.claim(asked.clone()).await.unwrap_err().kind(), Kind::Locked);
+    assert_eq!(
+        store.claim(asked.clone()).await.unwrap_err().kind(),
+        Kind::Locked
+    );
     user.batch_execute("ROLLBACK").await.unwrap();
     until("all are absent again", async || {
-        let identities = asked.iter().map(|request| request.identity.clone()).collect();
-        store.look_up(identities).await.unwrap().iter().all(Option::is_none)
+        let identities = asked
+            .iter()
+            .map(|request| request.identity.clone())
+            .collect();
+        store
+            .look_up(identities)
+            .await
+            .unwrap()
+            .iter()
+            .all(Option::is_none)
     })
     .await;
     for answer in store.claim(asked).await.unwrap() {
@@ -72,7 +86,10 @@ async fn an_item_that_spoils_the_statement_costs_only_its_own_caller() {
              WHEN (NEW.key = 'spoilt') EXECUTE FUNCTION {s}.spoil()"
     );
     schema.client().await.batch_execute(&spoil).await.unwrap();
-    let keys: Vec<String> = (0..20).map(|n| format!("k{n}")).chain(["spoilt".to_owned()]).collect();
+    let keys: Vec<String> = (0..20)
+        .map(|n| format!("k{n}"))
+        .chain(["spoilt".to_owned()])
+        .collect();
     let answers = join_all(keys.iter().map(|key| store.claim_one(request(key)))).await;
     for (key, answer) in keys.iter().zip(answers) {
         match key.as_str() {
@@ -80,5 +97,11 @@ async fn an_item_that_spoils_the_statement_costs_only_its_own_caller() {
             _ => drop(lease_of(answer.unwrap())),
         }
     }
-    assert!(store.look_up_one(identity("spoilt")).await.unwrap().is_none());
+    assert!(
+        store
+            .look_up_one(identity("spoilt"))
+            .await
+            .unwrap()
+            .is_none()
+    );
 }

@@ -49,7 +49,10 @@ impl Bouncer {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let child = command.spawn().expect("PgBouncer runs");
-        let (user, rest) = super::url().split_once('@').map(owned).expect("a URL with a user");
+        let (user, rest) = super::url()
+            .split_once('@')
+            .map(owned)
+            .expect("a URL with a user");
         let (_, database) = rest.split_once('/').expect("a URL with a database");
         let url = format!("{user}@127.0.0.1:{port}/{database}");
         let bouncer = Self {
@@ -108,7 +111,10 @@ fn account(dir: &Path) -> Option<(String, u32, u32)> {
     }
     let passwd = fs::read_to_string("/etc/passwd").expect("accounts");
     let line = passwd.lines().find(|line| line.starts_with("postgres:"));
-    let fields: Vec<&str> = line.expect("an account for PostgreSQL").split(':').collect();
+    let fields: Vec<&str> = line
+        .expect("an account for PostgreSQL")
+        .split(':')
+        .collect();
     let number = |at: usize| fields[at].parse().expect("a number");
     Some((fields[0].to_owned(), number(2), number(3)))
 }
@@ -128,9 +134,14 @@ fn configure(dir: &Path, port: u16, extra: &str) {
          pool_mode = transaction\ndefault_pool_size = 2\nmax_client_conn = 200\n{extra}\n"
     );
     fs::write(dir.join("bouncer.ini"), ini).expect("a file can be written");
-    fs::write(dir.join("users"), format!("\"{user}\" \"{password}\"\n")).expect("a file can be written");
+    fs::write(dir.join("users"), format!("\"{user}\" \"{password}\"\n"))
+        .expect("a file can be written");
     for (name, mode) in [("users", 0o600), ("", 0o700)] {
-        let path = if name.is_empty() { dir.to_owned() } else { dir.join(name) };
+        let path = if name.is_empty() {
+            dir.to_owned()
+        } else {
+            dir.join(name)
+        };
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("files of our own");
     }
 }

@@ -44,13 +44,19 @@ impl Schema {
     /// A configuration without a sweep in the background, so that tests decide when.
     pub fn config(&self) -> Config {
         let config = Config::from_url(&self.url).and_then(|config| config.schema(&self.name));
-        config.expect("a valid URL").sweep_every(None).connections(4)
+        config
+            .expect("a valid URL")
+            .sweep_every(None)
+            .connections(4)
     }
 
     /// The same through another address, such as a proxy's.
     pub fn config_at(&self, url: &str) -> Config {
         let config = Config::from_url(url).and_then(|config| config.schema(&self.name));
-        config.expect("a valid URL").sweep_every(None).connections(4)
+        config
+            .expect("a valid URL")
+            .sweep_every(None)
+            .connections(4)
     }
 
     /// A store in this schema.
@@ -82,17 +88,21 @@ impl Drop for Schema {
         let (url, name) = (self.url.clone(), self.name.clone());
         // A runtime cannot be entered from inside of another one, so this has a thread of its own.
         let dropped = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.expect("a runtime can be built").block_on(async move {
-                let drop = format!("DROP SCHEMA IF EXISTS {name} CASCADE");
-                // A server that a test has stopped keeps nothing for anybody.
-                if let Ok((client, connection)) =
-                    tokio_postgres::connect(&url, tokio_postgres::NoTls).await
-                {
-                    tokio::spawn(connection);
-                    let _ = client.batch_execute(&drop).await;
-                }
-            });
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            runtime
+                .expect("a runtime can be built")
+                .block_on(async move {
+                    let drop = format!("DROP SCHEMA IF EXISTS {name} CASCADE");
+                    // A server that a test has stopped keeps nothing for anybody.
+                    if let Ok((client, connection)) =
+                        tokio_postgres::connect(&url, tokio_postgres::NoTls).await
+                    {
+                        tokio::spawn(connection);
+                        let _ = client.batch_execute(&drop).await;
+                    }
+                });
         });
         // A failed clean-up must not hide why a test failed.
         let _ = dropped.join();

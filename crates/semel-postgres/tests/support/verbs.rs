@@ -72,7 +72,9 @@ pub async fn granted(store: &impl Store, key: &str) -> Lease {
 /// Claims `key`, takes effect and settles.
 pub async fn done(store: &impl Store, ledger: &Ledger, key: &str) {
     let lease = granted(store, key).await;
-    ledger.effect(key, lease.claim.fence.get()).expect("the ledger can be written");
+    ledger
+        .effect(key, lease.claim.fence.get())
+        .expect("the ledger can be written");
     let settled = store.settle_one(settle(&lease.claim, "done")).await;
     assert_eq!(settled.expect("an answer"), SettleAnswer::Settled);
 }
@@ -89,7 +91,9 @@ pub async fn until(what: &str, mut asked: impl AsyncFnMut() -> bool) {
             sleep(Duration::from_millis(20)).await;
         }
     });
-    waited.await.unwrap_or_else(|_| panic!("expected soon: {what}"));
+    waited
+        .await
+        .unwrap_or_else(|_| panic!("expected soon: {what}"));
 }
 
 /// The URL that leads to the same server through a proxy.

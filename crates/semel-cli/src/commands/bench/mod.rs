@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Subcommand;
+use semel_bench::store::Opening;
 use semel_core::Store;
 
 use crate::error::Result;
@@ -47,8 +48,9 @@ fn directory_of(file: &Path) -> PathBuf {
 }
 
 /// Opens a new embedded store in an empty directory.
-fn open(dir: &Path) -> semel_core::Result<Arc<dyn Store>> {
-    Ok(Arc::new(
-        semel_sqlite::Config::new(dir.join("semel.db")).open()?,
-    ))
+fn open(dir: PathBuf) -> Opening<dyn Store> {
+    Box::pin(async move {
+        let store = semel_sqlite::Config::new(dir.join("semel.db")).open()?;
+        Ok(Arc::new(store) as Arc<dyn Store>)
+    })
 }

@@ -38,7 +38,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
-    let opened = store.open_existing()?;
+    let opened = store.open_existing().await?;
     let page = opened.store.list(args.query()).await?;
     let now = opened.now();
     if args.json {

@@ -48,7 +48,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
-    let opened = store.open_existing()?;
+    let opened = store.open_existing().await?;
     match (&args.key, &args.scope) {
         (Some(key), Some(scope)) => {
             let target = Target {

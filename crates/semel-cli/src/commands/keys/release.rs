@@ -20,7 +20,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
-    let opened = store.open_existing()?;
+    let opened = store.open_existing().await?;
     let record = args.target.find(&opened, store).await?;
     must_be_unknown(&record, opened.now(), "released", store)?;
     decide(&opened, store, &record, &args.by, Resolution::Release).await?;

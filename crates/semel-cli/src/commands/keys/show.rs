@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
-    let opened = store.open_existing()?;
+    let opened = store.open_existing().await?;
     let identity = args.target.identity();
     let record = opened.look_up(&identity).await?;
     let history = opened.store.history(identity.clone()).await?;

@@ -1,0 +1,157 @@
+//! `semel check`: is this machine fit to run on this store?
+
+mod clock;
+mod file;
+mod report;
+
+use std::path::{Path, PathBuf};
+
+use semel_core::record::Claim;
+use semel_core::store::RenewRequest;
+use semel_core::{Fence, Identity, LeaseTerm, StoreExt};
+
+use crate::error::{Error, Result};
+use crate::exit::Exit;
+use crate::serving::Source;
+use crate::stores::{Opened, StoreArgs};
+use crate::{output, text};
+use report::Report;
+
+/// What a check found, and what the next one needs.
+type Found<T = ()> = Result<(String, T)>;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Check this configuration file first, and say in words what it does
+    #[arg(long, value_name = "FILE", env = "SEMEL_CONFIG")]
+    config: Option<PathBuf>,
+
+    /// Write JSON: an object with `ok` and `checks`
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: &Args, store: StoreArgs) -> Result<()> {
+    let mut report = Report::default();
+    let mut store = store;
+    if let Some(path) = &args.config {
+        let file = Source::new(Some(path.clone()), Vec::new()).load()?;
+        store = store.or(file.store.as_ref());
+        report.add("config", Ok((config(path, &file), ())));
+        if !args.json {
+            output::data(&format!("{}\n", semel_policy::explain(&file)))?;
+        }
+    }
+    check_store(&mut report, &store, args.config.is_some()).await;
+    report.print(args.json)?;
+    report.verdict()
+}
+
+fn config(path: &Path, file: &semel_policy::File) -> String {
+    let shown = path.display();
+    match semel_policy::warnings(file).len() as u64 {
+        0 => format!("{shown} is valid"),
+        count => {
+            let points = text::plural(count, "point", "points");
+            format!("{shown} is valid, with {points} to think about")
+        }
+    }
+}
+
+/// A store that a configuration file names may be one that is yet to be made.
+async fn check_store(report: &mut Report, store: &StoreArgs, may_be_new: bool) {
+    let file = store.file();
+    if !matches!(file, Ok(None)) {
+        report.add("sqlite", file::sqlite());
+    }
+    let Some(file) = report.add("url", file.map(|file| (store.shown(), file))) else {
+        return;
+    };
+    let is_ready = match file {
+        Some(path) => check_file(report, &path, may_be_new),
+        None => !may_be_new || check_tables(report, store).await,
+    };
+    if is_ready && let Some(opened) = report.add("open", open(store).await) {
+        check_opened(report, &opened).await;
+    }
+}
+
+/// Whether there is a file to be opened.
+fn check_file(report: &mut Report, path: &Path, may_be_new: bool) -> bool {
+    if may_be_new && !path.exists() {
+        report.add("file", file::new(path));
+        return false;
+    }
+    report.add("file", file::existing(path)).is_some()
+}
+
+/// Whether there are tables to be read.
+async fn check_tables(report: &mut Report, store: &StoreArgs) -> bool {
+    match store.has_tables().await {
+        Ok(true) => true,
+        Ok(false) => {
+            let found = "the database answers; it has no tables yet, semel serve creates them";
+            report.add("open", Ok((found.to_owned(), ())));
+            false
+        }
+        Err(error) => {
+            report.add::<()>("open", Err(error));
+            false
+        }
+    }
+}
+
+async fn check_opened(report: &mut Report, opened: &Opened) {
+    match opened.notes().await {
+        Ok(notes) => report.notes(notes),
+        Err(error) => {
+            report.add::<()>("server", Err(error));
+            return;
+        }
+    }
+    report.add("read", read(opened).await);
+    report.add("write", write(opened).await);
+    report.add("clock", clock::check(opened).await);
+}
+
+fn bad(message: impl Into<String>) -> Error {
+    Error::new(Exit::Configuration, message)
+}
+
+async fn open(store: &StoreArgs) -> Found<Opened> {
+    let opened = store.open_existing().await?;
+    Ok(("the schema is one that this semel knows".to_owned(), opened))
+}
+
+async fn read(opened: &Opened) -> Found {
+    let stats = opened.store.stats().await?;
+    opened.look_up(&probe()?).await?;
+    let [running, unknown, settled] =
+        [stats.running, stats.unknown, stats.settled].map(text::count);
+    Ok((
+        format!("{running} running, {unknown} unknown, {settled} settled"),
+        (),
+    ))
+}
+
+/// Renews a claim that nobody has: the whole way of a write, and nothing changes.
+async fn write(opened: &Opened) -> Found {
+    let claim = Claim {
+        identity: probe()?,
+        fence: Fence::new(0),
+    };
+    let lease = LeaseTerm::default();
+    opened
+        .store
+        .renew_one(RenewRequest { claim, lease })
+        .await?;
+    let found = match opened.is_served() {
+        true => "a write went through and changed nothing",
+        false => "the write lock was taken and given back",
+    };
+    Ok((found.to_owned(), ()))
+}
+
+fn probe() -> Result<Identity> {
+    Ok(Identity::parse("public", "semel-check", "probe")?)
+}

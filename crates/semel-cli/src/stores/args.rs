@@ -1,0 +1,187 @@
+//! What the command line and the environment say about the store.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use semel_core::duration;
+use semel_core::store::Watch;
+use semel_policy::value::{Engine, StoreUrl};
+
+use super::{Opened, Opening, Purpose, postgres, url};
+use crate::error::{Error, Result};
+use crate::exit::Exit;
+use crate::text;
+
+/// Which store, and how patiently.
+#[derive(Args)]
+pub(crate) struct StoreArgs {
+    /// The store: sqlite:PATH, postgres://…, redis://…, redis-cluster://…, or CLAIMS+OUTCOMES
+    /// [default: sqlite:semel.db]
+    #[arg(
+        long = "store",
+        global = true,
+        help_heading = "Global options",
+        value_name = "URL",
+        env = "SEMEL_STORE",
+        hide_env_values = true
+    )]
+    named: Option<String>,
+
+    /// How long to wait for another process that writes to the same file
+    #[arg(
+        long,
+        global = true,
+        hide = true,
+        value_name = "DURATION",
+        env = "SEMEL_BUSY_TIMEOUT",
+        value_parser = duration::parse,
+        default_value = "5s"
+    )]
+    busy_timeout: Duration,
+}
+
+impl fmt::Debug for StoreArgs {
+    /// Without passwords.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StoreArgs").field(&self.shown()).finish()
+    }
+}
+
+impl StoreArgs {
+    fn text(&self) -> &str {
+        self.named.as_deref().unwrap_or(url::DEFAULT)
+    }
+
+    /// What is meant.
+    pub(crate) fn url(&self) -> Result<StoreUrl> {
+        url::read(self.text())
+    }
+
+    /// The store as far as it may be told: without users, passwords and parameters.
+    pub(crate) fn shown(&self) -> String {
+        match self.url() {
+            Ok(url) => url.to_string(),
+            // What is no address may be a password.
+            Err(_) => "…".to_owned(),
+        }
+    }
+
+    /// The same, but `store` where the command line and the environment name none.
+    pub(crate) fn or(self, store: Option<&StoreUrl>) -> Self {
+        Self {
+            named: self.named.or_else(|| store.map(StoreUrl::text)),
+            ..self
+        }
+    }
+
+    /// Opens a store to work with it: it is created if need be, and swept.
+    pub(crate) async fn open_serving(&self, watch: Arc<dyn Watch>) -> Result<Opened> {
+        super::open(&self.url()?, &self.opening(Purpose::Serve(watch))).await
+    }
+
+    /// Opens a store that exists, to look into it: nothing is created and nothing is swept.
+    pub(crate) async fn open_existing(&self) -> Result<Opened> {
+        super::open(&self.url()?, &self.opening(Purpose::Look)).await
+    }
+
+    fn opening(&self, purpose: Purpose) -> Opening {
+        Opening {
+            busy_timeout: self.busy_timeout,
+            purpose,
+        }
+    }
+
+    /// Whether a database that is part of the store has its tables. There is nothing to make elsewhere.
+    pub(crate) async fn has_tables(&self) -> Result<bool> {
+        match self.url()? {
+            StoreUrl::One(address)
+            | StoreUrl::Hybrid {
+                outcomes: address, ..
+            } if address.engine() == Engine::Postgres => postgres::has_tables(&address).await,
+            StoreUrl::One(_) | StoreUrl::Hybrid { .. } => Ok(true),
+        }
+    }
+
+    /// The file that is part of the store, if there is one.
+    pub(crate) fn file(&self) -> Result<Option<PathBuf>> {
+        let (StoreUrl::One(address)
+        | StoreUrl::Hybrid {
+            outcomes: address, ..
+        }) = self.url()?;
+        Ok(address.path().map(PathBuf::from))
+    }
+
+    /// The file that is the whole store; an error if it is another kind of store.
+    pub(crate) fn path(&self) -> Result<PathBuf> {
+        let path = match self.url()? {
+            StoreUrl::One(address) => address.path().map(PathBuf::from),
+            StoreUrl::Hybrid { .. } => None,
+        };
+        path.ok_or_else(|| {
+            let message = format!("expected sqlite:PATH here, found {}", self.shown());
+            Error::new(Exit::Configuration, message)
+        })
+    }
+
+    /// The option that makes another command use the same store; empty if it would by itself.
+    pub(crate) fn option(&self) -> String {
+        let text = self.text();
+        let is_set = || std::env::var("SEMEL_STORE").is_ok_and(|set| set == text);
+        match self.url() {
+            _ if text == url::DEFAULT => String::new(),
+            Ok(url) if url.is_harmless() => format!(" --store {}", text::word(text)),
+            // A password is not for the screen; whoever set the variable has it already.
+            _ if is_set() => String::new(),
+            _ => " --store …".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(named: &str) -> StoreArgs {
+        StoreArgs {
+            named: Some(named.to_owned()),
+            busy_timeout: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn passwords_are_neither_shown_nor_handed_on() {
+        for (url, shown, option) in [
+            ("sqlite:semel.db", "sqlite:semel.db", ""),
+            ("sqlite:a b", "sqlite:a b", " --store 'sqlite:a b'"),
+            ("redis://h:1", "redis://h:1", " --store redis://h:1"),
+            ("redis://:pw@h:1", "redis://h:1", " --store …"),
+            ("postgres://u:pw@h/d", "postgres://h/d", " --store …"),
+            (
+                "redis://:pw@h+postgres://u:pw@h/d",
+                "redis://h+postgres://h/d",
+                " --store …",
+            ),
+            ("oracle://u:pw@h", "…", " --store …"),
+        ] {
+            let args = args(url);
+            assert_eq!(
+                (args.shown().as_str(), args.option().as_str()),
+                (shown, option),
+                "{url}"
+            );
+            assert!(!format!("{args:?}").contains("pw"), "{args:?}");
+        }
+    }
+
+    #[test]
+    fn the_file_of_a_store_is_found() {
+        let file = |url| args(url).file().ok().flatten();
+        assert_eq!(file("sqlite:a/b.db"), Some("a/b.db".into()));
+        assert_eq!(file("redis://h+sqlite:b.db"), Some("b.db".into()));
+        assert_eq!(file("postgres://h/d"), None);
+        assert!(args("redis://h+sqlite:b.db").path().is_err());
+    }
+}

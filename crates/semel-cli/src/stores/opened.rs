@@ -1,0 +1,102 @@
+//! A store that is open.
+
+use std::sync::Arc;
+
+use semel_core::{Clock, Identity, Record, Store, StoreExt, Timestamp};
+use semel_postgres::PostgresStore;
+use semel_redis::RedisStore;
+use semel_sqlite::SqliteStore;
+
+use super::Part;
+use crate::error::Result;
+
+/// An open store, and the clock that it judges by.
+pub(crate) struct Opened {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(super) servers: Vec<Server>,
+}
+
+/// A server behind the store; it can tell how durable it is.
+pub(super) enum Server {
+    Postgres(Arc<PostgresStore>),
+    Redis(Arc<RedisStore>),
+}
+
+impl Opened {
+    /// A store for tests, with the machine's time.
+    #[cfg(test)]
+    pub(crate) fn new(store: impl Store) -> Self {
+        Self {
+            store: Arc::new(store),
+            clock: Arc::new(semel_core::SystemClock::new()),
+            servers: Vec::new(),
+        }
+    }
+
+    /// The present instant, by the store's clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The record as it stands now.
+    pub(crate) async fn look_up(&self, identity: &Identity) -> Result<Option<Arc<Record>>> {
+        Ok(self.store.look_up_one(identity.clone()).await?)
+    }
+
+    /// Whether there is a server behind the store.
+    pub(crate) fn is_served(&self) -> bool {
+        !self.servers.is_empty()
+    }
+
+    /// The clocks of the servers, by the servers' names.
+    pub(crate) fn server_clocks(&self) -> Vec<(&'static str, Arc<dyn Clock>)> {
+        let clock = |server: &Server| match server {
+            Server::Postgres(store) => ("PostgreSQL", store.clock()),
+            Server::Redis(store) => ("Redis", store.clock()),
+        };
+        self.servers.iter().map(clock).collect()
+    }
+
+    /// What is worth knowing about the servers, in sentences. A server that cannot serve is an error.
+    pub(crate) async fn notes(&self) -> Result<Vec<String>> {
+        let mut notes = Vec::new();
+        for server in &self.servers {
+            match server {
+                Server::Postgres(store) => notes.extend(store.notes().await?),
+                Server::Redis(store) => notes.extend(store.notes()),
+            }
+        }
+        Ok(notes)
+    }
+}
+
+impl From<Part<SqliteStore>> for Opened {
+    fn from(part: Part<SqliteStore>) -> Self {
+        Self {
+            store: part.store,
+            clock: part.clock,
+            servers: Vec::new(),
+        }
+    }
+}
+
+impl From<Part<PostgresStore>> for Opened {
+    fn from(part: Part<PostgresStore>) -> Self {
+        Self {
+            store: part.store.clone(),
+            clock: part.clock,
+            servers: vec![Server::Postgres(part.store)],
+        }
+    }
+}
+
+impl From<Part<RedisStore>> for Opened {
+    fn from(part: Part<RedisStore>) -> Self {
+        Self {
+            store: part.store.clone(),
+            clock: part.clock,
+            servers: vec![Server::Redis(part.store)],
+        }
+    }
+}

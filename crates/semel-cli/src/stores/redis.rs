@@ -1,0 +1,21 @@
+//! A store on a Redis server or a Redis Cluster.
+
+use std::sync::Arc;
+
+use semel_policy::value::Address;
+use semel_redis::{Config, RedisStore};
+
+use super::{Opening, Part, Purpose, failed};
+use crate::error::Result;
+
+pub(super) async fn open(address: &Address, opening: &Opening) -> Result<Part<RedisStore>> {
+    let failed = |error| failed(address, error);
+    let config = Config::from_url(address.as_str()).map_err(failed)?;
+    let config = match &opening.purpose {
+        Purpose::Serve(watch) => config.watch(watch.clone()),
+        Purpose::Look => config.sweep_every(None),
+    };
+    let store = config.connect().await.map_err(failed)?;
+    let (clock, store) = (store.clock(), Arc::new(store));
+    Ok(Part { store, clock })
+}
