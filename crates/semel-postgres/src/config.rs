@@ -66,6 +66,11 @@ impl Config {
         }
     }
 
+    /// What the driver is told about the server, for connections of one's own.
+    pub const fn server(&self) -> &tokio_postgres::Config {
+        &self.server
+    }
+
     fn set(self, name: &str, value: &str) -> Result<Self> {
         let expected = |what: &str| {
             Error::invalid(format!("{name} must be {what}, found {value:?}"))

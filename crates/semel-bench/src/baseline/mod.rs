@@ -3,8 +3,9 @@
 //! A baseline knows nothing of identities, leases or duplicates. It exists to show what the machine
 //! can do, so it should be as fast as its medium honestly allows.
 
-mod postgres;
+pub mod postgres;
 mod raw_log;
+pub mod redis;
 
 use std::fmt;
 use std::pin::Pin;
@@ -13,7 +14,6 @@ use semel_core::Result;
 
 use crate::sample::Sample;
 
-pub use postgres::RawPostgres;
 pub use raw_log::RawLog;
 
 /// What [`Baseline::pair`] returns: boxed, so that the trait stays object-safe.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use semel_core::{Error, Kind, Result};
 use tokio::sync::Semaphore;
-use tokio_postgres::{Client, NoTls, Statement};
+use tokio_postgres::{Client, Config, NoTls, Statement};
 
 use super::{Baseline, Done};
 use crate::sample::Sample;
@@ -31,16 +31,16 @@ impl std::fmt::Debug for Connection {
 }
 
 impl RawPostgres {
-    /// Makes an empty table in the existing schema `schema`, and `callers` connections to it.
-    pub async fn connect(url: &str, schema: &str, callers: usize) -> Result<Self> {
+    /// Makes an empty table in `schema`, and `callers` connections to it.
+    pub async fn connect(server: &Config, schema: &str, callers: usize) -> Result<Self> {
         let table = format!("{schema}.raw_pairs");
         let mut idle = Vec::with_capacity(callers);
         for n in 0..callers {
-            let (client, connection) = tokio_postgres::connect(url, NoTls).await.map_err(failed)?;
-            tokio::spawn(connection);
+            let client = connect(server).await?;
             if n == 0 {
                 let make = format!(
-                    "CREATE TABLE {table} (key bytea PRIMARY KEY, meta bytea NOT NULL, result bytea)"
+                    "CREATE SCHEMA IF NOT EXISTS {schema}; \
+                     CREATE TABLE {table} (key bytea PRIMARY KEY, meta bytea NOT NULL, result bytea)"
                 );
                 client.batch_execute(&make).await.map_err(failed)?;
             }
@@ -65,6 +65,18 @@ impl RawPostgres {
         // A push or a pop cannot be half-done, so a poisoned lock protects nothing.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+async fn connect(server: &Config) -> Result<Client> {
+    let (client, connection) = server.connect(NoTls).await.map_err(failed)?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// Removes a schema and all in it.
+pub async fn clean(server: &Config, schema: &str) -> Result<()> {
+    let drop = format!("DROP SCHEMA IF EXISTS {schema} CASCADE");
+    connect(server).await?.batch_execute(&drop).await.map_err(failed)
 }
 
 impl Baseline for RawPostgres {

@@ -2,6 +2,7 @@
 
 mod gateway;
 mod peer;
+mod servers;
 mod store;
 
 use std::path::{Path, PathBuf};
@@ -19,9 +20,11 @@ pub(super) use peer::{Command as Peer, run as serve_peer};
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Durable claims and settles, and replays, against a raw log on the same disk
+    /// Durable claims and settles, and replays, against the raw baseline of the same disk or server
     ///
-    /// The store that --store names is not touched: a new one is made beside it and removed afterwards.
+    /// The store that --store names is not touched: a new one is made beside it (in the same directory, in a schema of its
+    /// own, under a prefix of its own) and removed afterwards. The baseline is a raw log, two plain SQL statements, or two
+    /// plain Redis commands.
     Store(store::Args),
     /// The gateway on the embedded store, against nginx and a minimal proxy
     ///
@@ -32,10 +35,13 @@ pub(crate) enum Command {
 
 /// Measures and prints.
 pub(crate) async fn run(command: Command, store: &StoreArgs) -> Result<()> {
-    let dir = directory_of(&store.path()?);
     match command {
-        Command::Store(args) => store::run(args, dir).await,
-        Command::Gateway(args) => gateway::run(args, dir).await,
+        Command::Store(args) => {
+            // Servers have their own disks; what is measured of this machine's is where we are.
+            let dir = store.file()?.map_or_else(|| PathBuf::from("."), |file| directory_of(&file));
+            store::run(args, &store.url()?, dir).await
+        }
+        Command::Gateway(args) => gateway::run(args, directory_of(&store.path()?)).await,
     }
 }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 use semel_bench::StoreOptions;
 use semel_bench::progress::Bar;
 use semel_core::duration;
+use semel_policy::value::StoreUrl;
 
+use super::servers::Servers;
 use crate::error::Result;
 use crate::output;
 
@@ -35,14 +37,22 @@ pub(crate) struct Args {
 }
 
 /// Measures and prints.
-pub(super) async fn run(args: Args, dir: PathBuf) -> Result<()> {
+pub(super) async fn run(args: Args, url: &StoreUrl, dir: PathBuf) -> Result<()> {
     let mut options = StoreOptions::new(dir, Box::new(super::open));
     options.callers = args.callers;
     options.rounds = args.rounds;
     options.turn = args.turn;
     options.prefill = args.prefill;
     options.progress = Box::new(Bar::new());
-    let report = semel_bench::store::run(options).await?;
+    let servers = Servers::of(url)?;
+    if let Some(servers) = &servers {
+        servers.measured_by(&mut options);
+    }
+    let report = semel_bench::store::run(options).await;
+    if let Some(servers) = &servers {
+        servers.clean().await?;
+    }
+    let report = report?;
     match args.json {
         true => output::data(&report.json().to_string()),
         false => output::data(&report.table()),
