@@ -1,6 +1,6 @@
 use std::sync::Arc;
 use semel_bench::store::{Goals, StoreOptions, run};
-use semel_bench::{Baseline, baseline::RawPostgres};
+use semel_bench::{Baseline, baseline::postgres::RawPostgres};
 use semel_core::Store;
 #[tokio::main]
 async fn main() {
@@ -16,8 +16,9 @@ async fn main() {
         Box::pin(async move { Ok(Arc::new(semel_postgres::Config::from_url(&u)?.connect().await?) as Arc<dyn Store>) })
     }));
     let u = url.clone();
-    o.open_baseline = Box::new(move |_| { let u = u.clone(); Box::pin(async move { Ok(Arc::new(RawPostgres::connect(&u, "tune", 64).await?) as Arc<dyn Baseline>) }) });
+    o.open_baseline = Box::new(move |_| { let u = u.clone(); Box::pin(async move { Ok(Arc::new(RawPostgres::connect(&u.parse().unwrap(), "tune", 64).await?) as Arc<dyn Baseline>) }) });
     o.goals = Goals::POSTGRES;
+    if let Some(c) = std::env::args().nth(3).and_then(|t| t.parse().ok()) { o.callers = c; o.rounds = 1; }
     o.turn = std::time::Duration::from_millis(turn);
     let r = run(o).await.unwrap();
     println!("{}", r.table());

@@ -22,7 +22,7 @@ use crate::value::{Row, Value};
 const ROUNDS_MAX: usize = 10;
 
 /// A claim that waits for a round trip.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ClaimItem {
     pub(crate) request: ClaimRequest,
     /// By this the claimer knows its claim again when the answer was lost.

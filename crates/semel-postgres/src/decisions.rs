@@ -10,7 +10,7 @@ use semel_core::store::{
     MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer,
     ResolveRequest, SettleAnswer, SettleRequest,
 };
-use semel_core::{Identity, Record, Timestamp};
+use semel_core::{Identity, Outcome, Record, Timestamp};
 use uuid::Uuid;
 
 use crate::engine::{Attempt, Engine, identities};
@@ -25,10 +25,13 @@ pub(crate) trait About: Send + Sync {
 
     fn claim(&self) -> &Claim;
     fn decide(&self, current: Option<&Record>, now: Timestamp) -> Step<Self::Answer>;
+
+    /// How many bytes it brings along.
+    fn bytes(&self) -> usize;
 }
 
 macro_rules! about {
-    ($item:ident -> $answer:ident, $claim:expr, $decide:expr) => {
+    ($item:ident -> $answer:ident, $claim:expr, $bytes:expr, $decide:expr) => {
         impl About for $item {
             type Answer = $answer;
 
@@ -41,6 +44,11 @@ macro_rules! about {
                 let decide: fn(&Self, Option<&Record>, Timestamp) -> Step<$answer> = $decide;
                 decide(self, current, now)
             }
+
+            fn bytes(&self) -> usize {
+                let bytes: fn(&Self) -> usize = $bytes;
+                bytes(self)
+            }
         }
 
         impl Item for Sent<$item> {
@@ -48,6 +56,10 @@ macro_rules! about {
 
             fn identity(&self) -> &Identity {
                 &self.0.claim().identity
+            }
+
+            fn bytes(&self) -> usize {
+                self.0.bytes()
             }
         }
     };
@@ -57,21 +69,26 @@ macro_rules! about {
 #[derive(Debug)]
 pub(crate) struct Sent<I>(pub(crate) I);
 
-about!(RenewRequest -> RenewAnswer, |item| &item.claim, |item, current, now| {
+about!(RenewRequest -> RenewAnswer, |item| &item.claim, |_| 0, |item, current, now| {
     protocol::renew(current, item.claim.fence, item.lease, now)
 });
-about!(SettleRequest -> SettleAnswer, |item| &item.claim, |item, current, now| {
+about!(SettleRequest -> SettleAnswer, |item| &item.claim, |item| weight(&item.outcome), |item, current, now| {
     protocol::settle(current, item, now)
 });
-about!(Claim -> ReleaseAnswer, |item| item, |item, current, now| {
+about!(Claim -> ReleaseAnswer, |item| item, |_| 0, |item, current, now| {
     protocol::release(current, item.fence, now)
 });
-about!(MarkRequest -> MarkAnswer, |item| &item.claim, |item, current, now| {
+about!(MarkRequest -> MarkAnswer, |item| &item.claim, |_| 0, |item, current, now| {
     protocol::mark_unknown(current, item, now)
 });
-about!(ResolveRequest -> ResolveAnswer, |item| &item.claim, |item, current, now| {
+about!(ResolveRequest -> ResolveAnswer, |item| &item.claim, |_| 0, |item, current, now| {
     protocol::resolve(current, item, now)
 });
+
+/// How many bytes of an outcome are sent.
+pub(crate) fn weight(outcome: &Outcome) -> usize {
+    outcome.body.kept().map_or(0, bytes::Bytes::len)
+}
 
 /// One try of a batch in which nothing is usual.
 pub(crate) struct Decisions;

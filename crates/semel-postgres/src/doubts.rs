@@ -1,7 +1,8 @@
 //! Claims that may have been granted though their callers were told that they were not.
 //!
 //! The connection broke, and the server did not come back in time. Nobody runs under such a claim, but its
-//! lease would end as an unknown outcome. So it is given back as soon as the server answers again.
+//! lease would end as an unknown outcome. So it is given back as soon as the server answers again. The same goes
+//! for a claim whose caller went away before it heard.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use semel_core::protocol;
 use semel_core::record::Claim;
 use semel_core::{Error, Kind};
+use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
 use crate::claims::ClaimItem;
@@ -21,6 +23,36 @@ use crate::session::{Session, VACANT_FOR};
 /// The first and the longest pause between two tries.
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// Claims that a caller waits for. If it goes away before it hears, nothing will run under them.
+pub(crate) struct Unheard {
+    engine: Weak<Engine>,
+    items: Vec<ClaimItem>,
+}
+
+impl Unheard {
+    pub(crate) fn new(engine: Weak<Engine>, items: &[ClaimItem]) -> Self {
+        Self {
+            engine,
+            items: items.to_vec(),
+        }
+    }
+
+    /// The caller has heard.
+    pub(crate) fn heard(mut self) {
+        self.items.clear();
+    }
+}
+
+impl Drop for Unheard {
+    fn drop(&mut self) {
+        let items = std::mem::take(&mut self.items);
+        // Without a runtime the process is ending, and the leases with it.
+        if let (false, Ok(runtime)) = (items.is_empty(), Handle::try_current()) {
+            drop(runtime.spawn(give_back(self.engine.clone(), items)));
+        }
+    }
+}
 
 /// Gives claims back until that is done, their leases have ended, or the store is gone.
 pub(crate) async fn give_back(engine: Weak<Engine>, mut items: Vec<ClaimItem>) {

@@ -15,7 +15,7 @@ use semel_core::store::{Answer, check_batch};
 use semel_core::{Error, Fence, Identity, Kind, Result, State, Timestamp};
 use uuid::Uuid;
 
-use crate::decisions::Sent;
+use crate::decisions::{Sent, weight};
 use crate::engine::{Attempt, Engine};
 use crate::link::{Failure, Link};
 use crate::rows::{FLAG_BARRED, OutcomeColumns, Stored, digest, sql_fence, sql_ms};
@@ -31,6 +31,10 @@ impl Item for Sent<KeepRequest> {
 
     fn identity(&self) -> &Identity {
         &self.0.claim.identity
+    }
+
+    fn bytes(&self) -> usize {
+        weight(&self.0.outcome)
     }
 }
 

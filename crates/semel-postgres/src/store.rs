@@ -15,6 +15,7 @@ use semel_core::{Clock, Identity, Record, Result, Store};
 use crate::claims::{ClaimItem, Claims};
 use crate::config::Config;
 use crate::decisions::{Decisions, Renewals, Sent, Settles};
+use crate::doubts::Unheard;
 use crate::engine::{Attempt, Engine};
 use crate::keep::{Bar, Bars, Keeps};
 use crate::rows::sql_ms;
@@ -56,7 +57,7 @@ impl PostgresStore {
             tokio::spawn(sweep::run(engine.weak(), interval, config.history_keep));
         }
         let (lanes, keep_ms) = (config.lanes, sql_ms(config.history_keep));
-        Ok(Self {
+        let store = Self {
             claims: claims(engine.clone(), lanes),
             renewals: batcher(engine.clone(), 1, Renewals),
             settles: batcher(engine.clone(), lanes, Settles),
@@ -67,7 +68,10 @@ impl PostgresStore {
             bars: batcher(engine.clone(), 1, Bars { keep_ms }),
             engine,
             config,
-        })
+        };
+        // From here on its clock is the server's.
+        store.now().await?;
+        Ok(store)
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -139,13 +143,13 @@ where
 
 impl Store for PostgresStore {
     fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
-        if items.len() <= 1 {
-            return send(&self.claims, items, ClaimItem::new);
-        }
         Box::pin(async move {
             check_batch(items.len())?;
-            let items = items.into_iter().map(ClaimItem::new).collect();
-            let answers = self.claims.call_each(items).await?;
+            let items: Vec<ClaimItem> = items.into_iter().map(ClaimItem::new).collect();
+            let unheard = Unheard::new(self.engine.weak(), &items);
+            let answers = self.claims.call_each(items).await;
+            unheard.heard();
+            let answers = answers?;
             if answers.iter().any(Result::is_err) {
                 // The caller hears of one error only, and runs nothing of what was granted. What cannot
                 // be given back now ends with its lease.

@@ -21,6 +21,9 @@ use crate::identity::{Digest, Identity};
 /// The most items that wait in one batcher.
 pub const WAITING_MAX: usize = 65_536;
 
+/// The most bytes that the items of one round trip bring along, unless a single one brings more.
+pub const BYTES_MAX: usize = 8 * 1024 * 1024;
+
 /// One item of a verb.
 pub trait Item: Send + 'static {
     /// What the verb answers.
@@ -28,6 +31,11 @@ pub trait Item: Send + 'static {
 
     /// Which operation it is about.
     fn identity(&self) -> &Identity;
+
+    /// How many bytes it brings along, where that can be many.
+    fn bytes(&self) -> usize {
+        0
+    }
 
     /// What a later item of the same operation is answered, if that follows from the answer to this
     /// one; `None` if it must be asked by itself.
@@ -257,10 +265,15 @@ impl<I: Item> Lane<I> {
 fn take<I: Item>(waiting: &mut VecDeque<Waiting<I>>, items_max: usize) -> Vec<Waiting<I>> {
     let mut batch: Vec<Waiting<I>> = Vec::new();
     let mut places: HashMap<Digest, Option<usize>> = HashMap::new();
-    let mut stay = VecDeque::new();
+    let (mut stay, mut bytes) = (VecDeque::new(), 0);
     while batch.len() < items_max
         && let Some(next) = waiting.pop_front()
     {
+        bytes += next.item.bytes();
+        if bytes > BYTES_MAX && !batch.is_empty() {
+            waiting.push_front(next);
+            break;
+        }
         let digest = next.item.identity().digest();
         match places.get(&digest).copied() {
             None => {

@@ -104,7 +104,9 @@ async fn claims_that_a_standing_server_takes_up_later_are_given_back() {
     for key in ["warm-1", "warm-2"] {
         let (a, b) = (request(key), request(&format!("{key}-b")));
         let (a, b) = tokio::join!(store.claim_one(a), store.claim_one(b));
-        (lease_of(a.unwrap()), lease_of(b.unwrap()));
+        for answer in [a, b] {
+            lease_of(answer.unwrap());
+        }
     }
     server.pause();
     let asked = keys.iter().map(|key| store.claim_one(request(key)));

@@ -45,8 +45,17 @@ async fn a_claim_that_nobody_heard_of_is_given_back_when_the_server_answers_agai
 async fn a_claim_that_is_committed_while_it_is_asked_again_is_known_as_ones_own() {
     let schema = Schema::new();
     let proxy = Proxy::start(address(&url())).await;
-    let config = schema.config_at(&through(&schema.url, &proxy));
-    let store = config.connections(2).connect().await.unwrap();
+    // A store that waits for locks as long as the test may take.
+    let url = format!(
+        "{}?options=-c%20lock_timeout%3D30s",
+        through(&schema.url, &proxy)
+    );
+    let store = schema
+        .config_at(&url)
+        .connections(2)
+        .connect()
+        .await
+        .unwrap();
     let lease = granted(&store, "k").await;
     assert_eq!(
         store.release_one(lease.claim).await.unwrap(),
@@ -83,8 +92,10 @@ async fn a_claim_that_is_committed_while_it_is_asked_again_is_known_as_ones_own(
     let fault = async {
         until("the commit waits", async || waits("advisory").await).await;
         proxy.cut_all();
-        // The second try finds the row locked by the first, and gives up soon: no pause between two looks.
-        while !waits("transactionid").await {}
+        until("the second try waits for the first", async || {
+            waits("transactionid").await
+        })
+        .await;
         test.batch_execute(&format!("SELECT pg_advisory_unlock({lock})"))
             .await
             .unwrap();

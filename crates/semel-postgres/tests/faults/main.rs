@@ -1,6 +1,11 @@
 //! What becomes of calls when the server, the wire or a neighbour misbehaves. Effects are counted in a ledger outside
 //! of every store.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail as tests do; clippy knows the tests only"
+)]
+
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -10,4 +15,5 @@ mod cut;
 mod doubts;
 mod limits;
 mod neighbours;
+mod replica;
 mod storms;

@@ -12,6 +12,7 @@ struct Ask {
     identity: Identity,
     number: u32,
     follows: bool,
+    bytes: usize,
 }
 
 impl Item for Ask {
@@ -19,6 +20,10 @@ impl Item for Ask {
 
     fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
     }
 
     fn follow(&self, later: &Self) -> Option<Follow<String>> {
@@ -34,6 +39,7 @@ fn ask(key: &str, number: u32) -> Ask {
         identity: Identity::parse("t", "s@1", key).unwrap(),
         number,
         follows: false,
+        bytes: 0,
     }
 }
 
@@ -145,6 +151,19 @@ async fn a_panic_in_a_round_trip_costs_its_callers_an_error_and_nobody_else() {
     let error = batcher.call(vec![ask("a", 1), ask("b", 1)]).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Unavailable);
     assert_eq!(batcher.call(vec![ask("a", 2)]).await.unwrap(), ["2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_round_trip_carries_so_many_bytes_and_no_more() {
+    let (batcher, gate, seen) = gated(1);
+    gate.add_permits(10);
+    let mut items: Vec<Ask> = (0..4).map(|n| ask(&format!("k{n}"), n)).collect();
+    for (item, bytes) in items.iter_mut().zip([BYTES_MAX * 2, BYTES_MAX / 2, BYTES_MAX / 2, 1]) {
+        item.bytes = bytes;
+    }
+    assert_eq!(batcher.call(items).await.unwrap(), ["0", "1", "2", "3"]);
+    let sizes: Vec<usize> = seen.lock().unwrap().iter().map(Vec::len).collect();
+    assert_eq!(sizes, [1, 2, 1]);
 }
 
 #[tokio::test(start_paused = true)]
