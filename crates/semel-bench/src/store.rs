@@ -223,7 +223,9 @@ fn results(
                     .map(|largest| Turn::of(largest, &r.pairs))
             },
         ),
-        disk.and_then(|disk| Measurement::of(goals.disk, "bytes on disk per record".into(), &[disk])),
+        disk.and_then(|disk| {
+            Measurement::of(goals.disk, "bytes on disk per record".into(), &[disk])
+        }),
     ];
     found.into_iter().flatten().collect()
 }

@@ -64,9 +64,8 @@ async fn the_json_has_the_agreed_fields_and_the_table_a_row_each() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_without_files_has_no_bytes_per_record() {
     let dir = tempfile::tempdir().unwrap();
-    let open: OpenStore = Box::new(|_| {
-        Box::pin(async { Ok(Arc::new(MemoryStore::new()) as Arc<dyn Store>) })
-    });
+    let open: OpenStore =
+        Box::new(|_| Box::pin(async { Ok(Arc::new(MemoryStore::new()) as Arc<dyn Store>) }));
     let report = run(StoreOptions::new(dir.path(), open).quick())
         .await
         .unwrap();

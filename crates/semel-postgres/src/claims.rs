@@ -127,7 +127,10 @@ async fn ask(
 ) -> Result<Vec<Judged>, Failure> {
     let values = claim_values(items);
     let rows = match items.len() {
-        1 => link.ask_alone(&engine.sql.claim_alone, &values.map(Value::alone)).await?,
+        1 => {
+            link.ask_alone(&engine.sql.claim_alone, &values.map(Value::alone))
+                .await?
+        }
         _ => link.ask_alone(&engine.sql.claim, &values).await?,
     };
     let mut judged = HashMap::with_capacity(items.len());
@@ -145,7 +148,9 @@ async fn ask(
     };
     let judged = items.iter().map(|item| match granted(item) {
         Some(granted) => Judged::Answer(granted.answer(item)),
-        None => there.remove(&digest(item.identity())).unwrap_or(Judged::Raced),
+        None => there
+            .remove(&digest(item.identity()))
+            .unwrap_or(Judged::Raced),
     });
     Ok(judged.collect())
 }
@@ -182,7 +187,8 @@ async fn look(
     link: &mut Link,
     items: impl Iterator<Item = &ClaimItem>,
 ) -> Result<HashMap<Uuid, Judged>, Failure> {
-    let asked: HashMap<Uuid, &ClaimItem> = items.map(|item| (digest(item.identity()), item)).collect();
+    let asked: HashMap<Uuid, &ClaimItem> =
+        items.map(|item| (digest(item.identity()), item)).collect();
     let digests = Value::Uuids(asked.keys().copied().collect());
     let rows = link.ask(&engine.sql.load, &[digests]).await?;
     let mut judged = HashMap::with_capacity(rows.len());
@@ -252,7 +258,9 @@ async fn decide_in(
     session: &mut Session<'_, Link>,
     items: &[&ClaimItem],
 ) -> Result<Vec<Option<ClaimAnswer>>, Failure> {
-    let locked = session.lock(&identities(items, |item| item.identity())).await?;
+    let locked = session
+        .lock(&identities(items, |item| item.identity()))
+        .await?;
     let mut answers = Vec::with_capacity(items.len());
     for item in items {
         answers.push(match locked.get(&digest(item.identity())) {

@@ -40,8 +40,10 @@ impl Config {
         let (address, ours) = split(url)?;
         let server = address.parse().map_err(|e: tokio_postgres::Error| {
             // The driver quotes what it does not understand, never the password.
-            Error::invalid("a PostgreSQL store is written postgres://USER:PASSWORD@HOST:PORT/DATABASE")
-                .caused_by(e)
+            Error::invalid(
+                "a PostgreSQL store is written postgres://USER:PASSWORD@HOST:PORT/DATABASE",
+            )
+            .caused_by(e)
         })?;
         let mut config = Self::new(server);
         for (name, value) in ours {
@@ -72,9 +74,8 @@ impl Config {
     }
 
     fn set(self, name: &str, value: &str) -> Result<Self> {
-        let expected = |what: &str| {
-            Error::invalid(format!("{name} must be {what}, found {value:?}"))
-        };
+        let expected =
+            |what: &str| Error::invalid(format!("{name} must be {what}, found {value:?}"));
         match name {
             "schema" => self.schema(value),
             "connections" => match value.parse() {
@@ -99,7 +100,11 @@ impl Config {
     pub fn schema(mut self, name: &str) -> Result<Self> {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         let digit_first = name.starts_with(|c: char| c.is_ascii_digit());
-        if name.is_empty() || name.len() > SCHEMA_BYTES_MAX || digit_first || !name.chars().all(plain) {
+        if name.is_empty()
+            || name.len() > SCHEMA_BYTES_MAX
+            || digit_first
+            || !name.chars().all(plain)
+        {
             return Err(Error::invalid(format!(
                 "a schema's name has 1 to {SCHEMA_BYTES_MAX} lowercase letters, digits and underscores, found {name:?}"
             )));
@@ -221,7 +226,10 @@ mod tests {
     fn what_is_wrong_is_said_without_the_password() {
         for (url, part) in [
             ("mysql://u:secret@h/d", "postgres://USER"),
-            ("postgres://u:secret@h/d?schema=Bad-Name", "lowercase letters"),
+            (
+                "postgres://u:secret@h/d?schema=Bad-Name",
+                "lowercase letters",
+            ),
             ("postgres://u:secret@h/d?prepare=maybe", "on or off"),
             ("postgres://u:secret@h/d?connections=0", "1 to 100"),
             ("postgres://u:secret@h/d?unheard=of", "unheard"),

@@ -151,10 +151,16 @@ impl Attempt<Sent<SettleRequest>, SettleAnswer> for Settles {
     ) -> Result<Vec<SettleAnswer>, Failure> {
         let values = settle_values(items);
         let rows = match items.len() {
-            1 => link.ask_alone(&engine.sql.settle_alone, &values.map(Value::alone)).await?,
+            1 => {
+                link.ask_alone(&engine.sql.settle_alone, &values.map(Value::alone))
+                    .await?
+            }
             _ => link.ask_alone(&engine.sql.settle, &values).await?,
         };
-        let settled: HashSet<Uuid> = rows.iter().map(|row| row.digest(0)).collect::<Result<_, _>>()?;
+        let settled: HashSet<Uuid> = rows
+            .iter()
+            .map(|row| row.digest(0))
+            .collect::<Result<_, _>>()?;
         let usual = |item: &Sent<SettleRequest>| {
             let settled = settled.contains(&digest(item.identity()));
             settled.then_some(SettleAnswer::Settled)
@@ -197,14 +203,19 @@ async fn completed<I: About>(
     usual: impl Fn(&Sent<I>) -> Option<I::Answer>,
 ) -> Result<Vec<I::Answer>, Failure> {
     let answers: Vec<Option<I::Answer>> = items.iter().map(usual).collect();
-    let unanswered = items.iter().zip(&answers).filter(|(_, answer)| answer.is_none());
+    let unanswered = items
+        .iter()
+        .zip(&answers)
+        .filter(|(_, answer)| answer.is_none());
     let rest: Vec<&I> = unanswered.map(|(item, _)| &item.0).collect();
     let mut decided = match rest.is_empty() {
         true => Vec::new(),
         false => decide(engine, link, &rest).await?,
     }
     .into_iter();
-    let filled = answers.into_iter().map(|answer| answer.or_else(|| decided.next()));
+    let filled = answers
+        .into_iter()
+        .map(|answer| answer.or_else(|| decided.next()));
     Ok(filled.flatten().collect())
 }
 

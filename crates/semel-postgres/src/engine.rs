@@ -154,7 +154,11 @@ impl Engine {
         T: Attempt<I, A>,
     {
         let begun = Instant::now();
-        let mut link = self.links.get().await.map_err(|error| (error.into(), false))?;
+        let mut link = self
+            .links
+            .get()
+            .await
+            .map_err(|error| (error.into(), false))?;
         let answers = attempt.on(self, &mut link, items).await;
         let answers = answers.map_err(|failure| (failure, link.has_committed()))?;
         debug_assert_eq!(answers.len(), items.len(), "one answer per item");
@@ -194,7 +198,9 @@ fn remedy(failure: &Failure, doubtful: bool) -> Remedy {
         Failure::Lost(_) => Remedy::Reconnect,
         Failure::Refused(error) if is_collision(error) => Remedy::Again,
         Failure::Refused(error) => refused(error),
-        Failure::Failed(error) if doubtful && error.kind() == Kind::Unavailable => Remedy::Reconnect,
+        Failure::Failed(error) if doubtful && error.kind() == Kind::Unavailable => {
+            Remedy::Reconnect
+        }
         Failure::Failed(error) if error.kind() == Kind::Damaged => Remedy::OneByOne,
         Failure::Failed(_) => Remedy::GiveUp,
     }
@@ -225,6 +231,9 @@ fn refused(error: &tokio_postgres::Error) -> Remedy {
 }
 
 /// What a batch is about, for statements over all of its identities.
-pub(crate) fn identities<'a, I>(items: &'a [I], of: impl Fn(&'a I) -> &'a Identity) -> Vec<&'a Identity> {
+pub(crate) fn identities<'a, I>(
+    items: &'a [I],
+    of: impl Fn(&'a I) -> &'a Identity,
+) -> Vec<&'a Identity> {
     items.iter().map(of).collect()
 }

@@ -22,7 +22,10 @@ pub(crate) fn from_postgres(doing: &str, error: tokio_postgres::Error) -> Error 
         None => with_sources(&error),
     };
     let hint = pooler_hint(state.as_deref());
-    Error::new(kind_of(state.as_deref()), format!("postgres, {doing}: {said}{hint}"))
+    Error::new(
+        kind_of(state.as_deref()),
+        format!("postgres, {doing}: {said}{hint}"),
+    )
 }
 
 /// Statements that are not there any more, or settings that are not taken: something sits between the server and us.
@@ -79,8 +82,7 @@ fn kind_of(state: Option<&str>) -> Kind {
 /// Whether the same statement may go through at once if it is sent again.
 pub(crate) fn is_collision(error: &tokio_postgres::Error) -> bool {
     error.code().is_some_and(|state| {
-        *state == SqlState::T_R_DEADLOCK_DETECTED
-            || *state == SqlState::T_R_SERIALIZATION_FAILURE
+        *state == SqlState::T_R_DEADLOCK_DETECTED || *state == SqlState::T_R_SERIALIZATION_FAILURE
     })
 }
 

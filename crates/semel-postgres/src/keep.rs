@@ -53,7 +53,9 @@ impl Item for Bar {
 /// What stands in the way of `fence`, by the row that is there.
 fn room_in(stored: Option<&Stored>, claim: &Claim, now: Timestamp) -> Room {
     let record = stored.and_then(|stored| stored.record.as_ref());
-    let bar = stored.filter(|stored| stored.record.is_none()).map(|stored| stored.fence);
+    let bar = stored
+        .filter(|stored| stored.record.is_none())
+        .map(|stored| stored.fence);
     room(record, bar, None, claim.fence, now)
 }
 
@@ -81,7 +83,10 @@ async fn keep_in(
 ) -> Result<Vec<KeepAnswer>, Failure> {
     let sql = session.sql;
     let rows = session.driver.ask(&sql.keep, &keep_values(items)).await?;
-    let kept: HashSet<Uuid> = rows.iter().map(|row| row.digest(0)).collect::<Result<_>>()?;
+    let kept: HashSet<Uuid> = rows
+        .iter()
+        .map(|row| row.digest(0))
+        .collect::<Result<_>>()?;
     let mut answers = Vec::with_capacity(items.len());
     for Sent(item) in items {
         answers.push(match kept.contains(&digest(&item.claim.identity)) {
@@ -89,16 +94,26 @@ async fn keep_in(
             false => keep_one(session, item).await?,
         });
     }
-    let highest = items.iter().map(|item| sql_fence(item.0.claim.fence)).max().unwrap_or(0);
+    let highest = items
+        .iter()
+        .map(|item| sql_fence(item.0.claim.fence))
+        .max()
+        .unwrap_or(0);
     if highest > engine.fence_floor.load(Ordering::Relaxed) {
-        let rows = session.driver.ask(&sql.raise, &[Value::int(highest)]).await?;
+        let rows = session
+            .driver
+            .ask(&sql.raise, &[Value::int(highest)])
+            .await?;
         let floor = rows.first().map_or(Ok(0), |row| row.number(0))?;
         engine.fence_floor.fetch_max(floor, Ordering::Relaxed);
     }
     Ok(answers)
 }
 
-async fn keep_one(session: &mut Session<'_, Link>, item: &KeepRequest) -> Result<KeepAnswer, Failure> {
+async fn keep_one(
+    session: &mut Session<'_, Link>,
+    item: &KeepRequest,
+) -> Result<KeepAnswer, Failure> {
     let identity = &item.claim.identity;
     let locked = session.lock(&[identity]).await?;
     let stored = locked.get(&digest(identity)).ok_or_else(went_away)?;
@@ -144,7 +159,12 @@ pub(crate) struct Bars {
 }
 
 impl Attempt<Bar, Room> for Bars {
-    async fn on(&self, engine: &Engine, link: &mut Link, items: &[Bar]) -> Result<Vec<Room>, Failure> {
+    async fn on(
+        &self,
+        engine: &Engine,
+        link: &mut Link,
+        items: &[Bar],
+    ) -> Result<Vec<Room>, Failure> {
         link.begin().await?;
         let mut session = Session::new(link, &engine.sql);
         let barred = self.bar_in(&mut session, items).await;
@@ -165,7 +185,11 @@ impl Bars {
         Ok(rooms)
     }
 
-    async fn bar_one(&self, session: &mut Session<'_, Link>, claim: &Claim) -> Result<Room, Failure> {
+    async fn bar_one(
+        &self,
+        session: &mut Session<'_, Link>,
+        claim: &Claim,
+    ) -> Result<Room, Failure> {
         let identity = &claim.identity;
         let sql = session.sql;
         for _ in 0..LOOKS_MAX {
@@ -209,15 +233,25 @@ fn keep_values(items: &[Sent<KeepRequest>]) -> Vec<Value> {
     let ints = |of: &dyn Fn(&KeepRequest) -> i64| {
         Value::Ints(items.iter().map(|item| Some(of(&item.0))).collect())
     };
-    let prints = items.iter().map(|item| Some(Bytes::copy_from_slice(item.0.fingerprint.as_bytes())));
+    let prints = items
+        .iter()
+        .map(|item| Some(Bytes::copy_from_slice(item.0.fingerprint.as_bytes())));
     let columns = items
         .iter()
         .map(|item| OutcomeColumns::of(&item.0.outcome, item.0.retention.archive()));
     let mut values = vec![
         Value::Uuids(identities().map(digest).collect()),
-        Value::Texts(identities().map(|i| i.tenant().as_str().to_owned()).collect()),
+        Value::Texts(
+            identities()
+                .map(|i| i.tenant().as_str().to_owned())
+                .collect(),
+        ),
         Value::Texts(identities().map(|i| i.scope().name().to_owned()).collect()),
-        Value::Ints(identities().map(|i| Some(i64::from(i.scope().version()))).collect()),
+        Value::Ints(
+            identities()
+                .map(|i| Some(i64::from(i.scope().version())))
+                .collect(),
+        ),
         Value::Texts(identities().map(|i| i.key().as_str().to_owned()).collect()),
         Value::ByteStrings(prints.collect()),
         ints(&|item| sql_fence(item.claim.fence)),
@@ -269,7 +303,9 @@ async fn note_in(session: &mut Session<'_, Link>, items: &[NoteRequest]) -> Resu
     let at = session.now().await?;
     for NoteRequest { claim, kind } in items {
         let (fence, kind) = (claim.fence, kind.clone());
-        session.remember(&claim.identity, &Event { at, fence, kind }).await?;
+        session
+            .remember(&claim.identity, &Event { at, fence, kind })
+            .await?;
     }
     Ok(())
 }

@@ -181,7 +181,9 @@ impl Drop for Link {
 
 impl Link {
     fn client(&self) -> &deadpool_postgres::ClientWrapper {
-        self.object.as_ref().expect("a link that was discarded is not used")
+        self.object
+            .as_ref()
+            .expect("a link that was discarded is not used")
     }
 
     /// Sends one statement and waits for all of its rows.
@@ -241,7 +243,9 @@ impl Link {
             return begin.to_owned();
         }
         let (statement, lock) = (self.timeout.as_millis(), LOCK_WAIT.as_millis());
-        format!("{begin}; SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {lock}")
+        format!(
+            "{begin}; SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {lock}"
+        )
     }
 
     /// Commits what `done` came of, or rolls it back.
@@ -306,7 +310,10 @@ impl Link {
             Ok(Err(error)) => Err(Failure::Refused(error)),
             Err(_elapsed) => {
                 self.discard();
-                let message = format!("postgres, no answer within {} s", self.timeout.as_secs_f64());
+                let message = format!(
+                    "postgres, no answer within {} s",
+                    self.timeout.as_secs_f64()
+                );
                 Err(Failure::Lost(Error::new(Kind::Unavailable, message)))
             }
         }

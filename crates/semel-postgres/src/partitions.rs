@@ -8,7 +8,7 @@ use std::time::Duration;
 use semel_core::{Clock, Timestamp};
 
 use crate::engine::Engine;
-use crate::link::{Failure, Link};
+use crate::link::{Failure, LOCK_WAIT, Link};
 use crate::sql;
 
 /// The tables that have months.
@@ -22,7 +22,9 @@ impl Month {
     fn of(at: Timestamp) -> Self {
         // An instant is shown as a date in RFC 3339; year and month stand in front.
         let text = at.to_string();
-        let mut parts = text.splitn(3, '-').map(|part| part.parse::<i64>().unwrap_or(0));
+        let mut parts = text
+            .splitn(3, '-')
+            .map(|part| part.parse::<i64>().unwrap_or(0));
         let (year, month) = (parts.next().unwrap_or(0), parts.next().unwrap_or(1));
         Self(year * 12 + month - 1)
     }
@@ -39,13 +41,17 @@ impl Month {
     fn parse(name: &str) -> Option<Self> {
         let (year, month) = name.split_once('_')?;
         let (year, month): (i64, i64) = (year.parse().ok()?, month.parse().ok()?);
-        (1..=12).contains(&month).then_some(Self(year * 12 + month - 1))
+        (1..=12)
+            .contains(&month)
+            .then_some(Self(year * 12 + month - 1))
     }
 
     /// When it begins, as SQL.
     fn begins(self) -> String {
         let (year, month) = (self.0.div_euclid(12), self.0.rem_euclid(12) + 1);
-        format!("(extract(epoch FROM timestamptz '{year:04}-{month:02}-01 00:00:00Z') * 1000)::bigint")
+        format!(
+            "(extract(epoch FROM timestamptz '{year:04}-{month:02}-01 00:00:00Z') * 1000)::bigint"
+        )
     }
 }
 
@@ -85,7 +91,9 @@ async fn keep_up_to(
         }
     }
     let keep_ms = i64::try_from(history_keep.as_millis()).unwrap_or(i64::MAX);
-    let cutoff = Month::of(Timestamp::from_millis(now.as_millis().saturating_sub(keep_ms).max(0)));
+    let cutoff = Month::of(Timestamp::from_millis(
+        now.as_millis().saturating_sub(keep_ms).max(0),
+    ));
     for name in months_of(engine, link, "semel_history").await? {
         if Month::parse(&name).is_some_and(|month| month < cutoff) {
             drop_history(engine, link, &name).await?;
@@ -124,7 +132,14 @@ async fn drop_history(engine: &Engine, link: &mut Link, month: &str) -> Result<(
 
 /// Runs statements that change tables, alone.
 async fn in_turn(engine: &Engine, link: &mut Link, template: &str) -> Result<(), Failure> {
-    let lock = format!("SELECT pg_advisory_xact_lock(hashtextextended('semel months {}', 0))", engine.schema);
+    // The turn of another process may take longer than rows are waited for; the tables themselves may not.
+    let lock = format!(
+        "SET LOCAL lock_timeout = 0; \
+         SELECT pg_advisory_xact_lock(hashtextextended('semel months {}', 0)); \
+         SET LOCAL lock_timeout = {}",
+        engine.schema,
+        LOCK_WAIT.as_millis()
+    );
     link.begin().await?;
     let ran = match link.run(&lock).await {
         Ok(()) => link.run(&sql::text(&engine.schema, template)).await,

@@ -59,7 +59,10 @@ impl Engine {
     }
 
     /// The records of identities as they stand now.
-    pub(crate) async fn look_up(&self, identities: &[Identity]) -> Result<Vec<Option<Arc<Record>>>> {
+    pub(crate) async fn look_up(
+        &self,
+        identities: &[Identity],
+    ) -> Result<Vec<Option<Arc<Record>>>> {
         let found = self.load(identities).await?.into_iter();
         let seen = found.map(|found| {
             let (stored, now) = found?;
@@ -71,7 +74,9 @@ impl Engine {
     /// The events of an identity, oldest first.
     pub(crate) async fn history(&self, identity: &Identity) -> Result<Vec<Event>> {
         let params = [Value::Uuid(Some(digest(identity)))];
-        let rows = self.read("reading a history", &self.sql.history, &params).await?;
+        let rows = self
+            .read("reading a history", &self.sql.history, &params)
+            .await?;
         rows.iter().map(event_of).collect()
     }
 
@@ -109,7 +114,8 @@ impl Engine {
             .read("counting", &self.sql.stats, &[Value::int(COUNTED_MAX)])
             .await?;
         let row = rows.first().ok_or_else(|| damaged("no counts"))?;
-        let count = |at| Ok::<_, semel_core::Error>(u64::try_from(row.int(at)?.unwrap_or(0)).unwrap_or(0));
+        let count =
+            |at| Ok::<_, semel_core::Error>(u64::try_from(row.int(at)?.unwrap_or(0)).unwrap_or(0));
         let instant = |at| Ok::<_, semel_core::Error>(row.int(at)?.map(Timestamp::from_millis));
         self.heard(Timestamp::from_millis(row.number(8)?));
         Ok(Stats {
@@ -131,7 +137,10 @@ fn list_values(query: &Query, choice: Option<i64>) -> Option<[Value; 6]> {
         None => (None, None),
         Some(text) => {
             let scope: Scope = text.parse().ok()?;
-            (Some(scope.name().to_owned()), Some(i64::from(scope.version())))
+            (
+                Some(scope.name().to_owned()),
+                Some(i64::from(scope.version())),
+            )
         }
     };
     // One more than the page, to know whether there is another.

@@ -185,8 +185,16 @@ impl OutcomeColumns {
         };
         let archived = if archive { FLAG_ARCHIVE } else { 0 };
         // Larger than any store keeps: what is left of it is all that can be on record.
-        let kept = outcome.body.kept().filter(|bytes| bytes.len() <= BODY_BYTES_MAX);
-        let digest = || outcome.body.digest().map(|digest| Bytes::copy_from_slice(&digest));
+        let kept = outcome
+            .body
+            .kept()
+            .filter(|bytes| bytes.len() <= BODY_BYTES_MAX);
+        let digest = || {
+            outcome
+                .body
+                .digest()
+                .map(|digest| Bytes::copy_from_slice(&digest))
+        };
         Self {
             flags: failed | archived,
             status: i64::from(outcome.status),

@@ -57,9 +57,15 @@ impl<'a, D: Driver> Session<'a, D> {
         identities: &[&Identity],
     ) -> Result<HashMap<Uuid, Stored>, D::Error> {
         let digests: Vec<Uuid> = identities.iter().map(|identity| digest(identity)).collect();
-        let asked: HashMap<Uuid, &Identity> =
-            digests.iter().copied().zip(identities.iter().copied()).collect();
-        let rows = self.driver.rows(&self.sql.lock, vec![Value::Uuids(digests)]).await?;
+        let asked: HashMap<Uuid, &Identity> = digests
+            .iter()
+            .copied()
+            .zip(identities.iter().copied())
+            .collect();
+        let rows = self
+            .driver
+            .rows(&self.sql.lock, vec![Value::Uuids(digests)])
+            .await?;
         let mut found = HashMap::with_capacity(rows.len());
         for row in &rows {
             let stored = Stored::of(row, asked.get(&row.digest(0)?).copied())?;
@@ -91,7 +97,8 @@ impl<'a, D: Driver> Session<'a, D> {
         nonce: i64,
         now: Timestamp,
     ) -> Result<A, D::Error> {
-        self.apply(identity, stored, &step.change, nonce, now).await?;
+        self.apply(identity, stored, &step.change, nonce, now)
+            .await?;
         for event in &step.events {
             self.remember(identity, event).await?;
             if event.kind == EventKind::BecameUnknown(UnknownCause::LeaseEnded) {
@@ -119,7 +126,8 @@ impl<'a, D: Driver> Session<'a, D> {
             Change::None => Ok(()),
             Change::Grant(record) => {
                 self.archive_if_asked(stored).await?;
-                self.change(&sql.grant, stored, grant_values(record, nonce)).await
+                self.change(&sql.grant, stored, grant_values(record, nonce))
+                    .await
             }
             Change::Extend { lease_until } => {
                 let until = Value::int(lease_until.as_millis());
@@ -130,7 +138,8 @@ impl<'a, D: Driver> Session<'a, D> {
                 self.change(&sql.unknown, stored, values).await
             }
             Change::Settle(settled) => {
-                self.change(&sql.settle_one, stored, settled_values(settled)).await
+                self.change(&sql.settle_one, stored, settled_values(settled))
+                    .await
             }
             Change::Remove => {
                 let until = now.after(VACANT_FOR).as_millis();
@@ -146,7 +155,9 @@ impl<'a, D: Driver> Session<'a, D> {
                 let sql = &self.sql.archive;
                 self.change(sql, stored, []).await
             }
-            Some(State::Settled(_) | State::Running { .. } | State::Unknown { .. }) | None => Ok(()),
+            Some(State::Settled(_) | State::Running { .. } | State::Unknown { .. }) | None => {
+                Ok(())
+            }
         }
     }
 
@@ -157,13 +168,20 @@ impl<'a, D: Driver> Session<'a, D> {
         stored: &Stored,
         values: impl IntoIterator<Item = Value>,
     ) -> Result<(), D::Error> {
-        let row = [Value::Uuid(Some(stored.digest)), Value::int(sql_fence(stored.fence))];
+        let row = [
+            Value::Uuid(Some(stored.digest)),
+            Value::int(sql_fence(stored.fence)),
+        ];
         let params = row.into_iter().chain(values).collect();
         self.driver.rows(sql, params).await.map(drop)
     }
 
     /// Writes an event and drops the oldest of the identity beyond [`EVENTS_MAX`].
-    pub(crate) async fn remember(&mut self, identity: &Identity, event: &Event) -> Result<(), D::Error> {
+    pub(crate) async fn remember(
+        &mut self,
+        identity: &Identity,
+        event: &Event,
+    ) -> Result<(), D::Error> {
         let id = Value::Uuid(Some(digest(identity)));
         let mut params = vec![
             id.clone(),
@@ -182,11 +200,15 @@ impl<'a, D: Driver> Session<'a, D> {
 
 /// A locked row cannot vanish, so a verb that changes one that is not there has met a sweep.
 fn gone(identity: &Identity) -> Error {
-    Error::new(Kind::Unavailable, format!("the record of {identity} went away meanwhile"))
+    Error::new(
+        Kind::Unavailable,
+        format!("the record of {identity} went away meanwhile"),
+    )
 }
 
 fn first(rows: &[Row]) -> Result<&Row> {
-    rows.first().ok_or_else(|| crate::error::damaged("no answer to a question about the time"))
+    rows.first()
+        .ok_or_else(|| crate::error::damaged("no answer to a question about the time"))
 }
 
 fn grant_values(record: &Record, nonce: i64) -> [Value; 6] {

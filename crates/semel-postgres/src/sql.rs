@@ -20,8 +20,7 @@ const ARCHIVED: &str = "'00000000-0000-0000-0000-000000000000'::uuid, r.fence, 0
     NULL::bytea";
 
 /// Up to this fence the sweep has followed the claims, and noted those that were still open then.
-const FOLLOWED: &str =
-    "coalesce((SELECT value FROM {s}semel_meta WHERE name = 'open_fence'), 0)";
+const FOLLOWED: &str = "coalesce((SELECT value FROM {s}semel_meta WHERE name = 'open_fence'), 0)";
 
 /// What may be running or unknown: what was noted, and all that came after. A few of them are settled by now.
 const OPEN: &str = "(SELECT digest, fence FROM {s}semel_open \

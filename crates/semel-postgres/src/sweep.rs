@@ -44,7 +44,9 @@ impl Engine {
         let ended = std::mem::take(&mut session.ended);
         let swept = link.end(swept).await.map_err(failed)?;
         self.ended(&ended);
-        partitions::keep_up(self, &mut link, history_keep).await.map_err(failed)?;
+        partitions::keep_up(self, &mut link, history_keep)
+            .await
+            .map_err(failed)?;
         Ok(swept)
     }
 }
@@ -67,7 +69,10 @@ async fn step(
     let now = session.now().await?;
     let keep_ms = i64::try_from(history_keep.as_millis()).unwrap_or(i64::MAX);
     let cutoff = Value::int(now.as_millis().saturating_sub(keep_ms));
-    let forgotten = session.driver.ask(&sql.forget, &[cutoff, count(limit)]).await?;
+    let forgotten = session
+        .driver
+        .ask(&sql.forget, &[cutoff, count(limit)])
+        .await?;
     Ok(Swept {
         leases_ended,
         deleted: walked.deleted,
@@ -88,9 +93,15 @@ fn count(n: usize) -> Value {
 /// Keeps up with the claims; false if more of them wait.
 async fn follow(session: &mut Session<'_, Link>) -> Result<bool, Failure> {
     let sql = session.sql;
-    let rows = session.driver.ask(&sql.note_open, &[count(FOLLOWED)]).await?;
+    let rows = session
+        .driver
+        .ask(&sql.note_open, &[count(FOLLOWED)])
+        .await?;
     let noted = rows.first().map_or(Ok(0), |row| row.number(0))?;
-    session.driver.ask(&sql.drop_open, &[count(FOLLOWED)]).await?;
+    session
+        .driver
+        .ask(&sql.drop_open, &[count(FOLLOWED)])
+        .await?;
     Ok(usize::try_from(noted).unwrap_or(0) < FOLLOWED)
 }
 
@@ -102,8 +113,13 @@ async fn end_leases(session: &mut Session<'_, Link>, limit: usize) -> Result<usi
     for row in &rows {
         let stored = Stored::of(row, None)?;
         if let Some(record) = &stored.record {
-            let (identity, step) = (record.identity.clone(), protocol::sweep_lease(Some(record), now));
-            session.finish(&identity, Some(&stored), step, stored.nonce, now).await?;
+            let (identity, step) = (
+                record.identity.clone(),
+                protocol::sweep_lease(Some(record), now),
+            );
+            session
+                .finish(&identity, Some(&stored), step, stored.nonce, now)
+                .await?;
         }
     }
     Ok(rows.len())
@@ -124,7 +140,10 @@ async fn walk(
 ) -> Result<Walked, Failure> {
     let sql = session.sql;
     let looks = (limit * LOOKS).max(LOOKS_MIN);
-    let rows = session.driver.ask(&sql.walk, &[Value::int(stood), count(looks)]).await?;
+    let rows = session
+        .driver
+        .ask(&sql.walk, &[Value::int(stood), count(looks)])
+        .await?;
     let (mut due, mut stands): (Vec<Uuid>, i64) = (Vec::new(), stood);
     for row in &rows {
         if due.len() == limit {
@@ -145,7 +164,10 @@ async fn walk(
         deleted = usize::try_from(row.number(1)?).unwrap_or(0) - archived;
     }
     let stands = if through { 0 } else { stands };
-    session.driver.ask(&sql.stand, &[Value::int(stands)]).await?;
+    session
+        .driver
+        .ask(&sql.stand, &[Value::int(stands)])
+        .await?;
     Ok(Walked {
         deleted,
         archived,

@@ -36,9 +36,7 @@ use std::sync::{Arc, OnceLock};
 
 use semel_core::protocol;
 use semel_core::record::Claim;
-use semel_core::store::{
-    ClaimAnswer, ClaimRequest, ReleaseAnswer, SettleAnswer, SettleRequest,
-};
+use semel_core::store::{ClaimAnswer, ClaimRequest, ReleaseAnswer, SettleAnswer, SettleRequest};
 use semel_core::{Error, Identity, Kind, Record, Result};
 use tokio_postgres::types::ToSql;
 
@@ -63,7 +61,10 @@ const LOOKS_MAX: usize = 5;
 /// If another transaction has claimed the same operation and has not ended yet, this waits for it, as long as the
 /// user's `lock_timeout` allows. A granted claim becomes visible to others when the transaction commits; if it
 /// rolls back, it never was.
-pub async fn claim_in<D: Driver>(tx: &mut D, request: &ClaimRequest) -> Result<ClaimAnswer, D::Error> {
+pub async fn claim_in<D: Driver>(
+    tx: &mut D,
+    request: &ClaimRequest,
+) -> Result<ClaimAnswer, D::Error> {
     usual().claim(tx, request).await
 }
 
@@ -157,11 +158,18 @@ impl Tables {
     ) -> Result<Option<Record>, D::Error> {
         let digests = Value::Uuids(vec![digest(identity)]);
         let rows = tx.rows(&self.sql.load, vec![digests]).await?;
-        let stored = rows.first().map(|row| Stored::of(row, Some(identity))).transpose()?;
+        let stored = rows
+            .first()
+            .map(|row| Stored::of(row, Some(identity)))
+            .transpose()?;
         Ok(stored.and_then(|stored| stored.record))
     }
 
-    async fn decide<D: Driver, I: About>(&self, tx: &mut D, item: &I) -> Result<I::Answer, D::Error> {
+    async fn decide<D: Driver, I: About>(
+        &self,
+        tx: &mut D,
+        item: &I,
+    ) -> Result<I::Answer, D::Error> {
         let identity = &item.claim().identity;
         let mut session = Session::new(tx, &self.sql);
         let locked = session.lock(&[identity]).await?;

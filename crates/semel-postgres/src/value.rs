@@ -126,7 +126,9 @@ impl<'a> FromSql<'a> for Value {
         })
     }
 
-    fn from_sql_null(ty: &Type) -> std::result::Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+    fn from_sql_null(
+        ty: &Type,
+    ) -> std::result::Result<Self, Box<dyn std::error::Error + Sync + Send>> {
         Ok(match *ty {
             Type::BYTEA => Self::Bytes(None),
             Type::UUID => Self::Uuid(None),
@@ -190,5 +192,7 @@ impl Row {
 }
 
 fn unexpected(at: usize, expected: &str, found: Option<&Value>) -> Error {
-    damaged(&format!("column {at} should be {expected}, found {found:?}"))
+    damaged(&format!(
+        "column {at} should be {expected}, found {found:?}"
+    ))
 }

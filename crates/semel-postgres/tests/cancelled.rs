@@ -10,9 +10,9 @@ use support::Schema;
 
 fn request(key: &str) -> ClaimRequest {
     ClaimRequest {
-        identity: Identity::parse("acme", "cancelled@1", key).unwrap(),
+        identity: Identity::parse("acme", "cancelled@1", key).expect("a valid identity"),
         fingerprint: Fingerprint::of_bytes(b"1"),
-        lease: LeaseTerm::new(Duration::from_secs(60)).unwrap(),
+        lease: LeaseTerm::new(Duration::from_secs(60)).expect("a valid term"),
         takeover: Takeover::Never,
     }
 }
@@ -39,13 +39,25 @@ async fn a_claim_whose_caller_left_is_given_back() {
     }
     for key in &keys {
         let gone = async {
-            while store.look_up_one(request(key).identity).await.unwrap().is_some() {
+            while store
+                .look_up_one(request(key).identity)
+                .await
+                .unwrap()
+                .is_some()
+            {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
         let gone = tokio::time::timeout(Duration::from_secs(20), gone).await;
         assert!(gone.is_ok(), "{key} is still claimed");
     }
-    let answers = store.claim(keys.iter().map(|key| request(key)).collect()).await.unwrap();
-    assert!(answers.iter().all(|a| matches!(a, semel_core::store::ClaimAnswer::Granted(_))));
+    let answers = store
+        .claim(keys.iter().map(|key| request(key)).collect())
+        .await
+        .unwrap();
+    assert!(
+        answers
+            .iter()
+            .all(|a| matches!(a, semel_core::store::ClaimAnswer::Granted(_)))
+    );
 }

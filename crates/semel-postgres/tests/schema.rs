@@ -47,6 +47,30 @@ async fn twenty_stores_at_once_make_the_tables_once() {
 }
 
 #[tokio::test]
+async fn a_process_that_is_slow_to_make_months_keeps_no_other_from_starting() {
+    let schema = Schema::new();
+    drop(schema.open().await);
+    let (slow, config) = (schema.client().await, schema.config());
+    let turn = format!("hashtextextended('semel months {}', 0)", schema.name);
+    let take = format!("SELECT pg_advisory_lock({turn})");
+    slow.batch_execute(&take).await.unwrap();
+    let starting = tokio::spawn(async move { config.connect().await });
+    // Whoever waits for a lock waits by the server's account, and longer than for a row.
+    let waits = format!(
+        "pg_locks WHERE locktype = 'advisory' AND NOT granted AND \
+         (classid::bigint << 32 | objid::bigint) = {turn}"
+    );
+    while count(&schema, &waits).await == 0 {
+        assert!(!starting.is_finished(), "it does not wait");
+    }
+    slow.batch_execute("SELECT pg_sleep(0.5)").await.unwrap();
+    let give = format!("SELECT pg_advisory_unlock({turn})");
+    slow.batch_execute(&give).await.unwrap();
+    let store = starting.await.unwrap().expect("it starts in its turn");
+    granted(&store, "k").await;
+}
+
+#[tokio::test]
 async fn a_schema_that_exists_without_tables_is_used() {
     let schema = Schema::new();
     let create = format!("CREATE SCHEMA {}", schema.name);

@@ -17,14 +17,20 @@ async fn account() -> (Schema, semel_postgres::PostgresStore, Client) {
     let store = schema.open().await;
     let client = schema.client().await;
     let name = &schema.name;
-    let make = format!("CREATE TABLE {name}.account (cents bigint); INSERT INTO {name}.account VALUES (0)");
-    client.batch_execute(&make).await.unwrap();
+    let make = format!(
+        "CREATE TABLE {name}.account (cents bigint); INSERT INTO {name}.account VALUES (0)"
+    );
+    client.batch_execute(&make).await.expect("a table");
     (schema, store, client)
 }
 
 async fn cents(schema: &Schema, client: &Client) -> i64 {
     let sql = format!("SELECT cents FROM {}.account", schema.name);
-    client.query_one(&sql, &[]).await.unwrap().get(0)
+    client
+        .query_one(&sql, &[])
+        .await
+        .expect("an account")
+        .get(0)
 }
 
 fn deposit(schema: &Schema) -> String {
@@ -33,7 +39,7 @@ fn deposit(schema: &Schema) -> String {
 
 fn request(key: &str) -> ClaimRequest {
     ClaimRequest {
-        identity: Identity::parse("acme", "deposits@1", key).unwrap(),
+        identity: Identity::parse("acme", "deposits@1", key).expect("a valid identity"),
         fingerprint: Fingerprint::of_bytes(b"100"),
         lease: LeaseTerm::default(),
         takeover: Takeover::Never,
@@ -121,10 +127,15 @@ async fn two_deliveries_at_once_take_effect_once() {
         });
     }
     let processed = deliveries.join_all().await;
-    assert!(processed.iter().all(Processed::is_acknowledged), "{processed:?}");
+    assert!(
+        processed.iter().all(Processed::is_acknowledged),
+        "{processed:?}"
+    );
     let done = processed.iter().filter(|p| matches!(p, Processed::Done(7)));
     assert_eq!(done.count(), 1);
-    let again = processed.iter().filter(|p| matches!(p, Processed::Duplicate(7)));
+    let again = processed
+        .iter()
+        .filter(|p| matches!(p, Processed::Duplicate(7)));
     assert_eq!(again.count(), 7);
     assert_eq!(cents(&schema, &client).await, 100);
 }
@@ -146,9 +157,15 @@ async fn a_failed_handler_is_run_again_and_a_final_failure_is_not() {
     let processed = consumer
         .process_classified(&message, |_| OnFailure::Keep, failing)
         .await;
-    assert!(matches!(processed, Processed::Failed("no")), "{processed:?}");
+    assert!(
+        matches!(processed, Processed::Failed("no")),
+        "{processed:?}"
+    );
     let processed = consumer.process(&message, failing).await;
-    assert!(matches!(processed, Processed::FailedBefore), "{processed:?}");
+    assert!(
+        matches!(processed, Processed::FailedBefore),
+        "{processed:?}"
+    );
     assert_eq!(processed.next(), Next::Park);
     assert_eq!(cents(&schema, &client).await, 0);
 }
@@ -174,7 +191,10 @@ async fn two_consumers_never_suppress_each_other() {
         let consumer = Consumer::new(&schema.config(), scope.parse().unwrap()).unwrap();
         let message = Message::new("m").unwrap();
         let processed = consumer.process(&message, async |_| Ok::<_, ()>(1)).await;
-        assert!(matches!(processed, Processed::Done(1)), "{scope}: {processed:?}");
+        assert!(
+            matches!(processed, Processed::Done(1)),
+            "{scope}: {processed:?}"
+        );
     }
 }
 

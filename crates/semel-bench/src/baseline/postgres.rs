@@ -76,7 +76,11 @@ async fn connect(server: &Config) -> Result<Client> {
 /// Removes a schema and all in it.
 pub async fn clean(server: &Config, schema: &str) -> Result<()> {
     let drop = format!("DROP SCHEMA IF EXISTS {schema} CASCADE");
-    connect(server).await?.batch_execute(&drop).await.map_err(failed)
+    connect(server)
+        .await?
+        .batch_execute(&drop)
+        .await
+        .map_err(failed)
 }
 
 impl Baseline for RawPostgres {
@@ -94,9 +98,15 @@ impl Baseline for RawPostgres {
             let (claim, outcome) = (sample.claim_bytes(), sample.outcome_bytes());
             let (key, meta) = claim.split_at(crate::sample::IDENTITY_BYTES);
             let Connection { client, .. } = &connection;
-            client.execute(&connection.claim, &[&key, &meta]).await.map_err(failed)?;
+            client
+                .execute(&connection.claim, &[&key, &meta])
+                .await
+                .map_err(failed)?;
             let body = outcome.as_slice();
-            client.execute(&connection.settle, &[&key, &body]).await.map_err(failed)?;
+            client
+                .execute(&connection.settle, &[&key, &body])
+                .await
+                .map_err(failed)?;
             self.idle().push(connection);
             Ok(())
         })

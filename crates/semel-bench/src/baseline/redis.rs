@@ -83,7 +83,10 @@ impl RawRedis {
 
 async fn one(url: &str) -> Result<MultiplexedConnection> {
     let client = redis::Client::open(url).map_err(failed)?;
-    client.get_multiplexed_async_connection().await.map_err(failed)
+    client
+        .get_multiplexed_async_connection()
+        .await
+        .map_err(failed)
 }
 
 /// Removes every key that begins with `prefix` from every node.
@@ -97,13 +100,19 @@ pub async fn clean(place: &Place, prefix: &str) -> Result<()> {
         let mut cursor = 0_u64;
         loop {
             let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(format!("{prefix}*")).arg("COUNT").arg(STEP);
+            scan.arg(cursor)
+                .arg("MATCH")
+                .arg(format!("{prefix}*"))
+                .arg("COUNT")
+                .arg(STEP);
             let (next, keys): (u64, Vec<String>) =
                 scan.query_async(&mut connection).await.map_err(failed)?;
             for key in keys {
                 // A replica refuses, and its master is asked as well.
-                let unlinked: redis::RedisResult<()> =
-                    redis::cmd("UNLINK").arg(key).query_async(&mut connection).await;
+                let unlinked: redis::RedisResult<()> = redis::cmd("UNLINK")
+                    .arg(key)
+                    .query_async(&mut connection)
+                    .await;
                 drop(unlinked);
             }
             cursor = next;
@@ -140,10 +149,17 @@ impl Baseline for RawRedis {
             let claim = sample.claim_bytes();
             let (key, meta) = claim.split_at(crate::sample::IDENTITY_BYTES);
             let key = [self.prefix.as_bytes(), b":raw:", key].concat();
-            connection.run(redis::cmd("SET").arg(&key).arg(meta).arg("NX")).await?;
+            connection
+                .run(redis::cmd("SET").arg(&key).arg(meta).arg("NX"))
+                .await?;
             let outcome = sample.outcome_bytes();
             let mut settle = redis::cmd("SET");
-            settle.arg(&key).arg(outcome.as_slice()).arg("XX").arg("PX").arg(KEEP_MS);
+            settle
+                .arg(&key)
+                .arg(outcome.as_slice())
+                .arg("XX")
+                .arg("PX")
+                .arg(KEEP_MS);
             connection.run(&settle).await?;
             self.idle().push(connection);
             Ok(())

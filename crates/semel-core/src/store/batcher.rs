@@ -269,6 +269,10 @@ fn take<I: Item>(waiting: &mut VecDeque<Waiting<I>>, items_max: usize) -> Vec<Wa
     while batch.len() < items_max
         && let Some(next) = waiting.pop_front()
     {
+        // What nobody waits for any more is not asked at all.
+        if next.caller.is_closed() {
+            continue;
+        }
         bytes += next.item.bytes();
         if bytes > BYTES_MAX && !batch.is_empty() {
             waiting.push_front(next);

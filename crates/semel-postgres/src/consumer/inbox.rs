@@ -64,7 +64,8 @@ impl Inbox {
     ) -> Result<(), D::Error> {
         let body = serde_json::to_vec(value)
             .map_err(|e| Error::invalid("the handler's result cannot be kept").caused_by(e))?;
-        self.settle(tx, claim.clone(), Outcome::succeeded(body), took).await
+        self.settle(tx, claim.clone(), Outcome::succeeded(body), took)
+            .await
     }
 
     /// Puts on record that a message failed for good, in a transaction after that of its effect was rolled back.
@@ -76,7 +77,8 @@ impl Inbox {
     ) -> Result<Option<Processed<T, E>>, D::Error> {
         match self.claim(tx, message).await? {
             ControlFlow::Continue(claim) => {
-                self.settle(tx, claim, Outcome::failed(""), Duration::ZERO).await?;
+                self.settle(tx, claim, Outcome::failed(""), Duration::ZERO)
+                    .await?;
                 Ok(None)
             }
             ControlFlow::Break(processed) => Ok(Some(processed)),
@@ -84,7 +86,11 @@ impl Inbox {
     }
 
     /// Whether a commit whose answer was lost has happened. The record tells, because it is part of it.
-    pub async fn has_settled<D: Driver>(&self, tx: &mut D, claim: &Claim) -> Result<bool, D::Error> {
+    pub async fn has_settled<D: Driver>(
+        &self,
+        tx: &mut D,
+        claim: &Claim,
+    ) -> Result<bool, D::Error> {
         let found = self.tables.look_up(tx, &claim.identity).await?;
         Ok(is_settled(found.as_ref(), claim))
     }

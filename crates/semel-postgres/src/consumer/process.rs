@@ -54,7 +54,8 @@ impl Consumer {
         T: Serialize + DeserializeOwned,
         F: AsyncFnOnce(&mut Transaction<'_>) -> Result<T, E>,
     {
-        self.process_classified(message, |_| OnFailure::Release, handler).await
+        self.process_classified(message, |_| OnFailure::Release, handler)
+            .await
     }
 
     /// The same, and `classify` says what an error means: [`OnFailure::Keep`] that trying again would not help. The
@@ -101,7 +102,9 @@ impl Consumer {
         let claim = match self.inbox.claim(&mut tx, message).await? {
             ControlFlow::Continue(claim) => claim,
             ControlFlow::Break(processed) => {
-                tx.commit().await.map_err(|e| from_postgres("committing", e))?;
+                tx.commit()
+                    .await
+                    .map_err(|e| from_postgres("committing", e))?;
                 return Ok(Attempt::Concluded(processed));
             }
         };
@@ -113,7 +116,9 @@ impl Consumer {
                 return Ok(Attempt::HandlerFailed(error));
             }
         };
-        self.inbox.succeeded(&mut tx, &claim, &value, began.elapsed()).await?;
+        self.inbox
+            .succeeded(&mut tx, &claim, &value, began.elapsed())
+            .await?;
         match tx.commit().await {
             Ok(()) => Ok(Attempt::Concluded(Processed::Done(value))),
             Err(error) if crate::error::is_lost(&error) => {
@@ -125,9 +130,19 @@ impl Consumer {
     }
 
     /// The commit may or may not have happened. The record tells, because it is part of it.
-    async fn after_lost_commit<T, E>(&self, claim: &Claim, value: T, error: Error) -> Processed<T, E> {
-        let looked = self.engine.look_up(std::slice::from_ref(&claim.identity)).await;
-        let found = looked.ok().and_then(|found| found.into_iter().next().flatten());
+    async fn after_lost_commit<T, E>(
+        &self,
+        claim: &Claim,
+        value: T,
+        error: Error,
+    ) -> Processed<T, E> {
+        let looked = self
+            .engine
+            .look_up(std::slice::from_ref(&claim.identity))
+            .await;
+        let found = looked
+            .ok()
+            .and_then(|found| found.into_iter().next().flatten());
         match is_settled(found.as_deref(), claim) {
             true => Processed::Done(value),
             false => Processed::Unavailable(error),
@@ -147,7 +162,9 @@ impl Consumer {
         let kept = async {
             let mut tx = begin(connection).await?;
             let found = self.inbox.failed(&mut tx, message).await?;
-            tx.commit().await.map_err(|e| from_postgres("committing", e))?;
+            tx.commit()
+                .await
+                .map_err(|e| from_postgres("committing", e))?;
             Ok::<_, Error>(found)
         };
         match kept.await {
@@ -172,5 +189,7 @@ async fn begin(connection: &mut Object) -> Result<Transaction<'_>> {
         .build_transaction()
         .isolation_level(IsolationLevel::ReadCommitted)
         .start();
-    begun.await.map_err(|e| from_postgres("opening a transaction", e))
+    begun
+        .await
+        .map_err(|e| from_postgres("opening a transaction", e))
 }

@@ -97,7 +97,7 @@ async fn a_server_that_was_killed_keeps_every_grant_and_every_outcome() {
 async fn claims_that_a_standing_server_takes_up_later_are_given_back() {
     let server = Server::start("postgres", &[]);
     let schema = Schema::at(server.url());
-    let config = schema.config().timeout(Duration::from_millis(300));
+    let config = schema.config().timeout(Duration::from_secs(1));
     let store = config.connect().await.unwrap();
     let keys: Vec<String> = (0..16).map(|n| format!("k{n}")).collect();
     // Each lane has a connection that has spoken before.
@@ -141,7 +141,7 @@ async fn claims_that_a_standing_server_takes_up_later_are_given_back() {
 async fn a_settle_that_a_standing_server_takes_up_later_is_recognised() {
     let server = Server::start("postgres", &[]);
     let schema = Schema::at(server.url());
-    let config = schema.config().timeout(Duration::from_millis(300));
+    let config = schema.config().timeout(Duration::from_secs(1));
     let store = config.connect().await.unwrap();
     let lease = granted(&store, "k").await;
     server.pause();

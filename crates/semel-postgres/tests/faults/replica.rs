@@ -9,9 +9,10 @@ use std::time::Duration;
 use semel_core::store::{ClaimAnswer, SettleAnswer};
 use semel_core::{Kind, OnUnknown, Once, StoreExt};
 use semel_testkit::server::Server;
-use semel_testkit::storm::{Progress, Storm, policy};
+use semel_testkit::storm::{Progress, Storm};
 use tokio::task::block_in_place;
 
+use super::storms::patient;
 use crate::support::Schema;
 use crate::support::verbs::{address, granted, identity, request, settle, until};
 
@@ -175,7 +176,7 @@ async fn a_failover_in_a_storm_is_followed() {
             .connect()
             .await
             .unwrap();
-        nodes.push(Once::new(store).with_policy(policy(OnUnknown::Hold)));
+        nodes.push(Once::new(store).with_policy(patient(OnUnknown::Hold)));
     }
     let strike = async |progress: Progress| {
         progress.effects(15).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use semel_core::{OnUnknown, Once};
+use semel_core::{InProgress, LeaseTerm, OnUnknown, Once, Policy};
 use semel_testkit::proxy::Proxy;
 use semel_testkit::server::Server;
 use semel_testkit::storm::{Progress, Storm, Tally, policy};
@@ -21,9 +21,20 @@ async fn nodes(schema: &Schema, url: &str, on_unknown: OnUnknown) -> Vec<Once> {
         let config = schema.config_at(url).timeout(Duration::from_secs(1));
         let config = config.sweep_every(Some(Duration::from_millis(100)));
         let store = config.connect().await.expect("the server answers");
-        nodes.push(Once::new(store).with_policy(policy(on_unknown)));
+        nodes.push(Once::new(store).with_policy(patient(on_unknown)));
     }
     nodes
+}
+
+/// A lease that outlasts every try of a call. With a shorter one, duplicates may be told that an outcome is unknown
+/// while the claimer still asks whether it was granted; when it learns so, it takes over from itself and runs.
+pub(crate) fn patient(on_unknown: OnUnknown) -> Policy {
+    let lease = Duration::from_secs(4);
+    Policy {
+        lease: LeaseTerm::new(lease).expect("a valid term"),
+        in_progress: InProgress::Wait(lease * 2),
+        ..policy(on_unknown)
+    }
 }
 
 fn judge(tally: &Tally) {

@@ -138,6 +138,25 @@ async fn a_caller_that_leaves_takes_nothing_from_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_nobody_waits_for_is_not_asked() {
+    let (batcher, gate, seen) = gated(1);
+    let call = |key: &'static str, number| {
+        let batcher = batcher.clone();
+        tokio::spawn(async move { batcher.call(vec![ask(key, number)]).await })
+    };
+    let first = call("a", 1);
+    settle_down().await;
+    let (leaving, staying) = (call("b", 2), call("c", 3));
+    settle_down().await;
+    leaving.abort();
+    settle_down().await;
+    gate.add_permits(2);
+    assert_eq!(first.await.unwrap().unwrap(), ["1"]);
+    assert_eq!(staying.await.unwrap().unwrap(), ["3"]);
+    assert_eq!(*seen.lock().unwrap(), [[1], [3]]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_panic_in_a_round_trip_costs_its_callers_an_error_and_nobody_else() {
     let panics = Arc::new(AtomicUsize::new(0));
     let counted = panics.clone();
@@ -145,10 +164,16 @@ async fn a_panic_in_a_round_trip_costs_its_callers_an_error_and_nobody_else() {
         let first = counted.fetch_add(1, Ordering::Relaxed) == 0;
         Box::pin(async move {
             assert!(!first, "on purpose");
-            items.iter().map(|item| Ok(item.number.to_string())).collect()
+            items
+                .iter()
+                .map(|item| Ok(item.number.to_string()))
+                .collect()
         })
     });
-    let error = batcher.call(vec![ask("a", 1), ask("b", 1)]).await.unwrap_err();
+    let error = batcher
+        .call(vec![ask("a", 1), ask("b", 1)])
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), Kind::Unavailable);
     assert_eq!(batcher.call(vec![ask("a", 2)]).await.unwrap(), ["2"]);
 }
@@ -158,7 +183,10 @@ async fn a_round_trip_carries_so_many_bytes_and_no_more() {
     let (batcher, gate, seen) = gated(1);
     gate.add_permits(10);
     let mut items: Vec<Ask> = (0..4).map(|n| ask(&format!("k{n}"), n)).collect();
-    for (item, bytes) in items.iter_mut().zip([BYTES_MAX * 2, BYTES_MAX / 2, BYTES_MAX / 2, 1]) {
+    for (item, bytes) in items
+        .iter_mut()
+        .zip([BYTES_MAX * 2, BYTES_MAX / 2, BYTES_MAX / 2, 1])
+    {
         item.bytes = bytes;
     }
     assert_eq!(batcher.call(items).await.unwrap(), ["0", "1", "2", "3"]);
