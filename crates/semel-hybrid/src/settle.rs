@@ -1,5 +1,7 @@
 //! Settling: the lease is proven in the fast store, the outcome is kept in the durable one.
 
+use std::time::Duration;
+
 use semel_core::record::{EventKind, Record, UnknownCause};
 use semel_core::store::{
     KeepAnswer, KeepRequest, MarkRequest, NoteRequest, RenewAnswer, RenewRequest, SettleAnswer,
@@ -9,6 +11,12 @@ use semel_core::{Error, Kind, LeaseTerm, Result, State};
 
 use crate::Hybrid;
 use crate::copy::copy_retention;
+
+/// Time for the durable store, however little is left of the lease.
+///
+/// Short, because a process that dies here holds its claim for as long: a slow durable store is the
+/// business of whoever renews the lease while it settles.
+const KEEP_TIME: Duration = Duration::from_secs(1);
 
 impl Hybrid {
     pub(crate) async fn settle_all(&self, items: Vec<SettleRequest>) -> Result<Vec<SettleAnswer>> {
@@ -34,9 +42,10 @@ impl Hybrid {
         if items.is_empty() {
             return Ok(Vec::new());
         }
+        let lease = LeaseTerm::new(KEEP_TIME).expect("a second is a valid lease");
         let renewals = items.iter().map(|item| RenewRequest {
             claim: item.claim.clone(),
-            lease: LeaseTerm::default(),
+            lease,
         });
         let identities = items.iter().map(|item| item.claim.identity.clone());
         let (renewed, found) = tokio::try_join!(

@@ -1,6 +1,9 @@
 //! Between the effect and the outcome on record.
 
-use semel_core::store::{ClaimAnswer, SettleAnswer};
+use std::time::Duration;
+
+use semel_core::store::{ClaimAnswer, ClaimRequest, SettleAnswer};
+use semel_core::{LeaseTerm, StoreExt};
 
 use crate::faulty::Fault;
 use crate::world::{PAST_LEASE, World, granted, kill, replayed, state};
@@ -26,6 +29,23 @@ async fn a_process_dead_between_renewal_and_keep_is_unknown() {
     let answer = world.claim("k").await.unwrap();
     assert!(matches!(answer, ClaimAnswer::Running { .. }));
     world.pass(PAST_LEASE);
+    let answer = world.claim("k").await.unwrap();
+    assert!(matches!(answer, ClaimAnswer::Unknown { .. }));
+}
+
+#[tokio::test]
+async fn a_process_dead_between_renewal_and_keep_holds_its_claim_for_its_lease_and_no_longer() {
+    let (world, term) = (World::new(), Duration::from_secs(2));
+    let request = ClaimRequest {
+        lease: LeaseTerm::new(term).unwrap(),
+        ..world.request("k")
+    };
+    let claim = granted(world.hybrid.claim_one(request).await).claim;
+    let process = world
+        .settling_until(&world.durable, "keep", Fault::StandBefore, (&claim, "lost"))
+        .await;
+    kill(process).await;
+    world.pass(term);
     let answer = world.claim("k").await.unwrap();
     assert!(matches!(answer, ClaimAnswer::Unknown { .. }));
 }

@@ -34,6 +34,19 @@ impl Schema {
         Self::at(url())
     }
 
+    /// The schema that all processes of a crash test share: the supervisor's, which is every worker's parent.
+    /// It is left alone when this goes; see [`in_one_schema`].
+    pub fn of_crash_run() -> std::mem::ManuallyDrop<Self> {
+        let supervisor = match is_crash_worker() {
+            true => std::os::unix::process::parent_id(),
+            false => std::process::id(),
+        };
+        std::mem::ManuallyDrop::new(Self {
+            name: format!("crash_{supervisor}"),
+            url: url(),
+        })
+    }
+
     /// On the server at `url`.
     pub fn at(url: String) -> Self {
         let number = SCHEMAS.fetch_add(1, Ordering::Relaxed);
@@ -73,6 +86,18 @@ impl Schema {
     pub async fn client(&self) -> tokio_postgres::Client {
         client(&self.url).await
     }
+}
+
+fn is_crash_worker() -> bool {
+    std::env::var_os("SEMEL_CRASH_WORKER").is_some()
+}
+
+/// Runs a crash test whose processes share a schema, which the supervisor drops at the end.
+pub fn in_one_schema<T>(test: impl FnOnce() -> T) -> T {
+    let schema = (!is_crash_worker()).then(Schema::of_crash_run);
+    let done = test();
+    drop(schema.map(std::mem::ManuallyDrop::into_inner));
+    done
 }
 
 /// A plain connection to the server at `url`.
