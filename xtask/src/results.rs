@@ -1,4 +1,5 @@
-//! One table of what the stores' tests found: conformance and crashes, a row per store.
+//! One table of what the stores' tests found: conformance, gateways that were killed, and crashes, a row per
+//! store.
 //!
 //! The tests write lines into a directory that `SEMEL_TEST_RESULTS` names (see `results.rs` in
 //! `semel-testkit`); this only adds them up. It decides nothing: a failed test has failed already.
@@ -25,7 +26,9 @@ struct Store {
     failed: BTreeSet<String>,
     /// The sums over all policies; none if no crash test ran to its end.
     crashes: Option<[u64; NUMBERS]>,
-    crash_ended_early: bool,
+    /// The sums over all runs of several gateways; none if no such run came to its end.
+    nodes: Option<[u64; NODES_NUMBERS]>,
+    ended_early: bool,
 }
 
 /// The numbers of a crash line, in its order: kills, operations, effects, doubled, repeated,
@@ -41,6 +44,9 @@ const COLUMNS: [&str; NUMBERS] = [
     "lost",
     "result",
 ];
+
+/// The numbers of a line about several gateways, in its order: kills, operations, effects, doubled, lost.
+const NODES_NUMBERS: usize = 5;
 
 type Stores = BTreeMap<String, Store>;
 
@@ -67,14 +73,21 @@ fn add(stores: &mut Stores, line: &str) -> Option<()> {
     match (kind, fields.as_slice()) {
         ("conformance", [test]) => drop(store.passed.insert((*test).to_owned())),
         ("failed", [test]) => drop(store.failed.insert((*test).to_owned())),
-        ("crash", ["failed"]) => store.crash_ended_early = true,
+        ("crash" | "nodes", ["failed"]) => store.ended_early = true,
         ("crash", [_policy, numbers @ ..]) if numbers.len() == NUMBERS => {
-            let sums = store.crashes.get_or_insert_default();
-            for (sum, number) in sums.iter_mut().zip(numbers) {
-                *sum += number.parse::<u64>().ok()?;
-            }
+            add_up(store.crashes.get_or_insert_default(), numbers)?;
+        }
+        ("nodes", numbers) if numbers.len() == NODES_NUMBERS => {
+            add_up(store.nodes.get_or_insert_default(), numbers)?;
         }
         _ => return None,
+    }
+    Some(())
+}
+
+fn add_up(sums: &mut [u64], numbers: &[&str]) -> Option<()> {
+    for (sum, number) in sums.iter_mut().zip(numbers) {
+        *sum += number.parse::<u64>().ok()?;
     }
     Some(())
 }
@@ -89,12 +102,28 @@ impl Store {
         }
     }
 
+    /// How many gateways were killed, and how many of the operations had their effect once.
+    fn nodes(&self) -> String {
+        match self.nodes {
+            None => "-".to_owned(),
+            Some([kills, operations, effects, 0, 0]) => {
+                format!("{kills} kills, {effects} of {operations}")
+            }
+            Some([kills, _, _, doubled, lost]) => {
+                format!("{kills} kills, {doubled} DOUBLED, {lost} LOST")
+            }
+        }
+    }
+
     /// The crash columns, the verdict last.
     fn crash_cells(&self) -> [String; NUMBERS] {
         let sums = self.crashes;
         let mut cells = std::array::from_fn(|i| sums.map_or("-".to_owned(), |s| s[i].to_string()));
         let wrong = sums.is_some_and(|sums| sums[NUMBERS - 1] > 0);
-        let ok = self.failed.is_empty() && !self.crash_ended_early && !wrong;
+        let nodes_wrong = self
+            .nodes
+            .is_some_and(|[.., doubled, lost]| doubled + lost > 0);
+        let ok = self.failed.is_empty() && !self.ended_early && !wrong && !nodes_wrong;
         cells[NUMBERS - 1] = if ok { "ok" } else { "FAILED" }.to_owned();
         cells
     }
@@ -103,16 +132,25 @@ impl Store {
 fn table(stores: &Stores) -> String {
     let mut table = String::new();
     let titles = COLUMNS.map(str::to_owned);
-    row(&mut table, "store", "conformance", &titles);
+    row(
+        &mut table,
+        ["store", "conformance", "three gateways"],
+        &titles,
+    );
     for (name, store) in stores {
-        row(&mut table, name, &store.conformance(), &store.crash_cells());
+        let (conformance, nodes) = (store.conformance(), store.nodes());
+        row(
+            &mut table,
+            [name, &conformance, &nodes],
+            &store.crash_cells(),
+        );
     }
     table
 }
 
-fn row(table: &mut String, name: &str, conformance: &str, cells: &[String; NUMBERS]) {
+fn row(table: &mut String, [name, conformance, nodes]: [&str; 3], cells: &[String; NUMBERS]) {
     // Writing into a string cannot fail.
-    let _ = write!(table, "\n{name:<24} {conformance:<22}");
+    let _ = write!(table, "\n{name:<30} {conformance:<22} {nodes:<30}");
     for cell in cells {
         let _ = write!(table, " {cell:>10}");
     }
@@ -142,12 +180,16 @@ mod tests {
             "conformance Redis Cluster\tb",
             "failed Redis Cluster\tb",
             "crash hybrid\tfailed",
+            "nodes SQLite\t8\t1230\t1229\t0\t0",
+            "nodes SQLite\t3\t684\t684\t0\t0",
+            "nodes Redis\t8\t100\t102\t2\t1",
         ]);
         let expected = "
-store                    conformance                 kills operations    effects    doubled   repeated    unknown       lost     result
-Redis Cluster            1 passed, 1 FAILED              -          -          -          -          -          -          -     FAILED
-SQLite                   2 passed                      420        700        560          0         20        160          0         ok
-hybrid                   -                               -          -          -          -          -          -          -     FAILED";
+store                          conformance            three gateways                      kills operations    effects    doubled   repeated    unknown       lost     result
+Redis                          -                      8 kills, 2 DOUBLED, 1 LOST              -          -          -          -          -          -          -     FAILED
+Redis Cluster                  1 passed, 1 FAILED     -                                       -          -          -          -          -          -          -     FAILED
+SQLite                         2 passed               11 kills, 1913 of 1914                420        700        560          0         20        160          0         ok
+hybrid                         -                      -                                       -          -          -          -          -          -          -     FAILED";
         assert_eq!(table(&stores), expected);
     }
 
@@ -164,6 +206,7 @@ hybrid                   -                               -          -          -
             "conformance",
             "conformance SQLite",
             "crash SQLite\thold\t1",
+            "nodes SQLite\t1",
         ] {
             assert_eq!(add(&mut Stores::new(), line), None, "{line:?}");
         }

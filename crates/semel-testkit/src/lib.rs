@@ -7,6 +7,7 @@
 //!   compares the ledger with what callers were told.
 //! - [`storm`]: many callers with many duplicates while a fault is injected, and what became of them.
 //! - [`proxy`]: a TCP proxy that cuts, stalls, refuses and loses replies on demand.
+//! - [`results`]: what was found, for the table that the test command prints.
 //! - [`server`]: private servers to pause, kill and restart.
 //! - `model` (feature `model`): the protocol under a model checker, with bugs seeded to show that it would find them.
 //!
@@ -19,6 +20,6 @@ pub mod ledger;
 #[cfg(feature = "model")]
 pub mod model;
 pub mod proxy;
-mod results;
+pub mod results;
 pub mod server;
 pub mod storm;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 const VARIABLE: &str = "SEMEL_TEST_RESULTS";
 
 /// Writes down `kind store`, then the fields, with tabs between them.
-pub(crate) fn record(kind: &str, store: &str, fields: &[String]) {
+pub fn record(kind: &str, store: &str, fields: &[String]) {
     let Some(dir) = std::env::var_os(VARIABLE).filter(|dir| !dir.is_empty()) else {
         return;
     };

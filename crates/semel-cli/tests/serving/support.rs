@@ -73,7 +73,8 @@ fn serve(mut stream: TcpStream, effects: &AtomicUsize, announce: &Sender<Sender<
     let _ = stream.write_all(answer.as_bytes());
 }
 
-fn read_message(stream: &mut TcpStream) -> Option<(String, String)> {
+/// The head and the body of a request; nothing if it breaks off.
+pub(crate) fn read_message(stream: &mut TcpStream) -> Option<(String, String)> {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -81,14 +82,18 @@ fn read_message(stream: &mut TcpStream) -> Option<(String, String)> {
             return None;
         }
     }
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length")
-            .then(|| value.trim().parse::<usize>().unwrap())
-    });
-    let mut body = vec![0; length.unwrap_or(0)];
+    let length = field(&head, "content-length").map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     Some((head, String::from_utf8(body).unwrap()))
+}
+
+/// The value of a header.
+pub(crate) fn field<'a>(head: &'a str, wanted: &str) -> Option<&'a str> {
+    head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case(wanted).then_some(value.trim())
+    })
 }
 
 /// A `semel` process that serves, and is killed with the test.

@@ -1,0 +1,63 @@
+//! The server of the store is killed, too.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use semel_testkit::server::Server;
+use tokio::time::Instant;
+
+use crate::caller::Seen;
+use crate::fleet::{Fleet, Unknown};
+use crate::place::{Place, with};
+use crate::storm;
+use crate::support::PATIENCE;
+use crate::upstream::{Care, Upstream};
+use crate::verdict::{Verdict, assert_on_record, noted};
+
+const KILLS: usize = 4;
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Kills the server, lets callers hear that it is away, and starts it again.
+fn interrupt(server: &Server, seen: &Seen) {
+    let before = seen.away.load(Ordering::Relaxed);
+    server.kill();
+    let until = Instant::now() + PATIENCE;
+    while seen.away.load(Ordering::Relaxed) == before {
+        assert!(
+            Instant::now() < until,
+            "nobody is told that the store is away"
+        );
+        thread::sleep(LOOK_EVERY);
+    }
+    server.restart();
+}
+
+fn survives(store: &str, server: &Server) {
+    let place = Place::at(&with(&server.url(), "timeout=2s"));
+    let upstream = Upstream::start(Care::None);
+    let mut fleet = Fleet::start(&place, &upstream, Unknown::Hold);
+    let storm = storm::rage(&mut fleet, |kills, seen| {
+        if kills == KILLS / 2 {
+            interrupt(server, seen);
+        }
+        kills < KILLS
+    });
+    let verdict = Verdict::of(&storm, &fleet);
+    verdict.report(store, "server killed");
+    verdict.assert_once();
+    assert!(verdict.away > 0, "{verdict:#?}");
+    assert_on_record(&storm, &verdict, &fleet);
+}
+
+#[test]
+fn a_postgres_that_is_killed_under_three_gateways() {
+    noted("PostgreSQL", || {
+        survives("PostgreSQL", &Server::start("postgres", &[]))
+    });
+}
+
+#[test]
+fn a_redis_that_is_killed_under_three_gateways() {
+    noted("Redis", || survives("Redis", &Server::start("redis", &[])));
+}
