@@ -72,6 +72,7 @@
 //! | `postgres` | `semel-postgres` | the module `postgres`: a store in a PostgreSQL database, shared by many machines |
 //! | `redis` | `semel-redis` | the module `redis`: a store on a Redis server or a Redis Cluster |
 //! | `sqlite` (default) | `semel-sqlite` | the module `sqlite`: a durable store in one file |
+//! | `sqlx` | `semel-sqlx` | the module `sqlx`: the verbs in a transaction of sqlx, and a consumer of messages |
 //!
 //! [`MemoryStore`] forgets everything when the process ends; use it for tests.
 
@@ -105,6 +106,10 @@ pub use semel_redis as redis;
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use semel_sqlite as sqlite;
+
+#[cfg(feature = "sqlx")]
+#[doc(inline)]
+pub use semel_sqlx as sqlx;
 
 /// The examples of the README compile, too.
 #[cfg(all(

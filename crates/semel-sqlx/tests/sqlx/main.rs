@@ -1,0 +1,8 @@
+//! Semel on sqlx, against a real server.
+
+mod cancelled;
+mod consumer;
+mod cut;
+mod pooler;
+mod support;
+mod transactions;
