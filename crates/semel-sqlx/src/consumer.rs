@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use semel_core::record::Claim;
 use semel_core::{Error, OnFailure, Result, Retention, Scope};
 use semel_postgres::Config;
-use semel_postgres::consumer::{Inbox, Message, Processed};
+use semel_postgres::consumer::{Deliveries, Message, Processed};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::{PgPool, Postgres, Transaction};
@@ -47,7 +47,7 @@ use crate::driver::{Sqlx, from_sqlx, is_lost};
 #[derive(Debug, Clone)]
 pub struct Consumer {
     begins: Begins,
-    inbox: Inbox,
+    deliveries: Deliveries,
 }
 
 impl Consumer {
@@ -56,14 +56,14 @@ impl Consumer {
     pub fn new(pool: PgPool, config: &Config, scope: Scope) -> Self {
         Self {
             begins: Begins::new(pool),
-            inbox: Inbox::new(config, scope),
+            deliveries: Deliveries::new(config, scope),
         }
     }
 
     /// How long a processed message is remembered: longer than its source can deliver it again.
     #[must_use]
     pub fn retention(mut self, retention: Retention) -> Self {
-        self.inbox = self.inbox.retention(retention);
+        self.deliveries = self.deliveries.retention(retention);
         self
     }
 
@@ -111,7 +111,7 @@ impl Consumer {
     {
         let began = Instant::now();
         let mut tx = self.begins.begin().await?;
-        let claim = match self.inbox.claim(&mut Sqlx(&mut tx), message).await? {
+        let claim = match self.deliveries.claim(&mut Sqlx(&mut tx), message).await? {
             ControlFlow::Continue(claim) => claim,
             ControlFlow::Break(processed) => {
                 commit(tx).await?;
@@ -127,7 +127,7 @@ impl Consumer {
             }
         };
         let took = began.elapsed();
-        self.inbox
+        self.deliveries
             .succeeded(&mut Sqlx(&mut tx), &claim, &value, took)
             .await?;
         match tx.commit().await {
@@ -150,7 +150,7 @@ impl Consumer {
         let looked = async {
             let acquired = self.begins.pool().acquire().await;
             let mut connection = acquired.map_err(|error| from_sqlx("connecting", error))?;
-            self.inbox
+            self.deliveries
                 .has_settled(&mut Sqlx(&mut connection), claim)
                 .await
         };
@@ -167,7 +167,7 @@ impl Consumer {
     {
         let kept = async {
             let mut tx = self.begins.begin().await?;
-            let found = self.inbox.failed(&mut Sqlx(&mut tx), message).await?;
+            let found = self.deliveries.failed(&mut Sqlx(&mut tx), message).await?;
             commit(tx).await?;
             Ok::<_, Error>(found)
         };

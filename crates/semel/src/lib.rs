@@ -117,7 +117,14 @@ pub use semel_sqlx as sqlx;
     feature = "client",
     feature = "http",
     feature = "macros",
-    feature = "sqlite"
+    feature = "postgres",
+    feature = "sqlite",
+    feature = "sqlx"
 ))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// And those of the page about stores.
+#[cfg(all(doctest, feature = "postgres", feature = "sqlx"))]
+#[doc = include_str!("../../../docs/stores.md")]
+struct Stores;

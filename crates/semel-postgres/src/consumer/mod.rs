@@ -27,12 +27,12 @@
 //! # Ok(()) }
 //! ```
 
-mod inbox;
+mod deliveries;
 mod message;
 mod process;
 mod processed;
 
-pub use inbox::Inbox;
+pub use deliveries::Deliveries;
 pub use message::Message;
 pub use process::Consumer;
 pub use processed::{Next, Processed};

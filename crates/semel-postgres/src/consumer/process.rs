@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tokio_postgres::{IsolationLevel, Transaction};
 
-use super::inbox::is_settled;
-use super::{Inbox, Message, Processed};
+use super::deliveries::is_settled;
+use super::{Deliveries, Message, Processed};
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::from_postgres;
@@ -26,7 +26,7 @@ pub struct Consumer {
     links: Links,
     /// Reads what a lost commit came to.
     engine: Arc<Engine>,
-    inbox: Inbox,
+    deliveries: Deliveries,
 }
 
 impl Consumer {
@@ -36,14 +36,14 @@ impl Consumer {
         Ok(Self {
             links: Links::plain(config)?,
             engine: Arc::new(Engine::new(config)?),
-            inbox: Inbox::new(config, scope),
+            deliveries: Deliveries::new(config, scope),
         })
     }
 
     /// How long a processed message is remembered: longer than its source can deliver it again.
     #[must_use]
     pub fn retention(mut self, retention: Retention) -> Self {
-        self.inbox = self.inbox.retention(retention);
+        self.deliveries = self.deliveries.retention(retention);
         self
     }
 
@@ -99,7 +99,7 @@ impl Consumer {
     {
         let began = Instant::now();
         let mut tx = begin(connection).await?;
-        let claim = match self.inbox.claim(&mut tx, message).await? {
+        let claim = match self.deliveries.claim(&mut tx, message).await? {
             ControlFlow::Continue(claim) => claim,
             ControlFlow::Break(processed) => {
                 tx.commit()
@@ -116,7 +116,7 @@ impl Consumer {
                 return Ok(Attempt::HandlerFailed(error));
             }
         };
-        self.inbox
+        self.deliveries
             .succeeded(&mut tx, &claim, &value, began.elapsed())
             .await?;
         match tx.commit().await {
@@ -161,7 +161,7 @@ impl Consumer {
     {
         let kept = async {
             let mut tx = begin(connection).await?;
-            let found = self.inbox.failed(&mut tx, message).await?;
+            let found = self.deliveries.failed(&mut tx, message).await?;
             tx.commit()
                 .await
                 .map_err(|e| from_postgres("committing", e))?;

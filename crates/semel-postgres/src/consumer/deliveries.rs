@@ -18,14 +18,14 @@ use crate::tx::{Driver, Tables};
 
 /// The messages of one consumer, on any driver. Users want a driver's `Consumer`; this is what adapters build it of.
 #[derive(Debug, Clone)]
-pub struct Inbox {
+pub struct Deliveries {
     tables: Tables,
     scope: Scope,
     retention: Retention,
 }
 
-impl Inbox {
-    /// The inbox of the consumer named `scope`, in the tables that `config` names.
+impl Deliveries {
+    /// The deliveries of the consumer named `scope`, in the tables that `config` names.
     pub fn new(config: &Config, scope: Scope) -> Self {
         Self {
             tables: Tables::new(config),
