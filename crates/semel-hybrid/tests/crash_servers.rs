@@ -18,7 +18,9 @@ const KILLS: usize = 60;
 
 fn open(dir: PathBuf) -> Opening {
     Box::pin(async move {
-        let name = dir.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = dir
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
         let fast = semel_redis::Config::from_url(&claims::url(claims::SINGLE))?.prefix(&name);
         let schema = outcomes::Schema::of_crash_run();

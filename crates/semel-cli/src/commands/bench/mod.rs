@@ -38,7 +38,9 @@ pub(crate) async fn run(command: Command, store: &StoreArgs) -> Result<()> {
     match command {
         Command::Store(args) => {
             // Servers have their own disks; what is measured of this machine's is where we are.
-            let dir = store.file()?.map_or_else(|| PathBuf::from("."), |file| directory_of(&file));
+            let dir = store
+                .file()?
+                .map_or_else(|| PathBuf::from("."), |file| directory_of(&file));
             store::run(args, &store.url()?, dir).await
         }
         Command::Gateway(args) => gateway::run(args, directory_of(&store.path()?)).await,

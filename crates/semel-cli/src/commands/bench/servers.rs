@@ -26,9 +26,8 @@ impl Servers {
             StoreUrl::One(address) => (Some(address), None),
             StoreUrl::Hybrid { claims, outcomes } => (Some(claims), Some(outcomes)),
         };
-        let postgres = outcomes.map(|address| {
-            semel_postgres::Config::from_url(address.as_str())?.schema(&name)
-        });
+        let postgres = outcomes
+            .map(|address| semel_postgres::Config::from_url(address.as_str())?.schema(&name));
         let redis = claims.map(|address| {
             let config = semel_redis::Config::from_url(address.as_str())?.prefix(&name);
             Ok::<_, semel_core::Error>((config, place(address)))
