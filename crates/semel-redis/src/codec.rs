@@ -1,0 +1,335 @@
+//! Records as bytes: a head of fixed width that scripts read and compare, then the identity and the
+//! head of the outcome, then the body.
+//!
+//! One string per record, not a hash: a third of the memory, one command to write it with its
+//! expiry, and lists read all but the body. The layout is known to `scripts/`, whose positions
+//! count from 1.
+//!
+//! ```text
+//!   0 format '1'          1 state r|u|s         2 fence             18 lease_until|since|expires
+//!  34 claimed at         50 settled at         66 attempt           76 nonce of the claim
+//!  92 fingerprint       124 cause or flags    125 length of identity and outcome head
+//! 135 identity, outcome head, body
+//! ```
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use semel_core::outcome::{BODY_BYTES_MAX, Settled};
+use semel_core::record::UnknownCause;
+use semel_core::{
+    Body, Error, Fence, Fingerprint, Headers, Identity, Key, Outcome, Record, Result, Scope, State,
+    Tenant, Timestamp, Verdict,
+};
+
+use crate::error::damaged;
+use crate::keys::Bucket;
+
+/// The version of this layout.
+pub(crate) const FORMAT: u8 = b'1';
+/// The start of a record that tells whether it has changed: format, state, fence, and its time.
+pub(crate) const STAMP_LEN: usize = 34;
+const HEAD_LEN: usize = 135;
+const FLAG_FAILED: u8 = 1;
+const FLAG_ARCHIVE: u8 = 2;
+
+/// Tells one claim from every other, before it has a fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Nonce(pub(crate) [u8; 16]);
+
+/// A record as the server holds it.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    pub(crate) record: Record,
+    pub(crate) nonce: Nonce,
+    /// The first [`STAMP_LEN`] bytes.
+    pub(crate) stamp: Vec<u8>,
+}
+
+/// What follows the nonce in the record of a new claim.
+pub(crate) fn rest_of_claim(identity: &Identity, fingerprint: Fingerprint) -> Vec<u8> {
+    let name = identity_bytes(identity);
+    let mut rest = Vec::with_capacity(64 + name.len());
+    rest.extend_from_slice(fingerprint.as_bytes());
+    rest.push(b'-');
+    rest.extend_from_slice(format!("{:010}", name.len()).as_bytes());
+    rest.extend_from_slice(&name);
+    rest
+}
+
+/// A fence as scripts compare it: its number within the bucket. One that this bucket cannot have drawn
+/// is no number at all.
+pub(crate) fn fence_text(fence: Fence, bucket: Bucket) -> String {
+    match bucket.number_of(fence) {
+        Some(number) => format!("{number:016}"),
+        None => "not of this bucket".to_owned(),
+    }
+}
+
+/// A whole record.
+pub(crate) fn encode(record: &Record, nonce: Nonce, bucket: Bucket) -> Vec<u8> {
+    let mut middle = identity_bytes(&record.identity);
+    let mut body: &[u8] = &[];
+    let (state, time, settled_at, flag) = match &record.state {
+        State::Running { lease_until } => (b'r', *lease_until, 0, b'-'),
+        State::Unknown { since, cause } => (b'u', *since, 0, cause_code(*cause)),
+        State::Settled(settled) => {
+            middle.extend(outcome_head(&settled.outcome, settled.took));
+            body = body_bytes(&settled.outcome);
+            let flags = b'0' + flags(&settled.outcome, settled.archive);
+            (b's', settled.expires_at, settled.at.as_millis(), flags)
+        }
+    };
+    let mut out = Vec::with_capacity(HEAD_LEN + middle.len() + body.len());
+    out.extend_from_slice(&[FORMAT, state]);
+    // A grant's fence is not drawn yet; the script puts it in its place.
+    let number = bucket.number_of(record.fence).unwrap_or(0);
+    out.extend_from_slice(format!("{number:016}").as_bytes());
+    let times = [time.as_millis(), record.claimed_at.as_millis(), settled_at];
+    times
+        .iter()
+        .for_each(|ms| out.extend_from_slice(format!("{ms:016}").as_bytes()));
+    out.extend_from_slice(format!("{:010}", record.attempt).as_bytes());
+    out.extend_from_slice(&nonce.0);
+    out.extend_from_slice(record.fingerprint.as_bytes());
+    out.push(flag);
+    out.extend_from_slice(format!("{:010}", middle.len()).as_bytes());
+    out.extend_from_slice(&middle);
+    out.extend_from_slice(body);
+    out
+}
+
+/// Reads a whole record; `expected` is the identity that was asked for.
+pub(crate) fn decode(bytes: Bytes, expected: &Identity, bucket: Bucket) -> Result<Stored> {
+    let stored = decode_as(bytes, Some(expected), None, bucket)?;
+    if stored.record.identity != *expected {
+        // Sixteen equal bytes of two BLAKE3 digests: refuse rather than mix two operations up.
+        return Err(damaged("two identities share one short digest"));
+    }
+    Ok(stored)
+}
+
+/// Reads a record whose identity only it knows.
+pub(crate) fn decode_found(bytes: Bytes, bucket: Bucket) -> Result<Stored> {
+    decode_as(bytes, None, None, bucket)
+}
+
+/// Reads a record without its body, which `len` bytes in all would have.
+pub(crate) fn decode_listed(bytes: Bytes, len: usize, bucket: Bucket) -> Result<Stored> {
+    decode_as(bytes, None, Some(len), bucket)
+}
+
+fn decode_as(
+    bytes: Bytes,
+    expected: Option<&Identity>,
+    listed: Option<usize>,
+    bucket: Bucket,
+) -> Result<Stored> {
+    let cut = || damaged("a record ends in the middle");
+    if bytes.len() < HEAD_LEN {
+        return Err(cut());
+    }
+    if bytes[0] != FORMAT {
+        return Err(damaged("a record has a format that is not known"));
+    }
+    let head = &bytes[..HEAD_LEN];
+    let middle_end = HEAD_LEN + number::<usize>(&head[125..135])?;
+    let mut middle = bytes.get(HEAD_LEN..middle_end).ok_or_else(cut)?;
+    let identity = take_identity(&mut middle, expected)?;
+    let time = Timestamp::from_millis(number(&head[18..34])?);
+    let state = match head[1] {
+        b'r' => State::Running { lease_until: time },
+        b'u' => State::Unknown {
+            since: time,
+            cause: cause_of(head[124])?,
+        },
+        b's' => {
+            let body = match listed {
+                None => Kept::Whole(bytes.slice(middle_end..)),
+                Some(len) => Kept::LeftOut(len.saturating_sub(middle_end) as u64),
+            };
+            let flags = head[124].wrapping_sub(b'0');
+            let (outcome, took) = take_outcome(middle, flags, body)?;
+            State::Settled(Settled {
+                outcome,
+                at: Timestamp::from_millis(number(&head[50..66])?),
+                took,
+                expires_at: time,
+                archive: flags & FLAG_ARCHIVE != 0,
+            })
+        }
+        _ => return Err(damaged("a record has a state that is not known")),
+    };
+    Ok(Stored {
+        record: Record {
+            identity,
+            fingerprint: Fingerprint::from_bytes(array(&head[92..124])),
+            fence: bucket.fence(number(&head[2..18])?),
+            attempt: number(&head[66..76])?,
+            claimed_at: Timestamp::from_millis(number(&head[34..50])?),
+            state,
+        },
+        nonce: Nonce(array(&head[76..92])),
+        stamp: head[..STAMP_LEN].to_vec(),
+    })
+}
+
+fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    std::array::from_fn(|i| bytes[i])
+}
+
+/// A decimal number of fixed width.
+pub(crate) fn number<T: std::str::FromStr>(digits: &[u8]) -> Result<T> {
+    let text = std::str::from_utf8(digits).ok();
+    let number = text.and_then(|text| text.parse().ok());
+    number.ok_or_else(|| damaged("a number was expected"))
+}
+
+const fn cause_code(cause: UnknownCause) -> u8 {
+    match cause {
+        UnknownCause::LeaseEnded => b'0',
+        UnknownCause::RunUndecided => b'1',
+        UnknownCause::RunPanicked => b'2',
+    }
+}
+
+fn cause_of(code: u8) -> Result<UnknownCause> {
+    let found = UnknownCause::ALL
+        .into_iter()
+        .find(|cause| cause_code(*cause) == code);
+    found.ok_or_else(|| damaged("a cause is not known"))
+}
+
+fn identity_bytes(identity: &Identity) -> Vec<u8> {
+    let parts = [
+        identity.tenant().as_str(),
+        identity.scope().name(),
+        identity.key().as_str(),
+    ];
+    let mut out = Vec::with_capacity(8 + parts.iter().map(|part| part.len()).sum::<usize>());
+    for part in parts {
+        // A part has at most 255 bytes.
+        out.push(u8::try_from(part.len()).unwrap_or(u8::MAX));
+        out.extend_from_slice(part.as_bytes());
+    }
+    out.extend_from_slice(&identity.scope().version().to_le_bytes());
+    out
+}
+
+/// When the text is that of `expected`, its digest need not be computed again.
+fn take_identity(bytes: &mut &[u8], expected: Option<&Identity>) -> Result<Identity> {
+    if let Some(expected) = expected
+        && let Some(rest) = bytes.strip_prefix(identity_bytes(expected).as_slice())
+    {
+        *bytes = rest;
+        return Ok(expected.clone());
+    }
+    let cut = || damaged("an identity ends in the middle");
+    let mut part = || -> Result<&str> {
+        let (len, rest) = bytes.split_first().ok_or_else(cut)?;
+        let (text, rest) = rest.split_at_checked(usize::from(*len)).ok_or_else(cut)?;
+        *bytes = rest;
+        std::str::from_utf8(text).map_err(|e| damaged("an identity is not text").caused_by(e))
+    };
+    let (tenant, name, key) = (part()?, part()?, part()?);
+    let (version, rest) = bytes.split_first_chunk::<4>().ok_or_else(cut)?;
+    let version = u32::from_le_bytes(*version);
+    *bytes = rest;
+    let identity = || {
+        Ok(Identity::new(
+            Tenant::new(tenant)?,
+            Scope::new(name, version)?,
+            Key::new(key)?,
+        ))
+    };
+    identity().map_err(|e: Error| damaged("an identity breaks the rules").caused_by(e))
+}
+
+/// Whether it failed, and whether it is to be archived.
+pub(crate) fn flags(outcome: &Outcome, archive: bool) -> u8 {
+    let failed = match outcome.verdict {
+        Verdict::Succeeded => 0,
+        Verdict::Failed => FLAG_FAILED,
+    };
+    failed | if archive { FLAG_ARCHIVE } else { 0 }
+}
+
+/// The body that goes on record, as far as it does.
+pub(crate) fn body_bytes(outcome: &Outcome) -> &[u8] {
+    match &outcome.body {
+        Body::Kept(bytes) if bytes.len() <= BODY_BYTES_MAX => bytes,
+        Body::Kept(_) | Body::Omitted { .. } => &[],
+    }
+}
+
+/// Everything about an outcome but its verdict and its body.
+pub(crate) fn outcome_head(outcome: &Outcome, took: Duration) -> Vec<u8> {
+    let mut out = Vec::with_capacity(16);
+    let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    out.extend_from_slice(&took_ms.to_le_bytes());
+    out.extend_from_slice(&outcome.status.to_le_bytes());
+    let omitted = match &outcome.body {
+        Body::Kept(bytes) if bytes.len() <= BODY_BYTES_MAX => None,
+        // Larger than any store keeps: what is left of it is all that can be on record.
+        Body::Kept(bytes) => Some((bytes.len() as u64, outcome.body.digest())),
+        Body::Omitted { len, digest } => Some((*len, *digest)),
+    };
+    match omitted {
+        None => out.push(0),
+        Some((len, digest)) => {
+            out.push(if digest.is_some() { 2 } else { 1 });
+            out.extend_from_slice(&len.to_le_bytes());
+            out.extend_from_slice(digest.as_ref().map_or(&[], |digest| digest.as_slice()));
+        }
+    }
+    out.extend_from_slice(&outcome.headers.encode());
+    out
+}
+
+/// What there is of a body.
+pub(crate) enum Kept {
+    /// All of it.
+    Whole(Bytes),
+    /// Only its length.
+    LeftOut(u64),
+}
+
+/// The inverse of [`outcome_head`], with the body that goes with it.
+pub(crate) fn take_outcome(mut head: &[u8], flags: u8, body: Kept) -> Result<(Outcome, Duration)> {
+    let cut = || damaged("an outcome ends in the middle");
+    let mut take = |len: usize| -> Result<&[u8]> {
+        let (part, rest) = head.split_at_checked(len).ok_or_else(cut)?;
+        head = rest;
+        Ok(part)
+    };
+    let took = Duration::from_millis(u64::from_le_bytes(array(take(8)?)));
+    let status = u16::from_le_bytes(array(take(2)?));
+    let body = match (take(1)?[0], body) {
+        (0, Kept::Whole(bytes)) => Body::Kept(bytes),
+        (0, Kept::LeftOut(len)) => Body::Omitted { len, digest: None },
+        (kind @ (1 | 2), body) => {
+            let len = u64::from_le_bytes(array(take(8)?));
+            let digest = if kind == 2 {
+                Some(array(take(32)?))
+            } else {
+                None
+            };
+            Body::Omitted {
+                len,
+                digest: digest.filter(|_| matches!(body, Kept::Whole(_))),
+            }
+        }
+        _ => return Err(damaged("a body is of a kind that is not known")),
+    };
+    let outcome = Outcome {
+        verdict: if flags & FLAG_FAILED == 0 {
+            Verdict::Succeeded
+        } else {
+            Verdict::Failed
+        },
+        status,
+        headers: Headers::decode(head)?,
+        body,
+    };
+    Ok((outcome, took))
+}

@@ -1,0 +1,343 @@
+//! Loading a record, deciding by the protocol, and making the change if the record is still what was loaded.
+//!
+//! The scripts of the happy path decide by themselves; everything unusual comes through here, so that
+//! one state machine decides for all stores.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use redis::Value;
+use semel_core::protocol::{Change, Step};
+use semel_core::record::{Claim, EventKind, UnknownCause};
+use semel_core::store::{EVENTS_MAX, Watch};
+use semel_core::{
+    Clock, Error, Fence, Identity, Kind, Record, Result, ServerClock, State, Timestamp,
+};
+use tokio::time::Instant;
+
+use crate::codec::{self, Nonce, Stored};
+use crate::events;
+use crate::keys::{Keys, Of};
+use crate::link::Link;
+use crate::reply::{self, Reply, unexpected};
+use crate::script::{APPLY, Call, READ, Replicas};
+
+/// How often a change is decided again because the record had changed meanwhile.
+const DECISIONS_MAX: usize = 64;
+/// The most items that one call of a script takes: others wait while a script runs.
+pub(crate) const ITEMS_MAX: usize = 128;
+/// Stands for the fence that the server draws when a change is made.
+pub(crate) const TO_BE_DRAWN: Fence = Fence::new(0);
+// The script that writes events knows this number.
+const _: () = assert!(EVENTS_MAX == 100);
+
+/// What all verbs work with.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) link: Link,
+    pub(crate) keys: Keys,
+    pub(crate) clock: Arc<ServerClock>,
+    pub(crate) watch: Option<Arc<dyn Watch>>,
+    pub(crate) history_keep: Duration,
+}
+
+/// What the server had under an identity, and when.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) stored: Option<Stored>,
+    pub(crate) now: Timestamp,
+}
+
+impl Loaded {
+    /// The record, if there is one.
+    pub(crate) fn record(&self) -> Option<&Record> {
+        self.stored.as_ref().map(|stored| &stored.record)
+    }
+}
+
+/// Who asks for a change, and until when it makes sense.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    /// The nonce that a grant gets.
+    pub(crate) nonce: Nonce,
+    /// Nobody waits for the answer after this.
+    pub(crate) deadline: Instant,
+}
+
+impl Asked {
+    /// A change whose grants, if any, need not be known again.
+    pub(crate) fn until(deadline: Instant) -> Self {
+        let nonce = fresh_nonce();
+        Self { nonce, deadline }
+    }
+}
+
+/// A number that nobody else has.
+pub(crate) fn fresh_nonce() -> Nonce {
+    // The keys of a RandomState are of the system's random numbers, and differ each time.
+    let number = RandomState::new().build_hasher().finish();
+    let text = format!("{number:016x}");
+    Nonce(std::array::from_fn(|i| text.as_bytes()[i]))
+}
+
+impl Engine {
+    /// The replies of a call, one per item.
+    pub(crate) fn replies(&self, answered: Result<Value>, items: usize) -> Result<Vec<Reply>> {
+        let replies = reply::items(answered?)?;
+        if replies.len() != items {
+            return Err(unexpected());
+        }
+        if let Some(reply) = replies.first() {
+            self.clock.heard(reply.now);
+        }
+        Ok(replies)
+    }
+
+    /// Calls a script about one item.
+    pub(crate) async fn call(&self, call: Call, deadline: Instant) -> Result<Reply> {
+        let answered = self.link.call(call, deadline).await;
+        let mut replies = self.replies(answered, 1)?;
+        replies.pop().ok_or_else(unexpected)
+    }
+
+    /// Calls a script once per bucket; the replies are in the order of the calls.
+    pub(crate) async fn call_each(
+        &self,
+        calls: Vec<Call>,
+        deadline: Instant,
+    ) -> Result<Vec<Reply>> {
+        let answers = self.link.call_all(calls, deadline).await;
+        let one = |answered| self.replies(answered, 1)?.pop().ok_or_else(unexpected);
+        answers.into_iter().map(one).collect()
+    }
+
+    /// The time of the server at which nobody waits any more.
+    pub(crate) fn deadline_ms(&self, deadline: Instant) -> i64 {
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.clock.now().after(left).as_millis()
+    }
+
+    /// What a reply with a record says.
+    pub(crate) fn found(&self, mut reply: Reply, identity: &Identity) -> Result<Loaded> {
+        let bytes: Option<Bytes> = reply.bytes()?;
+        let stored = bytes
+            .map(|bytes| codec::decode(bytes, identity, self.keys.bucket(identity)))
+            .transpose()?;
+        Ok(Loaded {
+            stored,
+            now: reply.now,
+        })
+    }
+
+    /// The records of identities as they are now.
+    pub(crate) async fn load(
+        &self,
+        identities: &[Identity],
+        deadline: Instant,
+    ) -> Result<Vec<Loaded>> {
+        let groups = self.groups(identities, |identity| identity);
+        let call = |group: &[Identity]| {
+            let keys = group.iter().map(|identity| self.keys.record(identity));
+            Call::new(&READ).keys(keys)
+        };
+        let calls = groups.iter().map(|group| call(group)).collect();
+        let answers = self.link.call_all(calls, deadline).await;
+        let mut loaded = Vec::with_capacity(identities.len());
+        for (group, answered) in groups.into_iter().zip(answers) {
+            let replies = self.replies(answered, group.len())?;
+            for (identity, reply) in group.iter().zip(replies) {
+                loaded.push(self.found(reply, identity)?);
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// Cuts items into groups that may go into one call: on a cluster these are of one bucket.
+    pub(crate) fn groups<'a, I>(
+        &self,
+        items: &'a [I],
+        identity: impl Fn(&I) -> &Identity,
+    ) -> Vec<&'a [I]> {
+        let together =
+            |a: &I, b: &I| self.keys.bucket(identity(a)) == self.keys.bucket(identity(b));
+        items
+            .chunk_by(together)
+            .flat_map(|group| group.chunks(ITEMS_MAX))
+            .collect()
+    }
+
+    /// Decides by `verb` and makes the change, again if the record has changed meanwhile. `loaded` saves
+    /// the first look. The fence is that of a grant.
+    pub(crate) async fn decide<A>(
+        &self,
+        identity: &Identity,
+        mut loaded: Option<Loaded>,
+        asked: Asked,
+        verb: impl Fn(&Loaded) -> Step<A>,
+    ) -> Result<(A, Option<Fence>)> {
+        for _ in 0..DECISIONS_MAX {
+            let current = match loaded.take() {
+                Some(loaded) => loaded,
+                None => {
+                    let one = std::slice::from_ref(identity);
+                    self.load(one, asked.deadline)
+                        .await?
+                        .pop()
+                        .ok_or_else(unexpected)?
+                }
+            };
+            let step = verb(&current);
+            if step.change == Change::None && step.events.is_empty() {
+                return Ok((step.answer, None));
+            }
+            if let Some(fence) = self.apply(identity, &current, &step, asked).await? {
+                self.tell_ended(identity, &step);
+                return Ok((step.answer, fence));
+            }
+        }
+        let message =
+            format!("redis, a record changed {DECISIONS_MAX} times while it was decided about");
+        Err(Error::new(Kind::Unavailable, message))
+    }
+
+    fn tell_ended<A>(&self, identity: &Identity, step: &Step<A>) {
+        let Some(watch) = &self.watch else { return };
+        for event in &step.events {
+            if event.kind == EventKind::BecameUnknown(UnknownCause::LeaseEnded) {
+                let (identity, fence) = (identity.clone(), event.fence);
+                watch.lease_ended(&Claim { identity, fence });
+            }
+        }
+    }
+
+    /// Makes a change; `None` if the record is no longer what it was decided on.
+    async fn apply<A>(
+        &self,
+        identity: &Identity,
+        current: &Loaded,
+        step: &Step<A>,
+        asked: Asked,
+    ) -> Result<Option<Option<Fence>>> {
+        let call = self.change_call(identity, current, step, asked);
+        let mut reply = self.call(call, asked.deadline).await?;
+        match reply.word.as_str() {
+            "done" => {
+                let fence = reply.bytes()?.filter(|fence| !fence.is_empty());
+                let fence = fence.map(|fence| codec::number(&fence)).transpose()?;
+                Ok(Some(
+                    fence.map(|number| self.keys.bucket(identity).fence(number)),
+                ))
+            }
+            "changed" => Ok(None),
+            "too late" => Err(too_late()),
+            _ => Err(unexpected()),
+        }
+    }
+
+    fn change_call<A>(
+        &self,
+        identity: &Identity,
+        current: &Loaded,
+        step: &Step<A>,
+        asked: Asked,
+    ) -> Call {
+        let stored = current.stored.as_ref();
+        let is_grant = matches!(step.change, Change::Grant(_));
+        let after = step.change.clone().apply(current.record().cloned());
+        let nonce = stored
+            .filter(|_| !is_grant)
+            .map_or(asked.nonce, |stored| stored.nonce);
+        let needs_lease = matches!(step.change, Change::Extend { .. })
+            || matches!((&step.change, current.record().map(|r| &r.state)), (Change::Settle(_), Some(State::Running { lease_until })) if *lease_until > current.now);
+        let (name, score, archive) = change_parts(&step.change, current.record());
+        let deadline = is_grant.then(|| self.deadline_ms(asked.deadline).to_string());
+        let value = after.map(|record| codec::encode(&record, nonce, self.keys.bucket(identity)));
+        let token_ms = self.link.timeout().as_millis() * 4;
+        let mut call = Call::new(&APPLY)
+            .replicas(if is_grant {
+                Replicas::Must
+            } else {
+                Replicas::Waited
+            })
+            .keys(self.change_keys(identity, current))
+            .arg(stored.map_or_else(Vec::new, |stored| stored.stamp.clone()))
+            .arg(if needs_lease { "1" } else { "" })
+            .arg(deadline.unwrap_or_default())
+            .arg(name)
+            .arg(value.unwrap_or_default())
+            .arg(if archive { "1" } else { "" })
+            .number(score)
+            .number(token_ms)
+            .number(self.keys.unit_us());
+        for event in &step.events {
+            let drawn = is_grant && event.fence == TO_BE_DRAWN;
+            let fence = if drawn {
+                String::new()
+            } else {
+                format!("{:020}", event.fence.get())
+            };
+            call = call
+                .arg(if events::is_late(event) {
+                    "late"
+                } else {
+                    "history"
+                })
+                .arg(fence)
+                .arg(events::encode(event));
+        }
+        call
+    }
+
+    fn change_keys(&self, identity: &Identity, current: &Loaded) -> [String; 13] {
+        let bucket = self.keys.bucket(identity);
+        let of = |what| self.keys.of(bucket, what);
+        let fence = current
+            .record()
+            .map_or(bucket.fence(0), |record| record.fence);
+        let Nonce(token) = fresh_nonce();
+        [
+            self.keys.record(identity),
+            of(Of::Meta),
+            of(Of::Running),
+            of(Of::All),
+            of(Of::Expiring),
+            of(Of::Unknown),
+            of(Of::UnknownByFence),
+            self.keys.history(identity),
+            self.keys.late(identity),
+            of(Of::Histories),
+            of(Of::Archived),
+            self.keys.archives(bucket) + &codec::fence_text(fence, bucket),
+            self.keys.token(bucket, &String::from_utf8_lossy(&token)),
+        ]
+    }
+}
+
+/// A change's name, the score of its record in the index that it goes to, and whether there is something to archive.
+fn change_parts(change: &Change, current: Option<&Record>) -> (&'static str, i64, bool) {
+    match change {
+        Change::None => ("none", 0, false),
+        Change::Grant(record) => {
+            let score = match &record.state {
+                State::Running { lease_until } => lease_until.as_millis(),
+                State::Unknown { .. } | State::Settled(_) => 0,
+            };
+            let archive = matches!(current.map(|r| &r.state), Some(State::Settled(s)) if s.archive);
+            ("grant", score, archive)
+        }
+        Change::Extend { lease_until } => ("extend", lease_until.as_millis(), false),
+        Change::Unknown { since, .. } => ("unknown", since.as_millis(), false),
+        Change::Settle(settled) => ("settle", settled.expires_at.as_millis(), settled.archive),
+        Change::Remove => ("remove", 0, false),
+    }
+}
+
+/// The server came to a claim after its caller had stopped waiting; nothing was granted.
+pub(crate) fn too_late() -> Error {
+    Error::new(
+        Kind::Unavailable,
+        "redis, the server came to the claim after its time was over",
+    )
+}

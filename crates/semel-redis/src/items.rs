@@ -1,0 +1,65 @@
+//! Items on their way through a batcher: what was asked, and until when its caller waits.
+
+use semel_core::Identity;
+use semel_core::store::batcher::{Follow, Item};
+use semel_core::store::{
+    ClaimAnswer, ClaimRequest, RenewAnswer, RenewRequest, SettleAnswer, SettleRequest,
+};
+use tokio::time::Instant;
+
+use crate::codec::Nonce;
+
+/// A claim on its way.
+#[derive(Debug)]
+pub(crate) struct ClaimItem {
+    pub(crate) request: ClaimRequest,
+    pub(crate) nonce: Nonce,
+    pub(crate) deadline: Instant,
+}
+
+impl Item for ClaimItem {
+    type Answer = ClaimAnswer;
+
+    fn identity(&self) -> &Identity {
+        &self.request.identity
+    }
+
+    /// A duplicate that came at the same time is answered by the same look.
+    fn follow(&self, later: &Self) -> Option<Follow<ClaimAnswer>> {
+        let same = self.request.fingerprint == later.request.fingerprint
+            && self.request.takeover == later.request.takeover;
+        let lease_left = self.request.lease.get();
+        let follow = move |answer: &ClaimAnswer| match answer {
+            ClaimAnswer::Granted(lease) => ClaimAnswer::Running {
+                fence: lease.claim.fence,
+                lease_left,
+            },
+            other => other.clone(),
+        };
+        same.then(|| Box::new(follow) as Follow<ClaimAnswer>)
+    }
+}
+
+/// A settle on its way.
+#[derive(Debug)]
+pub(crate) struct SettleItem(pub(crate) SettleRequest, pub(crate) Instant);
+
+impl Item for SettleItem {
+    type Answer = SettleAnswer;
+
+    fn identity(&self) -> &Identity {
+        &self.0.claim.identity
+    }
+}
+
+/// A renewal on its way.
+#[derive(Debug)]
+pub(crate) struct RenewItem(pub(crate) RenewRequest, pub(crate) Instant);
+
+impl Item for RenewItem {
+    type Answer = RenewAnswer;
+
+    fn identity(&self) -> &Identity {
+        &self.0.claim.identity
+    }
+}
