@@ -7,6 +7,7 @@ use std::time::Duration;
 use semel_core::store::Watch;
 use semel_core::{Error, Result, duration};
 
+use crate::error::with_sources;
 use crate::store::PostgresStore;
 
 /// The schema that is used when none is named.
@@ -39,11 +40,11 @@ impl Config {
     pub fn from_url(url: &str) -> Result<Self> {
         let (address, ours) = split(url)?;
         let server = address.parse().map_err(|e: tokio_postgres::Error| {
-            // The driver quotes what it does not understand, never the password.
-            Error::invalid(
-                "a PostgreSQL store is written postgres://USER:PASSWORD@HOST:PORT/DATABASE",
-            )
-            .caused_by(e)
+            // The driver names what it does not understand, never the password.
+            let said = with_sources(&e);
+            Error::invalid(format!(
+                "a PostgreSQL store is written postgres://USER:PASSWORD@HOST:PORT/DATABASE: {said}"
+            ))
         })?;
         let mut config = Self::new(server);
         for (name, value) in ours {

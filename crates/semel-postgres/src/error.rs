@@ -38,7 +38,8 @@ fn pooler_hint(state: Option<&str>) -> &'static str {
     }
 }
 
-fn with_sources(error: &dyn std::error::Error) -> String {
+/// What an error and its causes say.
+pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
     let mut said = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
