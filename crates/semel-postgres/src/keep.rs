@@ -269,7 +269,7 @@ impl OutcomeStore for PostgresStore {
         Box::pin(async move {
             check_batch(items.len())?;
             let identities: Vec<_> = items.iter().map(|claim| claim.identity.clone()).collect();
-            let found = self.engine().load(&identities).await?;
+            let found = self.load(identities).await?;
             let rooms = items.iter().zip(&found).map(|(claim, found)| match found {
                 Some((stored, now)) => room_in(Some(stored), claim, *now),
                 None => Room::Open,

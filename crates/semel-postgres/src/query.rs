@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use semel_core::protocol::view;
 use semel_core::record::{Event, EventKind, Resolved};
+use semel_core::store::batcher::{Follow, Item};
 use semel_core::store::{Page, Query, StateFilter, Stats};
 use semel_core::{Fingerprint, Identity, Record, Result, Scope, Timestamp};
 use uuid::Uuid;
@@ -18,6 +19,32 @@ use crate::value::{Row, Value};
 
 /// Above so many rows, settled records are estimated instead of counted.
 const COUNTED_MAX: i64 = 200_000;
+
+/// A row as it is stored, and when it was read; `None` if there is none.
+pub(crate) type Found = Option<(Arc<Stored>, Timestamp)>;
+
+/// A look-up on its way.
+#[derive(Debug)]
+pub(crate) struct Look(pub(crate) Identity);
+
+impl Item for Look {
+    type Answer = Found;
+
+    fn identity(&self) -> &Identity {
+        &self.0
+    }
+
+    /// Whoever looks at the same at the same time sees the same.
+    fn follow(&self, _later: &Self) -> Option<Follow<Found>> {
+        Some(Box::new(Clone::clone))
+    }
+}
+
+/// The record that a reader sees in what was found.
+pub(crate) fn seen(found: Found) -> Option<Arc<Record>> {
+    let (stored, now) = found?;
+    view(stored.record.clone(), now).map(Arc::new)
+}
 
 impl Engine {
     /// Reads once, and once more if the connection turns out to be broken: reading is always safe.
@@ -37,10 +64,7 @@ impl Engine {
     }
 
     /// The rows of identities as they are stored, and when they were read.
-    pub(crate) async fn load(
-        &self,
-        identities: &[Identity],
-    ) -> Result<Vec<Option<(Arc<Stored>, Timestamp)>>> {
+    pub(crate) async fn load(&self, identities: &[Identity]) -> Result<Vec<Found>> {
         if identities.is_empty() {
             return Ok(Vec::new());
         }
@@ -56,19 +80,6 @@ impl Engine {
         }
         let of = |identity| found.get(&digest(identity)).cloned();
         Ok(identities.iter().map(of).collect())
-    }
-
-    /// The records of identities as they stand now.
-    pub(crate) async fn look_up(
-        &self,
-        identities: &[Identity],
-    ) -> Result<Vec<Option<Arc<Record>>>> {
-        let found = self.load(identities).await?.into_iter();
-        let seen = found.map(|found| {
-            let (stored, now) = found?;
-            view(stored.record.clone(), now).map(Arc::new)
-        });
-        Ok(seen.collect())
     }
 
     /// The events of an identity, oldest first.

@@ -18,6 +18,7 @@ use crate::decisions::{Decisions, Renewals, Sent, Settles};
 use crate::doubts::Unheard;
 use crate::engine::{Attempt, Engine};
 use crate::keep::{Bar, Bars, Keeps};
+use crate::query::{Found, Look, seen};
 use crate::rows::sql_ms;
 use crate::{doubts, partitions, schema, sweep};
 
@@ -39,6 +40,7 @@ pub struct PostgresStore {
     releases: Batcher<Sent<Claim>>,
     marks: Batcher<Sent<MarkRequest>>,
     resolves: Batcher<Sent<ResolveRequest>>,
+    looks: Batcher<Look>,
     pub(crate) keeps: Batcher<Sent<KeepRequest>>,
     pub(crate) bars: Batcher<Bar>,
 }
@@ -64,6 +66,7 @@ impl PostgresStore {
             releases: batcher(engine.clone(), 1, Decisions),
             marks: batcher(engine.clone(), 1, Decisions),
             resolves: batcher(engine.clone(), 1, Decisions),
+            looks: looks(engine.clone(), lanes),
             keeps: batcher(engine.clone(), lanes, Keeps),
             bars: batcher(engine.clone(), 1, Bars { keep_ms }),
             engine,
@@ -76,6 +79,11 @@ impl PostgresStore {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// The rows of identities as they are stored.
+    pub(crate) fn load(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Found>> {
+        send(&self.looks, identities, Look)
     }
 
     /// The server's clock as far as this process can tell, for a read cache in front of the store.
@@ -99,6 +107,21 @@ where
     Batcher::new(lanes, BATCH_MAX, move |items: Vec<I>| {
         let (engine, attempt) = (engine.clone(), attempt.clone());
         Box::pin(async move { engine.answered(&items, attempt.as_ref()).await.0 })
+    })
+}
+
+/// Look-ups share round trips with each other, never with what writes.
+fn looks(engine: Arc<Engine>, lanes: usize) -> Batcher<Look> {
+    Batcher::new(lanes, BATCH_MAX, move |items: Vec<Look>| {
+        let engine = engine.clone();
+        Box::pin(async move {
+            let identities: Vec<Identity> =
+                items.into_iter().map(|Look(identity)| identity).collect();
+            match engine.load(&identities).await {
+                Ok(found) => found.into_iter().map(Ok).collect(),
+                Err(error) => identities.iter().map(|_| Err(error.duplicate())).collect(),
+            }
+        })
     })
 }
 
@@ -180,10 +203,8 @@ impl Store for PostgresStore {
     }
 
     fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
-        Box::pin(async move {
-            check_batch(identities.len())?;
-            self.engine.look_up(&identities).await
-        })
+        let found = self.load(identities);
+        Box::pin(async move { Ok(found.await?.into_iter().map(seen).collect()) })
     }
 
     fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {

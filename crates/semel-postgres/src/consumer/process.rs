@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::from_postgres;
 use crate::link::Links;
+use crate::query::seen;
 
 /// Processes the messages of one consumer in transactions of the user's own database.
 ///
@@ -138,11 +139,11 @@ impl Consumer {
     ) -> Processed<T, E> {
         let looked = self
             .engine
-            .look_up(std::slice::from_ref(&claim.identity))
+            .load(std::slice::from_ref(&claim.identity))
             .await;
         let found = looked
             .ok()
-            .and_then(|found| found.into_iter().next().flatten());
+            .and_then(|found| found.into_iter().next().and_then(seen));
         match is_settled(found.as_deref(), claim) {
             true => Processed::Done(value),
             false => Processed::Unavailable(error),
