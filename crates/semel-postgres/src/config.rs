@@ -36,7 +36,7 @@ impl Config {
     /// The database that a URL such as `postgres://user:password@host:5432/name` names.
     ///
     /// Besides what PostgreSQL's own tools know (`sslmode`, `target_session_attrs`, several hosts, …) the URL may say
-    /// `schema=semel`, `connections=8`, `timeout=5s` and `prepare=off`.
+    /// `schema=semel`, `connections=8`, `lanes=2`, `timeout=5s` and `prepare=off`.
     pub fn from_url(url: &str) -> Result<Self> {
         let (address, ours) = split(url)?;
         let server = address.parse().map_err(|e: tokio_postgres::Error| {
