@@ -8,6 +8,7 @@
 //! 4. [`store`] is the trait that makes those transitions durable; [`memory`] is the simplest one.
 //! 5. [`cache`] answers duplicates from memory, in front of any store.
 //! 6. [`once`] runs a function under the protocol: claim, run, settle.
+//! 7. [`inbox`] is the second trait: messages that wait to take effect.
 //!
 //! This crate does no IO: it opens no file and no socket. It reads no clock but the
 //! one it is given ([`clock`]), waits by the timer of the runtime that calls it, and names no store
@@ -19,6 +20,7 @@ pub mod duration;
 pub mod error;
 pub mod fingerprint;
 pub mod identity;
+pub mod inbox;
 pub mod memory;
 pub mod once;
 pub mod outcome;
@@ -33,6 +35,7 @@ pub use clock::{Clock, ManualClock, ServerClock, SteadyClock, SystemClock, Times
 pub use error::{Error, Kind, Result};
 pub use fingerprint::Fingerprint;
 pub use identity::{Digest, Identity, Key, Scope, Tenant};
+pub use inbox::Inbox;
 pub use memory::MemoryStore;
 pub use once::Once;
 

@@ -1,0 +1,119 @@
+//! Messages that wait to take effect: the second trait, which stores on SQL implement over the same records.
+//!
+//! A message is an operation like any other: tenant + consumer (the scope) + message id (the key). What has been
+//! dealt with is a settled record, the truth that suppresses duplicates; what is still to do is a row of *work*,
+//! which is gone when the record is there. The message itself (payload, headers, where it came from) is
+//! written once and never updated.
+//!
+//! ```text
+//!             receive                claim_batch               finish: completed
+//!   absent ───────────▶ RECEIVED ────────────────▶ IN_PROGRESS ─────────────────▶ COMPLETED          ┐
+//!      │                 ▲   ▲                      │  │  │  └─ skipped ─────────▶ SKIPPED_DUPLICATE ┴ record settled
+//!      │ gap, conflict   │   └── returned unstarted ┘  │  │
+//!      ▼                 │                             │  └─ retry ──▶ FAILED_RETRYABLE ──(its time comes)──▶ claim_batch
+//!   PARKED ──────────────┘                             └─ terminal ──▶ FAILED_TERMINAL ┐  attempts used up ──▶ PARKED
+//!      gap filled, or an operator's retry ◀────────────────────────────────────────────┘
+//! ```
+//!
+//! A claim of work has a fence and a lease like any claim. A lease that ends makes the row claimable
+//! again, with a higher fence; what the old owner brings then is kept as a late attempt and changes nothing. An owner
+//! whose lease ended and whose row nobody has claimed since may still finish: its effect has happened, and
+//! running it again would be the duplicate that we are here to avoid.
+//!
+//! Read on in this order: [`message`], [`state`], [`plan`] (what a consumer wants), [`order`] (lanes and gaps, pure),
+//! [`work`] (claim and finish), [`operate`] (what people ask), [`retry`] and [`replay`] (pure), [`consumer`] (a whole policy).
+
+pub mod bell;
+pub mod consumer;
+pub mod message;
+pub mod operate;
+pub mod order;
+pub mod plan;
+pub mod replay;
+pub mod retry;
+pub mod state;
+pub mod watch;
+pub mod work;
+
+pub use bell::{Bell, Bells};
+pub use consumer::{Ack, Alerts, Consumer};
+pub use message::{Message, Origin};
+pub use operate::{
+    Action, AuditEntry, Counts, Detail, Entry, Gap, Operation, Page, Query, Report, Selection,
+};
+pub use order::{Baseline, OnGap, OnTerminal, Order};
+pub use plan::{OnLost, Plan};
+pub use replay::Replay;
+pub use retry::Retry;
+pub use state::{Cause, State};
+pub use watch::{NoWatch, Watch};
+pub use work::{
+    Arrivals, ClaimBatch, Claimed, Finish, Finished, Intent, Job, Receipt, Renewal, Step, Ticket,
+    Verdict, WorkerName,
+};
+
+use crate::identity::{Identity, Scope};
+use crate::policy::LeaseTerm;
+use crate::store::Answer;
+
+/// The most messages in one call of a verb.
+pub const BATCH_MAX: usize = crate::store::BATCH_MAX;
+
+/// A durable home for messages that wait to take effect.
+///
+/// As with [`crate::Store`], an `Err` means that nothing can be said about any item of the call: nothing is
+/// acknowledged and nothing is run. Items are valid by construction.
+pub trait Inbox: std::fmt::Debug + Send + Sync + 'static {
+    /// Stores messages: one durable write for all. Only after it returns may a source be told.
+    ///
+    /// All messages must belong to the consumer of [`Arrivals::plan`]. A batch behaves as its messages would one
+    /// after another. A known message is a duplicate, or, with another payload, a conflict, which is stored beside it
+    /// under [`Message::as_conflict`] and parked.
+    fn receive(&self, arrivals: Arrivals) -> Answer<'_, Vec<Receipt>>;
+
+    /// How far a source has been received; see [`Arrivals::position`].
+    fn position(&self, source: String) -> Answer<'_, Option<String>>;
+
+    /// Claims up to so many messages that are due, oldest due first: those received, those whose retry has come, and those whose owner's
+    /// lease has ended. Claims are durable when this returns.
+    fn claim_batch(&self, ask: ClaimBatch) -> Answer<'_, Claimed>;
+
+    /// Extends the leases of everything that a worker still works on, in one call.
+    fn renew(&self, tickets: Vec<Ticket>, lease: LeaseTerm) -> Answer<'_, Vec<Renewal>>;
+
+    /// Ends attempts. Each item compares its fence; the intents of an item are stored with it or not at all.
+    fn finish(&self, plan: Plan, items: Vec<Finish>) -> Answer<'_, Vec<Finished>>;
+
+    /// Remembers a step of a handler and its result, if the ticket still holds. A step that is there already stays as it is.
+    fn remember_step(&self, ticket: Ticket, step: Step) -> Answer<'_, Renewal>;
+
+    /// Housekeeping of one consumer: gaps whose deadline has passed, in a bounded step. How many messages changed.
+    fn tend(&self, plan: Plan, limit: usize) -> Answer<'_, usize>;
+
+    /// Rings when something may have become due for a consumer. It may ring for nothing, and a process that died may fail to ring
+    /// another: whoever waits also looks now and then.
+    fn bell(&self, consumer: &Scope) -> Bell;
+
+    /// One page of messages, the newest first.
+    fn list_messages(&self, query: Query) -> Answer<'_, Page>;
+
+    /// All that is known about one message; `None` if it is not known.
+    fn message(&self, identity: Identity) -> Answer<'_, Option<Detail>>;
+
+    /// Which versions lanes wait for, at most so many lanes.
+    fn gaps(&self, consumer: Scope, limit: usize) -> Answer<'_, Vec<Gap>>;
+
+    /// Counts for operators, one per consumer that has or had messages.
+    fn counts(&self) -> Answer<'_, Vec<Counts>>;
+
+    /// Changes the state of messages by an operator's hand, with a line in the audit; or says what it would do.
+    fn operate(&self, operation: Operation) -> Answer<'_, Report>;
+
+    /// Makes a view of this name in the store, with the columns `consumer_name`, `message_id` and `processed_at`, for people and
+    /// tools that look for a table of processed messages. Making it again changes nothing. The name is a plain identifier
+    /// (`a-z`, `0-9`, `_`, at most 63 characters, no digit first) that does not begin with `semel_`; another kind of object of that name is an error.
+    fn expose_processed(&self, view: String) -> Answer<'_, ()>;
+
+    /// The audit, the newest first, at most so many lines.
+    fn audit(&self, limit: usize) -> Answer<'_, Vec<AuditEntry>>;
+}

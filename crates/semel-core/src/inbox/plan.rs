@@ -1,0 +1,38 @@
+//! What a consumer wants of the inbox: the part of its policy that the store must know.
+
+use super::order::Order;
+use crate::identity::Scope;
+use crate::policy::Retention;
+
+/// The part of a consumer's policy that a store applies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The consumer's name and version.
+    pub consumer: Scope,
+    /// In which order its messages run.
+    pub order: Order,
+    /// How long the record of a message that was dealt with suppresses duplicates, and how long the message itself is kept
+    /// for replays. A message that waits is kept as long as it waits.
+    pub retention: Retention,
+}
+
+impl Plan {
+    /// A plan without order and with the usual retention.
+    pub fn new(consumer: Scope) -> Self {
+        Self {
+            consumer,
+            order: Order::None,
+            retention: Retention::default(),
+        }
+    }
+}
+
+/// What becomes of a message whose worker was lost, so that nobody knows whether its effect happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnLost {
+    /// It runs again: its handler knows the message's id and repeats nothing.
+    #[default]
+    Rerun,
+    /// It is parked until a person decides.
+    Hold,
+}

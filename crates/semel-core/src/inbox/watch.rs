@@ -1,0 +1,57 @@
+//! What happens to messages, told to whoever measures it.
+
+use std::time::Duration;
+
+use super::message::Message;
+use super::state::{Cause, State};
+use super::work::Receipt;
+use crate::identity::Scope;
+
+/// Hears of every message that an engine handles. Calls are quick and never block.
+pub trait Watch: Send + Sync + 'static {
+    /// A message arrived, and this became of it.
+    fn received(&self, message: &Message, receipt: Receipt);
+
+    /// An attempt ended; `late` if it came too late and changed nothing.
+    fn finished(&self, message: &Message, end: End);
+
+    /// A message was claimed whose worker had been lost.
+    fn reclaimed(&self, message: &Message);
+
+    /// So many intents of a replayed message were suppressed.
+    fn suppressed(&self, message: &Message, intents: usize);
+
+    /// An alert of a consumer began (`true`) or ended.
+    fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool);
+}
+
+/// The end of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// What it led to.
+    pub state: State,
+    /// Why.
+    pub cause: Option<Cause>,
+    /// How long the handler took.
+    pub took: Duration,
+    /// Whether it came too late and changed nothing.
+    pub late: bool,
+}
+
+impl std::fmt::Debug for dyn Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Watch")
+    }
+}
+
+/// Nobody measures.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoWatch;
+
+impl Watch for NoWatch {
+    fn received(&self, _: &Message, _: Receipt) {}
+    fn finished(&self, _: &Message, _: End) {}
+    fn reclaimed(&self, _: &Message) {}
+    fn suppressed(&self, _: &Message, _: usize) {}
+    fn alert(&self, _: &Scope, _: &'static str, _: bool) {}
+}

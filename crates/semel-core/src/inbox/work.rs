@@ -1,0 +1,283 @@
+//! What the verbs of the inbox ask and answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::message::Message;
+use super::plan::{OnLost, Plan};
+use super::state::{Cause, State};
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::identity::{Identity, Scope, checked};
+use crate::outcome::Outcome;
+use crate::policy::LeaseTerm;
+use crate::record::Fence;
+
+/// The most bytes of an error's text that are kept; the rest is cut off.
+pub const ERROR_BYTES_MAX: usize = 2_048;
+/// The most steps that one message remembers.
+pub const STEPS_MAX: usize = 64;
+/// The most bytes of one step's result.
+pub const STEP_BYTES_MAX: usize = 64 * 1024;
+/// The most intents of one message.
+pub const INTENTS_MAX: usize = 64;
+
+/// Messages of one consumer that are to be received together.
+#[derive(Debug, Clone)]
+pub struct Arrivals {
+    /// The consumer's plan; all messages are its own.
+    pub plan: Plan,
+    /// The messages, in their order.
+    pub messages: Vec<Message>,
+    /// A source's name and how far it will have been received, kept with the messages or not at all.
+    pub position: Option<(String, String)>,
+}
+
+/// What became of a message that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Receipt {
+    /// It is new, and stored in this state.
+    Stored {
+        /// RECEIVED, PARKED (a gap, or behind a failure) or SKIPPED_DUPLICATE (an older version).
+        state: State,
+    },
+    /// It was known, in this state, and is not stored again. COMPLETED may also mean that another door dealt with it.
+    Duplicate {
+        /// Where the first one stands.
+        state: State,
+    },
+    /// Its id is known with another payload: it is parked beside the first one.
+    Conflict,
+}
+
+/// Who works: unique per process, for people to see.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct WorkerName(Arc<str>);
+
+impl WorkerName {
+    /// A name that people will see.
+    pub fn new(name: impl AsRef<str>) -> Result<Self> {
+        checked("a worker's name", name.as_ref()).map(|name| Self(name.into()))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Asks for work.
+#[derive(Debug, Clone)]
+pub struct ClaimBatch {
+    /// Whose messages.
+    pub consumer: Scope,
+    /// Who asks.
+    pub worker: WorkerName,
+    /// How many at most.
+    pub max: usize,
+    /// How long the claims last unless renewed.
+    pub lease: LeaseTerm,
+    /// What becomes of messages whose worker was lost.
+    pub on_lost: OnLost,
+}
+
+/// What was claimed.
+#[derive(Debug, Clone, Default)]
+pub struct Claimed {
+    /// The messages to run, oldest due first.
+    pub jobs: Vec<Job>,
+    /// If fewer than asked for were due: how long until the next one of the consumer will be. `None` if nothing is scheduled.
+    pub next_due: Option<Duration>,
+}
+
+/// The right to finish one message: its identity and the fence of its claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ticket {
+    /// Which message.
+    pub identity: Identity,
+    /// The fence of its claim.
+    pub fence: Fence,
+}
+
+/// A message that is to run now.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The right to finish it.
+    pub ticket: Ticket,
+    /// The message.
+    pub message: Arc<Message>,
+    /// Which attempt this is since it was received or last replayed or retried by hand, from 1.
+    pub attempt: u32,
+    /// How often it was replayed or retried by hand.
+    pub generation: u32,
+    /// Whether it was completed before and is replayed: side effects may have to be suppressed.
+    pub replay: bool,
+    /// When it was received.
+    pub received_at: Timestamp,
+    /// When it was claimed.
+    pub claimed_at: Timestamp,
+    /// When the lease ends unless it is renewed.
+    pub lease_until: Timestamp,
+    /// The steps that earlier attempts have done, in the order they were done.
+    pub steps: Vec<Step>,
+}
+
+/// Whether a ticket still holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renewal {
+    /// It does.
+    Held,
+    /// Somebody else has claimed the message, or it is finished.
+    Lost,
+}
+
+/// A step of a handler that is done, with its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Its name, unique in the handler.
+    pub name: Box<str>,
+    /// What it came to.
+    pub result: Bytes,
+}
+
+impl Step {
+    /// A step that is done.
+    pub fn new(name: &str, result: impl Into<Bytes>) -> Result<Self> {
+        let (name, result) = (checked("a step's name", name)?, result.into());
+        if result.len() > STEP_BYTES_MAX {
+            return Err(Error::invalid(format!(
+                "the result of a step has at most {STEP_BYTES_MAX} bytes, found {} in {name:?}",
+                result.len()
+            )));
+        }
+        Ok(Self { name, result })
+    }
+}
+
+/// A message to another consumer that is stored with the effect that wants it. See [`Finish::verdict`].
+#[derive(Debug, Clone)]
+pub struct Intent {
+    /// The plan of the consumer that will send it.
+    pub plan: Arc<Plan>,
+    /// The message; its id decides whether it was there before.
+    pub message: Message,
+}
+
+/// The end of an attempt.
+#[derive(Debug, Clone)]
+pub struct Finish {
+    /// Which claim.
+    pub ticket: Ticket,
+    /// How long it took.
+    pub took: Duration,
+    /// What it came to.
+    pub verdict: Verdict,
+}
+
+/// What an attempt came to.
+#[derive(Debug, Clone)]
+pub enum Verdict {
+    /// COMPLETED: the record is settled with this outcome, and the intents are received.
+    Completed {
+        /// What duplicates and people are shown.
+        outcome: Outcome,
+        /// What is to be sent because of it.
+        intents: Vec<Intent>,
+    },
+    /// FAILED_RETRYABLE: due again after this time.
+    Retry {
+        /// How long to wait.
+        after: Duration,
+        /// Why.
+        cause: Cause,
+        /// What went wrong.
+        error: ErrorText,
+    },
+    /// FAILED_TERMINAL: trying again does not help.
+    Terminal {
+        /// What went wrong.
+        error: ErrorText,
+    },
+    /// PARKED: a person must look.
+    Park {
+        /// Why.
+        cause: Cause,
+        /// What went wrong.
+        error: ErrorText,
+    },
+    /// SKIPPED_DUPLICATE: there is nothing to do. The record is settled.
+    Skip {
+        /// Why.
+        cause: Cause,
+    },
+    /// RECEIVED again: it was not begun, and the attempt does not count.
+    Return,
+}
+
+impl Verdict {
+    /// The state that it leads to.
+    pub const fn state(&self) -> State {
+        match self {
+            Self::Completed { .. } => State::Completed,
+            Self::Retry { .. } => State::FailedRetryable,
+            Self::Terminal { .. } => State::FailedTerminal,
+            Self::Park { .. } => State::Parked,
+            Self::Skip { .. } => State::SkippedDuplicate,
+            Self::Return => State::Received,
+        }
+    }
+}
+
+/// What went wrong, in words that may be stored and shown: bounded, and never a payload.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ErrorText(String);
+
+impl ErrorText {
+    /// The text, cut off at [`ERROR_BYTES_MAX`]. NUL characters, which no database holds, are replaced.
+    pub fn new(text: impl std::fmt::Display) -> Self {
+        let mut text = text.to_string().replace('\0', "\u{fffd}");
+        if text.len() > ERROR_BYTES_MAX {
+            let mut end = ERROR_BYTES_MAX;
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            text.truncate(end);
+        }
+        Self(text)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Whether an attempt's end counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finished {
+    /// It did.
+    Done,
+    /// It came too late: somebody else has claimed or finished the message. It is kept as a late attempt and changes nothing.
+    Lost,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_texts_are_cut_at_a_character_and_hold_no_nul() {
+        let text = ErrorText::new("é".repeat(ERROR_BYTES_MAX));
+        assert!(text.as_str().len() <= ERROR_BYTES_MAX);
+        assert_eq!(ErrorText::new("a\0b").as_str(), "a\u{fffd}b");
+    }
+
+    #[test]
+    fn steps_are_bounded() {
+        assert!(Step::new("charge", vec![0; STEP_BYTES_MAX]).is_ok());
+        assert!(Step::new("charge", vec![0; STEP_BYTES_MAX + 1]).is_err());
+        assert!(Step::new("", "").is_err());
+    }
+}

@@ -1,0 +1,1 @@
+//! The engine for messages: sources, workers, delivery, steps, intents.
