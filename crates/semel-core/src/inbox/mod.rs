@@ -21,7 +21,7 @@
 //! running it again would be the duplicate that we are here to avoid.
 //!
 //! Read on in this order: [`message`], [`state`], [`plan`] (what a consumer wants), [`order`] (lanes and gaps, pure),
-//! [`work`] (claim and finish), [`operate`] (what people ask), [`retry`] and [`replay`] (pure), [`consumer`] (a whole policy).
+//! [`work`] (claim and finish), [`seen`] and [`operate`] (what people see and do), [`retry`] and [`replay`] (pure), [`consumer`] (a whole policy).
 
 pub mod bell;
 pub mod consumer;
@@ -31,6 +31,7 @@ pub mod order;
 pub mod plan;
 pub mod replay;
 pub mod retry;
+pub mod seen;
 pub mod state;
 pub mod watch;
 pub mod work;
@@ -38,13 +39,12 @@ pub mod work;
 pub use bell::{Bell, Bells};
 pub use consumer::{Ack, Alerts, Consumer};
 pub use message::{Message, Origin};
-pub use operate::{
-    Action, AuditEntry, Counts, Detail, Entry, Gap, Operation, Page, Query, Report, Selection,
-};
+pub use operate::{Action, AuditEntry, Operation, Report, Selection};
 pub use order::{Baseline, OnGap, OnTerminal, Order};
 pub use plan::{OnLost, Plan};
 pub use replay::Replay;
 pub use retry::Retry;
+pub use seen::{Attempt, Counts, Detail, Entry, Gap, Page, Query, Transition};
 pub use state::{Cause, State};
 pub use watch::{NoWatch, Watch};
 pub use work::{
