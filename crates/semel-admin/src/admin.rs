@@ -18,6 +18,7 @@ use tokio::time::{sleep, timeout};
 use crate::config::Config;
 use crate::gate::Gate;
 use crate::health::Health;
+use crate::inbox::InboxPart;
 use crate::metered::Metered;
 use crate::router;
 
@@ -48,16 +49,19 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// What doors in observe mode have seen; `None` if there is no such door.
     pub observations: Option<Observations>,
+    /// The store's inbox; `None` if it has none.
+    pub inbox: Option<InboxPart>,
 }
 
 impl Parts {
-    /// A store on the machine's clock, and no doors.
+    /// A store on the machine's clock, no doors and no inbox.
     pub fn new(store: Metered) -> Self {
         Self {
             store,
             health: Health::default(),
             clock: Arc::new(SystemClock::new()),
             observations: None,
+            inbox: None,
         }
     }
 }

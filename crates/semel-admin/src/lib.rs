@@ -6,8 +6,9 @@
 //! 2. [`metrics`] is what is counted, by stores, by doors, and by [`metered`].
 //! 3. [`health`] collects what the parts of a process say about themselves.
 //! 4. `router` is the table of all addresses; `gate` decides who may come in.
-//! 5. `api` has one file or folder per subject; [`view`] is how records look as JSON.
-//! 6. [`admin`] binds the port and serves.
+//! 5. `api` has one file or folder per subject; [`view`] is how records and messages look as JSON.
+//! 6. [`inbox`] is what the admin side must know of consumers; [`when`] reads moments.
+//! 7. [`admin`] binds the port and serves.
 //!
 //! What this crate does not do: it names no store, it decides nothing by itself, and it never logs
 //! or counts by key, body or header value. It has no dashboard: that will be another reader of the same API.
@@ -17,6 +18,7 @@ mod api;
 pub mod config;
 mod gate;
 pub mod health;
+pub mod inbox;
 mod input;
 mod log;
 pub mod metered;
@@ -28,10 +30,13 @@ mod refused;
 mod router;
 pub mod secret;
 pub mod view;
+pub mod when;
 
 pub use admin::{Admin, Observations, Parts};
 pub use config::Config;
 pub use health::{Health, Part};
+pub use inbox::{InboxPart, Policies};
 pub use metered::Metered;
 pub use metrics::Metrics;
 pub use secret::Secret;
+pub use when::When;

@@ -5,7 +5,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Components, OpenApi};
 use utoipa::{Modify, OpenApi as _};
 
-use crate::api::{claims, observations, records, stats};
+use crate::api::{claims, inbox, observations, records, stats};
 use crate::{page, probes};
 
 #[derive(utoipa::OpenApi)]
@@ -18,6 +18,7 @@ use crate::{page, probes};
     tags(
         (name = "claims", description = "Claim, run, settle: the protocol for programs in any language"),
         (name = "records", description = "Look at records, and decide about those that nobody else can decide"),
+        (name = "inbox", description = "Look at messages, run them again, set them aside"),
         (name = "health", description = "For machines that watch"),
     ),
     security((), ("token" = [])),
@@ -39,6 +40,16 @@ use crate::{page, probes};
         records::resolve,
         stats::stats,
         observations::observations,
+        inbox::list,
+        inbox::one,
+        inbox::counts,
+        inbox::gaps,
+        inbox::audit,
+        inbox::retry,
+        inbox::park,
+        inbox::unpark,
+        inbox::skip,
+        inbox::replay,
     ),
 )]
 struct Description;

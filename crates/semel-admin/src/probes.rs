@@ -42,5 +42,9 @@ pub(crate) async fn metrics(State(app): State<Shared>) -> impl IntoResponse {
     let store = &app.parts.store;
     let metrics = store.metrics();
     metrics.refresh(store.inner().as_ref(), || app.now()).await;
+    if let Some(part) = &app.parts.inbox {
+        let inbox = part.inbox.as_ref();
+        metrics.refresh_inbox(inbox, || app.now()).await;
+    }
     ([(CONTENT_TYPE, metrics::MEDIA_TYPE)], metrics.text())
 }

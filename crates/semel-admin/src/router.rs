@@ -15,7 +15,7 @@ use semel_http::problem::{Problem, Type};
 use tokio::sync::Semaphore;
 
 use crate::admin::Parts;
-use crate::api::{claims, observations, records, stats};
+use crate::api::{claims, inbox, observations, records, stats};
 use crate::gate::Gate;
 use crate::input::LARGE_BODIES_MAX;
 use crate::refused::Refused;
@@ -81,6 +81,16 @@ pub(crate) fn routes() -> Vec<Route> {
         post("/api/v1/records/resolve", records::resolve),
         get("/api/v1/stats", stats::stats),
         get("/api/v1/observations", observations::observations),
+        get("/api/v1/inbox", inbox::list),
+        get("/api/v1/inbox/one", inbox::one),
+        get("/api/v1/inbox/counts", inbox::counts),
+        get("/api/v1/inbox/gaps", inbox::gaps),
+        get("/api/v1/inbox/audit", inbox::audit),
+        post("/api/v1/inbox/retry", inbox::retry),
+        post("/api/v1/inbox/park", inbox::park),
+        post("/api/v1/inbox/unpark", inbox::unpark),
+        post("/api/v1/inbox/skip", inbox::skip),
+        post("/api/v1/inbox/replay", inbox::replay),
     ]
 }
 

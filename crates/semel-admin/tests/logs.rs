@@ -220,3 +220,65 @@ async fn nothing_that_was_asked_or_answered_is_logged() {
     assert!(!text.contains("secret"), "{text}");
     assert!(!format!("{:?}", subject.store).contains("secret"));
 }
+
+/// Level and event of every line about the message `id`.
+fn message_lines(id: &str) -> Vec<String> {
+    let text = String::from_utf8(log().0.lock().unwrap().clone()).unwrap();
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines
+        .filter(|line| line["fields"]["id"] == id)
+        .map(|line| {
+            assert_eq!(line["target"], "semel::state");
+            assert_eq!(line["fields"]["consumer"], "mailer@1");
+            let detail = ["cause", "state", "first", "intents"]
+                .into_iter()
+                .filter_map(|name| Some(format!(" {name}={}", line["fields"].get(name)?)));
+            let event = line["fields"]["event"].as_str().unwrap();
+            let level = line["level"].as_str().unwrap();
+            format!("{level} {event}{}", detail.collect::<String>())
+        })
+        .collect()
+}
+
+#[test]
+fn what_is_unusual_about_a_message_is_logged_and_never_its_payload() {
+    use semel_core::inbox::watch::{End, Watch};
+    use semel_core::inbox::{Cause, Message, Receipt, State};
+    log();
+    let metrics = Metrics::new();
+    let identity = Identity::parse("acme", "mailer@1", "evt-1").unwrap();
+    let message = Message::new(identity, "secret-payload").unwrap();
+    let end = |state, cause, late| End {
+        state,
+        cause,
+        took: Duration::ZERO,
+        late,
+    };
+    let state = State::Received;
+    metrics.received(&message, Receipt::Stored { state });
+    metrics.received(&message, Receipt::Duplicate { state });
+    metrics.received(&message, Receipt::Conflict);
+    metrics.reclaimed(&message);
+    let retryable = Some(Cause::Retryable);
+    metrics.finished(&message, end(State::FailedRetryable, retryable, false));
+    let exhausted = Some(Cause::AttemptsExhausted);
+    metrics.finished(&message, end(State::Parked, exhausted, false));
+    metrics.finished(&message, end(State::Completed, None, true));
+    metrics.finished(&message, end(State::Completed, None, false));
+    metrics.suppressed(&message, 2);
+    insta::assert_snapshot!(message_lines("evt-1").join("\n"), @r#"
+    DEBUG received
+    INFO duplicate-skipped first="RECEIVED"
+    WARN conflict-parked
+    WARN reclaimed
+    INFO failed-retryable cause="retryable"
+    WARN parked cause="attempts-exhausted"
+    WARN came-too-late state="COMPLETED"
+    DEBUG completed
+    INFO side-effects-suppressed intents=2
+    "#);
+    let text = String::from_utf8(log().0.lock().unwrap().clone()).unwrap();
+    assert!(!text.contains("secret-payload"), "{text}");
+}

@@ -24,7 +24,7 @@ pub enum Side {
     AtMost,
 }
 
-const GOALS: [Goal; 12] = [
+const GOALS: [Goal; 14] = [
     goal("G1", Side::AtLeast, 0.25, 0.5),
     goal("G1b", Side::AtMost, 5.0, 3.0),
     goal("G2", Side::AtLeast, 10.0, 30.0),
@@ -34,6 +34,13 @@ const GOALS: [Goal; 12] = [
     goal("G5", Side::AtLeast, 0.35, 0.5),
     goal("G5b", Side::AtLeast, 1.3, 2.0),
     goal("G5c", Side::AtLeast, 0.9, 1.0),
+    goal("G7", Side::AtLeast, 0.6, 0.8),
+    Goal {
+        id: "G7b",
+        side: Side::AtLeast,
+        first: 0.95,
+        then: None,
+    },
     goal("G8", Side::AtLeast, 0.8, 0.95),
     goal("G8b", Side::AtMost, 1.4, 1.15),
     goal("G8c", Side::AtMost, 300.0, 150.0),
@@ -90,6 +97,7 @@ mod tests {
     fn verdicts_name_the_figure_and_whether_it_was_reached() {
         for (id, ratio, verdict) in [
             ("G1", 0.3, "goal ≥ 0.25: reached\nthen ≥ 0.5: not reached"),
+            ("G7b", 0.9, "goal ≥ 0.95: not reached"),
             ("G1b", 3.0, "goal ≤ 5: reached\nthen ≤ 3: reached"),
             (
                 "G8b",

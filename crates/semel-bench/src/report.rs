@@ -28,6 +28,16 @@ impl Turn {
         }
     }
 
+    /// Two figures without latencies.
+    pub(crate) const fn plain(ours: f64, baseline: f64) -> Self {
+        Self {
+            ours,
+            baseline,
+            p50_us: None,
+            p99_us: None,
+        }
+    }
+
     fn ratio(&self) -> f64 {
         self.ours / self.baseline
     }

@@ -83,22 +83,22 @@ impl Sample {
 }
 
 /// 36 bytes that look like a UUID, the usual key.
-fn key(high: u64, low: u64) -> String {
+pub(crate) fn key(high: u64, low: u64) -> String {
     let (a, b, c) = (high >> 32, (high >> 16) & 0xffff, high & 0xffff);
     let (d, e) = (low >> 48, low & 0xffff_ffff_ffff);
     format!("{a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}")
 }
 
 /// SplitMix64: small, fast, and its output does not compress.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
 
-    fn bytes<const N: usize>(&mut self) -> [u8; N] {
+    pub(crate) fn bytes<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
         for chunk in bytes.chunks_mut(8) {
             chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);

@@ -188,12 +188,7 @@ fn results(
         let turns: Vec<_> = rounds.iter().filter_map(turn).collect();
         Measurement::of(goal, name, &turns)
     };
-    let disk = bytes_per_record.map(|ours| Turn {
-        ours,
-        baseline: RECORD_BYTES as f64,
-        p50_us: None,
-        p99_us: None,
-    });
+    let disk = bytes_per_record.map(|ours| Turn::plain(ours, RECORD_BYTES as f64));
     let found = [
         over(goals.pairs, format!("pairs/s by {baseline}"), &|r| {
             Some(Turn::of(&r.pairs, &r.raw))

@@ -6,7 +6,7 @@
 use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
 
 use clap::builder::styling::{AnsiColor, Style};
-use comfy_table::{CellAlignment, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, presets};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -102,6 +102,13 @@ impl Table {
     pub(crate) fn row<const N: usize>(&mut self, style: Style, cells: [String; N]) {
         self.table.add_row(cells);
         self.styles.push(style);
+    }
+
+    /// Leaves a column out.
+    pub(crate) fn hide(&mut self, column: usize) {
+        if let Some(column) = self.table.column_mut(column) {
+            column.set_constraint(ColumnConstraint::Hidden);
+        }
     }
 
     /// Writes the table as data.

@@ -60,6 +60,19 @@ pub(crate) fn plural(number: u64, one: &str, many: &str) -> String {
     }
 }
 
+/// Names and numbers one below the other, with what is worth knowing about numbers that are not zero.
+pub(crate) fn counted(lines: &[(&str, u64, &str)]) -> String {
+    let names = lines.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
+    let width = lines.iter().map(|(_, number, _)| count(*number).len());
+    let width = width.max().unwrap_or(0);
+    let line = |(name, number, more): &(&str, u64, &str)| {
+        let more = if *number > 0 { *more } else { "" };
+        let line = format!("{name:names$}  {:>width$}   {more}", count(*number));
+        line.trim_end().to_owned()
+    };
+    lines.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// Bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -6,7 +6,8 @@
 //!    descriptions.
 //! 2. [`File`] loads it: YAML becomes a tree that knows where everything is written (`tree`), the
 //!    environment is laid over it, `${VAR}` is filled in, and then serde reads it.
-//! 3. `compile` turns routes into [`semel_http::Rules`] and checks what settings mean together.
+//! 3. `compile` turns routes into [`semel_http::Rules`], consumers and the targets of intents into
+//!    [`semel_core::inbox::Consumer`]s, and checks what settings mean together.
 //! 4. [`explain`](explain::explain) says in words what a file does, and warns; [`schema`] is for editors.
 //!
 //! [`limits`] lists every limit.
@@ -24,7 +25,7 @@ mod schema;
 mod tree;
 pub mod value;
 
-pub use compile::CompiledRoute;
+pub use compile::{CompiledConsumer, CompiledRoute, CompiledTarget, consumer, target};
 pub use error::{Error, Kind, Result};
 pub use explain::{explain, warnings};
 pub use file::Gateway;

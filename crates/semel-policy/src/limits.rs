@@ -34,3 +34,21 @@ pub const RESPONSE_BYTES_MAX: usize = semel_core::outcome::BODY_BYTES_MAX;
 pub const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// The longest time that a duplicate waits for the first request.
 pub const WAIT_MAX: Duration = Duration::from_secs(60 * 60);
+/// The most consumers, those of both roots together.
+pub const CONSUMERS_MAX: usize = 1_000;
+/// The most targets of intents.
+pub const TARGETS_MAX: usize = 1_000;
+/// The most headers that a delivery or a target sets.
+pub const HEADERS_MAX: usize = 32;
+/// The most secrets that a signature is checked with.
+pub const SECRETS_MAX: usize = 8;
+/// The largest message unless its consumer says otherwise, in bytes.
+pub const MESSAGE_BYTES: usize = 1024 * 1024;
+/// The largest message, in bytes.
+pub const MESSAGE_BYTES_MAX: usize = semel_core::outcome::BODY_BYTES_MAX;
+/// How long a message is remembered unless its consumer says otherwise: what brokers usually keep.
+pub const MESSAGE_RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// The longest time that a message waits for an earlier version.
+pub const GAP_DEADLINE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// The longest time that the provider of an intent may take to answer.
+pub const TARGET_TIMEOUT_MAX: Duration = Duration::from_secs(10 * 60);

@@ -9,17 +9,24 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::error::{Error, Kind, Result};
-use crate::file::{Admin, Gateway, Log};
+use crate::file::{Admin, Consumer, Gateway, IdempotentConsumer, InboxListen, Log, Target};
 use crate::limits::FILE_BYTES_MAX;
 use crate::tree::fill::{self, Variables};
 use crate::tree::read::Fault;
-use crate::tree::{Node, Path as FieldPath, Value, overlay, yaml};
-use crate::value::StoreUrl;
+use crate::tree::{Node, Value, overlay, yaml};
+use crate::value::{Named, StoreUrl};
 
 /// The sections that a variable can stand for.
-const SECTIONS: [&str; 6] = ["store", "log", "admin", "gateway", "consumers", "intents"];
-/// The sections that the design names and this version does not have.
-const LATER: [&str; 2] = ["consumers", "intents"];
+const SECTIONS: [&str; 8] = [
+    "store",
+    "log",
+    "admin",
+    "gateway",
+    "inbox",
+    "consumers",
+    "idempotentConsumer",
+    "intents",
+];
 
 /// A configuration file, checked.
 ///
@@ -51,6 +58,15 @@ pub struct File {
     pub admin: Admin,
     /// The proxy in front of a service.
     pub gateway: Option<Gateway>,
+    /// The door for messages that are posted to consumers.
+    pub inbox: InboxListen,
+    /// Who takes messages, by name.
+    pub consumers: Named<Consumer>,
+    /// The same, for policies that are written under this root.
+    #[serde(rename = "idempotentConsumer")]
+    pub idempotent_consumer: IdempotentConsumer,
+    /// Where intents are sent, by name.
+    pub intents: Named<Target>,
 }
 
 impl File {
@@ -78,15 +94,27 @@ impl File {
     ) -> Result<Self> {
         let tree = tree(name, text, &env.into_iter().collect())?;
         let located = |fault: Fault| {
-            let error = Error::whole(Kind::Invalid, name, fault.to_string());
+            let error = Error::whole(Kind::Invalid, name, fault.message(&tree));
             error.at(fault.place(&tree)).of(fault.path())
         };
         let mut file = Self::deserialize(&tree).map_err(located)?;
-        if let Some(gateway) = &mut file.gateway {
-            gateway.resolve(Path::new(name).parent().unwrap_or(Path::new("")));
+        file.resolve(Path::new(name).parent().unwrap_or(Path::new("")));
+        if let Some(gateway) = &file.gateway {
             gateway.compile().map_err(located)?;
         }
+        file.compile_messages().map_err(located)?;
         Ok(file)
+    }
+
+    /// Paths in the file are relative to its directory.
+    fn resolve(&mut self, directory: &Path) {
+        if let Some(gateway) = &mut self.gateway {
+            gateway.resolve(directory);
+        }
+        let others = self.idempotent_consumer.consumers.iter_mut();
+        for (_, consumer) in self.consumers.iter_mut().chain(others) {
+            consumer.resolve(directory);
+        }
     }
 }
 
@@ -98,18 +126,7 @@ fn tree(name: &str, text: &str, variables: &Variables) -> Result<Node> {
     }
     overlay::lay(name, &mut tree, variables, &SECTIONS)?;
     fill::fill(name, &mut tree, variables)?;
-    let later = LATER
-        .into_iter()
-        .find(|section| tree.get(section).is_some());
-    match later {
-        None => Ok(tree),
-        Some(section) => {
-            let path: FieldPath = [section].into_iter().collect();
-            let message = "this version of semel does not have this section yet";
-            let error = Error::whole(Kind::Invalid, name, message).of(&path);
-            Err(error.at(tree.place_of_key(&path)))
-        }
-    }
+    Ok(tree)
 }
 
 /// The text of a file, but no more of it than a configuration may have.

@@ -295,9 +295,7 @@ async fn decide_one(
 }
 
 pub(crate) fn claim_values(items: &[&ClaimItem]) -> [Value; 8] {
-    let text = |of: fn(&Identity) -> &str| {
-        Value::Texts(items.iter().map(|i| of(i.identity()).to_owned()).collect())
-    };
+    let text = |of: fn(&Identity) -> &str| Value::texts(items.iter().map(|i| of(i.identity())));
     let ints = |of: &dyn Fn(&ClaimItem) -> i64| {
         Value::Ints(items.iter().map(|item| Some(of(item))).collect())
     };

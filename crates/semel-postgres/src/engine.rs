@@ -4,8 +4,9 @@
 //! connection that breaks before the answer says nothing: the same items are asked again, which is safe for every
 //! verb, because a claim is known by its nonce and every other verb by its fence.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use semel_core::record::Claim;
@@ -22,7 +23,7 @@ use crate::sql::Sql;
 /// How often a batch that met another transaction is tried again.
 const COLLISIONS_MAX: usize = 20;
 /// The pause before a broken connection is made again.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
 /// What all verbs of a store share.
 #[derive(Debug)]
@@ -36,7 +37,9 @@ pub(crate) struct Engine {
     pub(crate) fence_floor: AtomicI64,
     /// The month up to which partitions were made, by this process.
     pub(crate) months_kept: MonthsKept,
-    patience: Duration,
+    /// The months of messages that were made, by this process.
+    pub(crate) message_months: MonthsMade,
+    pub(crate) patience: Duration,
 }
 
 /// A month's number, 0 before the first.
@@ -47,6 +50,26 @@ impl MonthsKept {
     /// Writes down `month` and says which it was before.
     pub(crate) fn swap(&self, month: i64) -> i64 {
         self.0.swap(month, Ordering::Relaxed)
+    }
+}
+
+/// Numbers of months.
+#[derive(Debug, Default)]
+pub(crate) struct MonthsMade(Mutex<BTreeSet<i64>>);
+
+impl MonthsMade {
+    /// Whether `month` is new.
+    pub(crate) fn add(&self, month: i64) -> bool {
+        self.months().insert(month)
+    }
+
+    pub(crate) fn forget(&self, month: i64) {
+        self.months().remove(&month);
+    }
+
+    fn months(&self) -> MutexGuard<'_, BTreeSet<i64>> {
+        // The set is whole after every statement, so a poisoned lock protects nothing.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -62,7 +85,7 @@ pub(crate) trait Attempt<I, A>: Send + Sync {
 }
 
 /// What is done about a failure.
-enum Remedy {
+pub(crate) enum Remedy {
     /// Ask again at once.
     Again,
     /// Ask again on another connection, for as long as patience lasts.
@@ -83,6 +106,7 @@ impl Engine {
             watch: config.watch.clone(),
             fence_floor: AtomicI64::new(0),
             months_kept: MonthsKept::default(),
+            message_months: MonthsMade::default(),
             patience: config.timeout,
         })
     }
@@ -193,7 +217,7 @@ fn only<A>(answers: Vec<A>) -> Result<A> {
 }
 
 /// `doubtful`: an earlier try was lost on its way, so it is worth waiting for the server.
-fn remedy(failure: &Failure, doubtful: bool) -> Remedy {
+pub(crate) fn remedy(failure: &Failure, doubtful: bool) -> Remedy {
     match failure {
         Failure::Lost(_) => Remedy::Reconnect,
         Failure::Refused(error) if is_collision(error) => Remedy::Again,

@@ -241,18 +241,14 @@ fn keep_values(items: &[Sent<KeepRequest>]) -> Vec<Value> {
         .map(|item| OutcomeColumns::of(&item.0.outcome, item.0.retention.archive()));
     let mut values = vec![
         Value::Uuids(identities().map(digest).collect()),
-        Value::Texts(
-            identities()
-                .map(|i| i.tenant().as_str().to_owned())
-                .collect(),
-        ),
-        Value::Texts(identities().map(|i| i.scope().name().to_owned()).collect()),
+        Value::texts(identities().map(|i| i.tenant().as_str())),
+        Value::texts(identities().map(|i| i.scope().name())),
         Value::Ints(
             identities()
                 .map(|i| Some(i64::from(i.scope().version())))
                 .collect(),
         ),
-        Value::Texts(identities().map(|i| i.key().as_str().to_owned()).collect()),
+        Value::texts(identities().map(|i| i.key().as_str())),
         Value::ByteStrings(prints.collect()),
         ints(&|item| sql_fence(item.claim.fence)),
         ints(&|item| i64::from(item.attempt)),

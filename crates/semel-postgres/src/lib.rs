@@ -5,7 +5,8 @@
 //! is decided by the protocol under the rows' locks (`session`). `engine` sends batches and knows what to do when one goes
 //! wrong; `doubts` gives back what nobody knows to have. `keep` holds outcomes of claims that another store granted. `sweep` and `partitions` keep the tables small; [`store`]
 //! puts all of it behind [`semel_core::Store`]. [`tx`] does the same inside a transaction of the user's own, and
-//! [`consumer`] processes messages with it.
+//! [`consumer`] processes messages with it. [`inbox`] keeps messages that wait to take effect, behind [`semel_core::Inbox`]; [`helpers`] make a handler's own statements
+//! safe to repeat.
 //!
 //! Leases and retention are judged by the server's clock. What this crate does not do: it keeps no session state that
 //! a pooler in transaction mode would lose, and it never takes an answer for granted that it has not read.
@@ -17,6 +18,8 @@ mod decisions;
 mod doubts;
 mod engine;
 mod error;
+pub mod helpers;
+pub mod inbox;
 mod keep;
 mod link;
 mod notes;

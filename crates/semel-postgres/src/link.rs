@@ -122,7 +122,7 @@ impl Links {
 }
 
 /// Certificates are checked against the system's roots; whether TLS is used is `sslmode`'s business.
-fn tls() -> Result<MakeRustlsConnect> {
+pub(crate) fn tls() -> Result<MakeRustlsConnect> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -254,6 +254,13 @@ impl Link {
         self.in_transaction = false;
         self.committed |= ended.is_ok();
         ended
+    }
+
+    /// Takes back what was done in the open transaction.
+    pub(crate) async fn roll_back(&mut self) -> Result<(), Failure> {
+        let undone = self.run("ROLLBACK").await;
+        self.in_transaction = undone.is_err();
+        undone
     }
 
     async fn end_with<T>(&mut self, done: Result<T, Failure>) -> Result<T, Failure> {

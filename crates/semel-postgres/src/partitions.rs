@@ -1,18 +1,21 @@
 //! Months as partitions: made ahead of time, and dropped whole when nothing in them is kept any longer.
 //!
-//! The history is dropped by its age. The archive is never dropped from here: that is an operator's decision, one
+//! The history is dropped by its age, and messages when their retention has ended and no work refers to them. The archive is never dropped from here: that is an operator's decision, one
 //! `DROP TABLE` per month.
 
 use std::time::Duration;
 
+use semel_core::inbox::Plan;
 use semel_core::{Clock, Timestamp};
+use tokio_postgres::error::SqlState;
 
 use crate::engine::Engine;
 use crate::link::{Failure, LOCK_WAIT, Link};
 use crate::sql;
 
 /// The tables that have months.
-const TABLES: [&str; 2] = ["semel_history", "semel_archive"];
+const TABLES: [&str; 3] = ["semel_history", "semel_archive", MESSAGES];
+const MESSAGES: &str = "semel_messages";
 
 /// A month of the calendar, counted from year 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,12 +102,40 @@ async fn keep_up_to(
             drop_history(engine, link, &name).await?;
         }
     }
+    for name in months_of(engine, link, MESSAGES).await? {
+        if Month::parse(&name).is_some_and(|ended| ended < month)
+            && let Err(failure) = drop_messages(engine, link, &name).await
+            && !is_locked(&failure)
+        {
+            return Err(failure);
+        }
+    }
     Ok(())
 }
 
 /// Rows of that month have gone to the rest already; they stay there, and so do those that follow.
 fn is_occupied(failure: &Failure) -> bool {
     matches!(failure, Failure::Refused(error) if error.code().is_some_and(|state| state.code() == "23514"))
+}
+
+impl Engine {
+    /// Makes the month in which messages of a plan end that arrive now, and the one after it, once per month and process. If
+    /// that cannot be done, they go to the rest.
+    pub(crate) async fn message_months(&self, plan: &Plan) {
+        let month = Month::of(self.clock.now().after(plan.retention.keep()));
+        if !self.message_months.add(month.0) {
+            return;
+        }
+        let Ok(mut link) = self.links.get().await else {
+            return self.message_months.forget(month.0);
+        };
+        for month in [month, month.next()] {
+            let made = make(self, &mut link, MESSAGES, month).await;
+            if made.is_err_and(|failure| !is_occupied(&failure)) {
+                self.message_months.forget(month.0);
+            }
+        }
+    }
 }
 
 async fn make(engine: &Engine, link: &mut Link, table: &str, month: Month) -> Result<(), Failure> {
@@ -126,6 +157,24 @@ async fn drop_history(engine: &Engine, link: &mut Link, month: &str) -> Result<(
          WHERE h.event = 'late-outcome' AND EXISTS (SELECT FROM {{s}}semel_records r \
          WHERE r.digest = h.digest AND r.state <> 3); \
          DROP TABLE {{s}}semel_history_{month}"
+    );
+    in_turn(engine, link, &template).await
+}
+
+/// Whether somebody uses the table at this moment. The month goes another time.
+fn is_locked(failure: &Failure) -> bool {
+    matches!(failure, Failure::Refused(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
+}
+
+/// Messages that somebody still has to deal with keep their month. The table is locked before the look, so that no replay comes
+/// between the look and the end.
+async fn drop_messages(engine: &Engine, link: &mut Link, month: &str) -> Result<(), Failure> {
+    let template = format!(
+        "LOCK TABLE {{s}}semel_messages IN ACCESS EXCLUSIVE MODE; \
+         DO $$ BEGIN \
+         IF NOT EXISTS (SELECT FROM {{s}}semel_work w JOIN {{s}}semel_messages_{month} m \
+             ON m.digest = w.digest AND m.expires_ms = w.expires_ms) THEN \
+         DROP TABLE {{s}}semel_messages_{month}; END IF; END $$"
     );
     in_turn(engine, link, &template).await
 }

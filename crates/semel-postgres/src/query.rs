@@ -48,7 +48,7 @@ pub(crate) fn seen(found: Found) -> Option<Arc<Record>> {
 
 impl Engine {
     /// Reads once, and once more if the connection turns out to be broken: reading is always safe.
-    async fn read(&self, doing: &str, sql: &str, params: &[Value]) -> Result<Vec<Row>> {
+    pub(crate) async fn read(&self, doing: &str, sql: &str, params: &[Value]) -> Result<Vec<Row>> {
         let first = match self.links.get().await?.ask_alone(sql, params).await {
             Ok(rows) => return Ok(rows),
             Err(failure) => failure,

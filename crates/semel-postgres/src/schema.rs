@@ -7,7 +7,10 @@ use crate::link::{Failure, Link};
 use crate::sql;
 
 /// Each step brings the tables to the version that is its place in this list, counted from 1.
-const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_records.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../migrations/0001_records.sql"),
+    include_str!("../migrations/0002_inbox.sql"),
+];
 
 /// The version that this build works with.
 const VERSION: i64 = MIGRATIONS.len() as i64;

@@ -26,12 +26,57 @@ const FOLLOWED: &str = "coalesce((SELECT value FROM {s}semel_meta WHERE name = '
 const OPEN: &str = "(SELECT digest, fence FROM {s}semel_open \
     UNION SELECT digest, fence FROM {s}semel_records WHERE fence > {followed} AND state < 2)";
 
+/// The columns that a row of work is read from; see `inbox::rows`.
+const WORK: &str = "w.digest, w.expires_ms, w.fence, w.changed_ms, w.due_ms, w.deadline_ms, \
+    w.sequence, w.attempts, w.generation, w.state, w.replay, w.stepped, w.worker, w.lane, w.cause, w.error";
+
+/// Whether a row of work keeps those behind it in its lane from going on.
+const STUCK: &str =
+    "(w.state = 4 OR (w.state = 5 AND w.cause NOT IN ('gap', 'gap-expired', 'behind-failed')))";
+
+/// The columns that a message is read from.
+const MESSAGE: &str = "m.tenant, m.scope, m.version, m.key, m.fingerprint, m.lane, m.sequence, m.kind, m.schema_version, \
+    m.topic, m.topic_partition, m.topic_offset, m.headers, m.payload, m.received_ms";
+
+/// The columns that an entry of a list is read from.
+const ENTRY: &str = "m.tenant, m.scope, m.version, m.key, m.number, coalesce(w.state, 2), w.cause, w.error, m.kind, m.lane, \
+    m.sequence, m.received_ms, coalesce(w.changed_ms, r.settled_ms), CASE WHEN w.state IN (1, 3) THEN w.due_ms END, \
+    coalesce(w.attempts, r.attempt), \
+    coalesce(w.generation, (SELECT max(t.generation) FROM {s}semel_transitions t \
+        WHERE t.digest = m.digest AND t.at_ms >= m.received_ms), 0), \
+    coalesce((SELECT d.count FROM {s}semel_duplicates d WHERE d.digest = m.digest AND d.last_ms >= m.received_ms), 0), \
+    CASE WHEN w.state = 1 THEN w.worker END, octet_length(m.payload)";
+
+/// The columns that an operation chooses messages by.
+const SELECTED: &str = "m.digest, m.expires_ms, m.number, m.received_ms, m.tenant, m.scope, m.version, m.key, m.fingerprint, \
+    m.lane, m.sequence, w.state, w.cause";
+
+/// A message without work, the newest of its id, whose record stands: it is COMPLETED.
+const KEPT: &str = "(w.digest IS NOT NULL OR (r.digest IS NOT NULL AND NOT EXISTS ( \
+    SELECT FROM {s}semel_messages n WHERE n.digest = m.digest AND n.number > m.number)))";
+
+/// What a record that comes with finished work does to one that is there: a settled or open one stays.
+const SETTLED_ANEW: &str = "ON CONFLICT (digest) DO UPDATE \
+    SET fence = excluded.fence, claimed_ms = excluded.claimed_ms, nonce = 0, state = 2, attempt = excluded.attempt, \
+        fingerprint = excluded.fingerprint, lease_ms = NULL, since_ms = NULL, cause = NULL, \
+        expires_ms = excluded.expires_ms, settled_ms = excluded.settled_ms, took_ms = excluded.took_ms, \
+        flags = excluded.flags, status = excluded.status, headers = excluded.headers, body = excluded.body, \
+        omitted_len = excluded.omitted_len, omitted_digest = excluded.omitted_digest \
+    WHERE r.state = 3 OR (r.state = 2 AND r.expires_ms <= excluded.settled_ms)";
+
 /// How many columns a record has; what a statement adds comes after them.
 pub(crate) const RECORD_COLUMNS: usize = 23;
 
 /// Fills in a statement.
 pub(crate) fn text(schema: &str, template: &str) -> String {
     template
+        .replace("{entry}", ENTRY)
+        .replace("{selected}", SELECTED)
+        .replace("{kept}", KEPT)
+        .replace("{message}", MESSAGE)
+        .replace("{work}", WORK)
+        .replace("{stuck}", STUCK)
+        .replace("{settled_anew}", SETTLED_ANEW)
         .replace("{open}", OPEN)
         .replace("{followed}", FOLLOWED)
         .replace("{now}", NOW)
@@ -43,17 +88,19 @@ pub(crate) fn text(schema: &str, template: &str) -> String {
 }
 
 macro_rules! statements {
-    ($($(#[$doc:meta])* $name:ident,)+) => {
-        /// Every statement of the verbs.
+    ($(#[$doc:meta])* $all:ident in $folder:literal: $($name:ident,)+ $(; $field:ident: $inner:ident)?) => {
+        $(#[$doc])*
         #[derive(Debug)]
-        pub(crate) struct Sql {
-            $($(#[$doc])* pub(crate) $name: String,)+
+        pub(crate) struct $all {
+            $(pub(crate) $name: String,)+
+            $(pub(crate) $field: $inner,)?
         }
 
-        impl Sql {
+        impl $all {
             pub(crate) fn new(schema: &str) -> Self {
                 Self {
-                    $($name: text(schema, include_str!(concat!("sql/", stringify!($name), ".sql"))),)+
+                    $($name: text(schema, include_str!(concat!($folder, stringify!($name), ".sql"))),)+
+                    $($field: $inner::new(schema),)?
                 }
             }
         }
@@ -61,6 +108,8 @@ macro_rules! statements {
 }
 
 statements! {
+    /// Every statement of the verbs.
+    Sql in "sql/":
     claim,
     claim_alone,
     settle,
@@ -96,4 +145,66 @@ statements! {
     bar,
     rebar,
     raise,
+    ; inbox: InboxSql
+}
+
+statements! {
+    /// Every statement of the inbox.
+    InboxSql in "sql/inbox/":
+    arrive,
+    known,
+    settled,
+    enter,
+    take_back,
+    store,
+    repeat,
+    stand_at,
+    position,
+    claim,
+    next_due,
+    steps,
+    complete,
+    list_kept,
+    list_work,
+    detail,
+    attempts,
+    transitions,
+    counts,
+    gaps,
+    audit,
+    note_audit,
+    tenants,
+    select_ids,
+    select_work,
+    select_kept,
+    forget_steps,
+    generations,
+    make_lanes,
+    lock_lanes,
+    save_lanes,
+    sequences,
+    occupied,
+    moving,
+    first_stuck,
+    hold_behind,
+    release_behind,
+    fronts,
+    lock_work,
+    lanes_of,
+    save,
+    skip,
+    note_attempts,
+    note_transitions,
+    trim_attempts,
+    trim_transitions,
+    archive_ended,
+    renew,
+    step,
+    notify,
+    sweep_notes,
+    sweep_skipped,
+    sweep_rest,
+    overdue,
+    stranded,
+    ended,
 }

@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::decisions::{Decisions, Renewals, Sent, Settles};
 use crate::doubts::Unheard;
 use crate::engine::{Attempt, Engine};
+use crate::inbox::Ringing;
 use crate::keep::{Bar, Bars, Keeps};
 use crate::query::{Found, Look, seen};
 use crate::rows::sql_ms;
@@ -43,6 +44,7 @@ pub struct PostgresStore {
     looks: Batcher<Look>,
     pub(crate) keeps: Batcher<Sent<KeepRequest>>,
     pub(crate) bars: Batcher<Bar>,
+    pub(crate) ringing: Ringing,
 }
 
 impl PostgresStore {
@@ -69,6 +71,7 @@ impl PostgresStore {
             looks: looks(engine.clone(), lanes),
             keeps: batcher(engine.clone(), lanes, Keeps),
             bars: batcher(engine.clone(), 1, Bars { keep_ms }),
+            ringing: Ringing::new(engine.weak(), &config),
             engine,
             config,
         };

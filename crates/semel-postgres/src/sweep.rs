@@ -73,12 +73,17 @@ async fn step(
         .driver
         .ask(&sql.forget, &[cutoff, count(limit)])
         .await?;
+    let messages = session.sweep_inbox(limit).await?;
     Ok(Swept {
         leases_ended,
         deleted: walked.deleted,
         archived: walked.archived,
         events_deleted: forgotten.len(),
-        more: !followed || leases_ended >= limit || forgotten.len() >= limit || !walked.through,
+        more: !followed
+            || leases_ended >= limit
+            || forgotten.len() >= limit
+            || !walked.through
+            || messages,
     })
 }
 

@@ -34,6 +34,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use semel_core::inbox::{Arrivals, Finish, Finished, Plan, Receipt};
 use semel_core::protocol;
 use semel_core::record::Claim;
 use semel_core::store::{ClaimAnswer, ClaimRequest, ReleaseAnswer, SettleAnswer, SettleRequest};
@@ -44,6 +45,7 @@ use crate::claims::{ClaimItem, Granted, claim_values};
 use crate::config::{Config, DEFAULT_SCHEMA};
 use crate::decisions::About;
 use crate::error::from_postgres;
+use crate::inbox;
 use crate::link::read;
 use crate::rows::{Stored, digest};
 use crate::session::Session;
@@ -81,7 +83,7 @@ pub async fn release_in<D: Driver>(tx: &mut D, claim: &Claim) -> Result<ReleaseA
     usual().release(tx, claim).await
 }
 
-fn usual() -> &'static Tables {
+pub(crate) fn usual() -> &'static Tables {
     static USUAL: OnceLock<Tables> = OnceLock::new();
     USUAL.get_or_init(|| Tables::of(DEFAULT_SCHEMA))
 }
@@ -148,6 +150,26 @@ impl Tables {
         claim: &Claim,
     ) -> Result<ReleaseAnswer, D::Error> {
         self.decide(tx, claim).await
+    }
+
+    /// See [`crate::inbox::receive_in`].
+    pub async fn receive<D: Driver>(
+        &self,
+        tx: &mut D,
+        arrivals: &Arrivals,
+    ) -> Result<Vec<Receipt>, D::Error> {
+        let received = Session::new(tx, &self.sql).receive(arrivals).await?;
+        Ok(received.receipts)
+    }
+
+    /// See [`crate::inbox::finish_in`].
+    pub async fn finish<D: Driver>(
+        &self,
+        tx: &mut D,
+        plan: &Plan,
+        items: &[Finish],
+    ) -> Result<Vec<Finished>, D::Error> {
+        inbox::finish_all(&mut Session::new(tx, &self.sql), plan, items).await
     }
 
     /// The record of an identity as it is stored; nothing is locked.

@@ -25,7 +25,7 @@ pub enum Value {
     /// `bigint[]`, as a parameter only.
     Ints(Vec<Option<i64>>),
     /// `text[]`, as a parameter only.
-    Texts(Vec<String>),
+    Texts(Vec<Option<String>>),
     /// `bytea[]`, as a parameter only.
     ByteStrings(Vec<Option<Bytes>>),
     /// `uuid[]`, as a parameter only.
@@ -55,11 +55,26 @@ impl Value {
         Self::Bytes(Some(Bytes::copy_from_slice(value)))
     }
 
+    /// Many texts, none of them null.
+    pub(crate) fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::Texts(
+            values
+                .into_iter()
+                .map(|text| Some(text.to_owned()))
+                .collect(),
+        )
+    }
+
+    /// Many numbers, none of them null.
+    pub(crate) fn ints(values: impl IntoIterator<Item = i64>) -> Self {
+        Self::Ints(values.into_iter().map(Some).collect())
+    }
+
     /// The first of a list, as a parameter of a statement for one item.
     pub(crate) fn alone(self) -> Self {
         match self {
             Self::Ints(values) => Self::Int(values.into_iter().next().flatten()),
-            Self::Texts(values) => Self::Text(values.into_iter().next()),
+            Self::Texts(values) => Self::Text(values.into_iter().next().flatten()),
             Self::ByteStrings(values) => Self::Bytes(values.into_iter().next().flatten()),
             Self::Uuids(values) => Self::Uuid(values.into_iter().next()),
             single @ (Self::Int(_) | Self::Text(_) | Self::Bytes(_) | Self::Uuid(_)) => single,
@@ -180,6 +195,12 @@ impl Row {
             Some(Value::Bytes(value)) => Ok(value.as_ref()),
             other => Err(unexpected(at, "bytes", other)),
         }
+    }
+
+    /// The text in column `at`, which is never null.
+    pub(crate) fn word(&self, at: usize) -> Result<&str> {
+        self.text(at)?
+            .ok_or_else(|| damaged(&format!("column {at} is null")))
     }
 
     /// The digest in column `at`, which is never null.

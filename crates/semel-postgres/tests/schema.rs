@@ -29,7 +29,7 @@ async fn twenty_stores_at_once_make_the_tables_once() {
     assert_eq!(
         count(
             &schema,
-            "{s}.semel_meta WHERE name = 'schema_version' AND value = 1"
+            "{s}.semel_meta WHERE name = 'schema_version' AND value = 2"
         )
         .await,
         1

@@ -8,7 +8,7 @@ use crate::error::from_sqlite;
 use crate::schema;
 
 /// Each prepared statement is parsed once per connection.
-const STATEMENTS_MAX: usize = 64;
+const STATEMENTS_MAX: usize = 160;
 
 /// A connection that may write.
 pub(crate) fn writable(config: &Config) -> Result<Connection> {

@@ -5,7 +5,8 @@
 //! one thread that writes, many callers per commit; `reader` answers look-ups beside it;
 //! `checkpoint` and `sweeper` keep the file small; [`store`] puts them behind [`semel_core::Store`].
 //! [`tx`] does the same inside a transaction of the user's own; `keep` holds outcomes of claims that
-//! another store granted.
+//! another store granted. [`inbox`] is the second trait, [`semel_core::Inbox`], on the same file; [`helpers`] are statements for effects
+//! that may be asked for twice.
 //!
 //! Several processes may open one file; SQLite's lock orders them, and nothing that matters is kept
 //! in memory. What this crate does not do: it never uses the system's SQLite, and it never runs with
@@ -16,6 +17,9 @@ mod checkpoint;
 pub mod config;
 mod connection;
 mod error;
+mod fences;
+pub mod helpers;
+pub mod inbox;
 mod keep;
 mod query;
 mod queue;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use semel_core::outcome::{BODY_BYTES_MAX, Settled};
 use semel_core::protocol::Change;
 use semel_core::record::UnknownCause;
@@ -14,6 +14,7 @@ use semel_core::{
 };
 
 use crate::error::{damaged, from_sqlite};
+use crate::fences;
 
 const FLAG_FAILED: u8 = 1;
 const FLAG_ARCHIVE: u8 = 2;
@@ -333,7 +334,7 @@ fn remove(connection: &Connection, identity: &Identity, record: &Record) -> rusq
 ///
 /// The fence is written down first, so that it is never drawn again.
 fn drop_rows(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
-    keep_fence(connection, record.fence)?;
+    fences::keep(connection, record.fence)?;
     for sql in [
         "DELETE FROM semel_claims WHERE fence = ?1",
         "DELETE FROM semel_leases WHERE fence = ?1",
@@ -360,29 +361,6 @@ fn archive(connection: &Connection, fence: Fence) -> rusqlite::Result<()> {
          FROM semel_claims c JOIN semel_outcomes o USING (fence) WHERE fence = ?1",
         params![fence.get()],
     )
-}
-
-fn keep_fence(connection: &Connection, fence: Fence) -> rusqlite::Result<()> {
-    run(
-        connection,
-        "INSERT INTO semel_meta (name, value) VALUES ('fence_floor', ?1) \
-         ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)",
-        params![fence.get()],
-    )
-}
-
-/// The highest fence that was ever drawn, and the time of the newest claim.
-pub(crate) fn newest(connection: &Connection) -> Result<(u64, i64)> {
-    let failed = |e| from_sqlite("drawing a fence", e);
-    let newest = "SELECT fence, claimed_ms FROM semel_claims ORDER BY fence DESC LIMIT 1";
-    let mut statement = connection.prepare_cached(newest).map_err(failed)?;
-    let newest = statement.query_row([], |row| Ok((row.get(0)?, row.get(1)?)));
-    let (fence, at_ms): (u64, i64) = newest.optional().map_err(failed)?.unwrap_or((0, 0));
-    let floor = "SELECT value FROM semel_meta WHERE name = 'fence_floor'";
-    let mut statement = connection.prepare_cached(floor).map_err(failed)?;
-    let floor = statement.query_row([], |row| row.get(0)).optional();
-    let floor: u64 = floor.map_err(failed)?.unwrap_or(0);
-    Ok((fence.max(floor), at_ms))
 }
 
 pub(crate) fn run(

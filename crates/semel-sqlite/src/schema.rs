@@ -7,9 +7,10 @@ use crate::config::Config;
 use crate::error::from_sqlite;
 
 /// The migrations in order; a file at version `n` has had the first `n`.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("../migrations/0001_records.sql"),
     include_str!("../migrations/0002_bars.sql"),
+    include_str!("../migrations/0003_inbox.sql"),
 ];
 
 /// Refuses, before anything is written, a file that a newer version wrote, and one that is no store

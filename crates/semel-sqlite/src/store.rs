@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
+use semel_core::inbox::Bells;
 use semel_core::record::{Claim, Event};
 use semel_core::store::{
     Answer, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, Page, Query, ReleaseAnswer,
@@ -45,7 +46,8 @@ pub struct SqliteStore {
     pub(crate) at_once: AtOnce,
     pub(crate) reads: Arc<Queue<Question>>,
     /// Lists and counts may take long; look-ups must not wait for them.
-    slow_reads: Arc<Queue<Question>>,
+    pub(crate) slow_reads: Arc<Queue<Question>>,
+    pub(crate) bells: Arc<Bells>,
     checkpointer: Arc<Checkpointer>,
     stop: Arc<Stop>,
     /// The writer first.
@@ -66,6 +68,7 @@ impl SqliteStore {
             at_once: AtOnce::open(&config)?,
             reads: Arc::new(Queue::new()),
             slow_reads: Arc::new(Queue::new()),
+            bells: Arc::default(),
             checkpointer: Arc::new(checkpointer),
             stop: Arc::default(),
             threads: Mutex::default(),
@@ -86,6 +89,7 @@ impl SqliteStore {
             connection: writer,
             clock: self.clock.clone(),
             watch: self.config.watch.clone(),
+            bells: self.bells.clone(),
         };
         self.spawn("writer", move || writer.run(&queue, &checkpointer))?;
         let look_ups = std::iter::repeat_n(&self.reads, self.config.readers);

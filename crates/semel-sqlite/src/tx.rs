@@ -73,7 +73,10 @@ pub fn release_in(tx: &Transaction<'_>, claim: &Claim) -> Result<ReleaseAnswer> 
 }
 
 /// Runs a verb so that it happens whole or not at all, also if the user goes on after an error.
-fn whole<A>(tx: &Transaction<'_>, verb: impl FnOnce(&mut Session<'_>) -> Result<A>) -> Result<A> {
+pub(crate) fn whole<A>(
+    tx: &Transaction<'_>,
+    verb: impl FnOnce(&mut Session<'_>) -> Result<A>,
+) -> Result<A> {
     let execute = |sql: &str| {
         tx.execute_batch(sql)
             .map_err(|e| from_sqlite("in a transaction", e))

@@ -9,9 +9,11 @@ use semel_core::store::{
     BATCH_MAX, ClaimAnswer, ClaimRequest, EVENTS_MAX, MarkAnswer, MarkRequest, ReleaseAnswer,
     RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Swept,
 };
-use semel_core::{Fence, Identity, Record, Result, State, SteadyClock, Timestamp};
+use semel_core::{Fence, Identity, Record, Result, Scope, State, SteadyClock, Timestamp};
 
 use crate::error::from_sqlite;
+use crate::fences;
+use crate::inbox::Notes;
 use crate::rows::{self, record_columns, run};
 
 /// A write transaction in progress: the connection, the present instant, the next fence.
@@ -21,18 +23,21 @@ pub(crate) struct Session<'a> {
     pub(crate) last_fence: u64,
     /// Claims whose lease was found to have ended, in this transaction.
     ended: Vec<Claim>,
+    /// What the verbs of the inbox know for the length of this transaction.
+    pub(crate) inbox: Notes,
 }
 
 impl<'a> Session<'a> {
     /// Begins verbs on a connection whose write transaction is open.
     pub(crate) fn begin(connection: &'a Connection, clock: &SteadyClock) -> Result<Self> {
-        let (last_fence, at_ms) = rows::newest(connection)?;
+        let (last_fence, at_ms) = fences::newest(connection)?;
         clock.seen(at_ms);
         Ok(Self {
             connection,
             now: clock.now(),
             last_fence,
             ended: Vec::new(),
+            inbox: Notes::default(),
         })
     }
 
@@ -104,9 +109,10 @@ impl<'a> Session<'a> {
         Ok(step.answer)
     }
 
-    /// Claims whose lease was found to have ended; true once the transaction is durable.
-    pub(crate) fn into_ended(self) -> Vec<Claim> {
-        self.ended
+    /// Claims whose lease was found to have ended, and consumers for whom something became due; true once the
+    /// transaction is durable.
+    pub(crate) fn into_news(self) -> (Vec<Claim>, Vec<Scope>) {
+        (self.ended, self.inbox.into_due())
     }
 
     /// One bounded step of housekeeping.
@@ -114,15 +120,20 @@ impl<'a> Session<'a> {
         let limit = limit.clamp(1, BATCH_MAX);
         let leases_ended = self.end_leases(limit)?;
         let (deleted, archived) = self.drop_expired(limit)?;
-        let events_deleted =
-            self.forget_events(limit, history_keep)? + self.forget_bars(limit, history_keep)?;
+        let more_messages = self.sweep_messages(limit)?;
+        let events_deleted = self.forget_events(limit, history_keep)?
+            + self.forget_bars(limit, history_keep)?
+            + self.forget_audit(limit, history_keep)?;
         let full = |count| count >= limit;
         Ok(Swept {
             leases_ended,
             deleted,
             archived,
             events_deleted,
-            more: full(leases_ended) || full(deleted + archived) || full(events_deleted),
+            more: full(leases_ended)
+                || full(deleted + archived)
+                || full(events_deleted)
+                || more_messages,
         })
     }
 
@@ -155,6 +166,7 @@ impl<'a> Session<'a> {
             |record: &&Record| matches!(&record.state, State::Settled(settled) if settled.archive);
         for record in &expired {
             rows::retire(self.connection, record).map_err(rows::writing)?;
+            self.forget_message_of(&record.identity)?;
         }
         let archived = expired.iter().filter(is_archived).count();
         Ok((expired.len() - archived, archived))

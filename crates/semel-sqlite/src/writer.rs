@@ -5,9 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use rusqlite::Connection;
+use semel_core::inbox::Bells;
 use semel_core::record::Claim;
 use semel_core::store::Watch;
-use semel_core::{Error, Kind, Result, SteadyClock};
+use semel_core::{Error, Kind, Result, Scope, SteadyClock};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -75,6 +76,7 @@ pub(crate) struct Writer {
     pub(crate) connection: Connection,
     pub(crate) clock: SteadyClock,
     pub(crate) watch: Option<Arc<dyn Watch>>,
+    pub(crate) bells: Arc<Bells>,
 }
 
 impl Writer {
@@ -118,7 +120,8 @@ impl Writer {
             // The transaction is void either way; a failed rollback shows at the next begin.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
-        let ended = committed?;
+        let (ended, due) = committed?;
+        due.iter().for_each(|consumer| self.bells.ring(consumer));
         if let Some(watch) = &self.watch {
             watch.committed(jobs.len(), begun.elapsed());
             ended.iter().for_each(|claim| watch.lease_ended(claim));
@@ -126,15 +129,16 @@ impl Writer {
         Ok(())
     }
 
-    /// Performs all jobs in one transaction; the leases that were found to have ended.
-    fn commit(&self, jobs: &mut [Box<dyn Job>]) -> Result<Vec<Claim>> {
+    /// Performs all jobs in one transaction; the leases that were found to have ended, and the consumers for
+    /// whom something became due.
+    fn commit(&self, jobs: &mut [Box<dyn Job>]) -> Result<(Vec<Claim>, Vec<Scope>)> {
         execute(&self.connection, "BEGIN IMMEDIATE", "taking the write lock")?;
         let mut session = Session::begin(&self.connection, &self.clock)?;
         for job in jobs {
             job.perform(&mut session)?;
         }
         execute(&self.connection, "COMMIT", "committing")?;
-        Ok(session.into_ended())
+        Ok(session.into_news())
     }
 }
 

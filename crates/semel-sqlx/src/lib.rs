@@ -40,6 +40,7 @@
 mod begin;
 mod consumer;
 mod driver;
+pub mod helpers;
 mod tx;
 
 pub use consumer::Consumer;

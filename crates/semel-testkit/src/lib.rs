@@ -2,9 +2,11 @@
 //!
 //! - [`mod@conformance`]: the rules of the protocol as named tests; a store's crate runs them all by
 //!   one line, [`conformance!`].
+//! - [`inbox`]: the same for messages that wait to take effect, [`inbox_conformance!`].
 //! - [`ledger`]: where effects are counted, outside every process that could be killed.
 //! - [`crash`]: starts worker processes, kills them with SIGKILL at named and at random points, and
 //!   compares the ledger with what callers were told.
+//! - [`inbox_crash`]: the same for messages, from their source to what they send.
 //! - [`storm`]: many callers with many duplicates while a fault is injected, and what became of them.
 //! - [`proxy`]: a TCP proxy that cuts, stalls, refuses and loses replies on demand.
 //! - [`results`]: what was found, for the table that the test command prints.
@@ -13,9 +15,15 @@
 //!
 //! This crate names no durable store; each store's crate brings its own to these tests.
 
+#[macro_use]
+mod suite;
+
+mod child;
 pub mod conformance;
 pub mod crash;
 pub mod dice;
+pub mod inbox;
+pub mod inbox_crash;
 pub mod ledger;
 #[cfg(feature = "model")]
 pub mod model;

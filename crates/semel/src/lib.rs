@@ -68,6 +68,7 @@
 //! | `client` | `semel-client` | the module `client`: retries with one key per operation |
 //! | `http` | `semel-http` | the module `http`: a tower layer that guards a service's routes |
 //! | `hybrid` | `semel-hybrid` | the module `hybrid`: claims in one store, outcomes in another |
+//! | `inbox` | `semel-inbox` | the module `engine`: runs handlers for the messages of an [`inbox`] |
 //! | `macros` (default) | `semel-macros` | the `#[idempotent]` attribute |
 //! | `postgres` | `semel-postgres` | the module `postgres`: a store in a PostgreSQL database, shared by many machines |
 //! | `redis` | `semel-redis` | the module `redis`: a store on a Redis server or a Redis Cluster |
@@ -90,6 +91,10 @@ pub use semel_http as http;
 #[cfg(feature = "hybrid")]
 #[doc(inline)]
 pub use semel_hybrid as hybrid;
+
+#[cfg(feature = "inbox")]
+#[doc(inline)]
+pub use semel_inbox as engine;
 
 #[cfg(feature = "macros")]
 #[doc(inline)]
@@ -123,6 +128,11 @@ pub use semel_sqlx as sqlx;
 ))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// And those of the page about messages.
+#[cfg(all(doctest, feature = "inbox", feature = "sqlite"))]
+#[doc = include_str!("../../../docs/messages.md")]
+struct Messages;
 
 /// And those of the page about stores.
 #[cfg(all(doctest, feature = "postgres", feature = "sqlx"))]

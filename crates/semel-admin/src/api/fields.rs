@@ -32,6 +32,32 @@ where
         .transpose()
 }
 
+/// Many of them in an array.
+pub(crate) fn texts<'de, D, T>(input: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: Display>,
+{
+    let texts = Vec::<String>::deserialize(input)?;
+    let parsed = texts.iter().map(|text| text.parse());
+    parsed.collect::<Result<_, _>>().map_err(D::Error::custom)
+}
+
+/// Many of them in one text, separated by commas.
+pub(crate) fn list<'de, D, T>(input: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: Display>,
+{
+    let text = String::deserialize(input)?;
+    let parts = text
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
+    let parsed = parts.map(str::parse);
+    parsed.collect::<Result<_, _>>().map_err(D::Error::custom)
+}
+
 /// A fence.
 pub(crate) fn fence<'de, D: Deserializer<'de>>(input: D) -> Result<Fence, D::Error> {
     u64::deserialize(input).map(Fence::new)

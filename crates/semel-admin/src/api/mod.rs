@@ -1,10 +1,11 @@
-//! The API: claims for programs in any language, and records for operators.
+//! The API: claims for programs in any language; records and messages for operators.
 //!
 //! Every answer is JSON; every refusal is a problem of RFC 9457. The rules are the library's own:
 //! a handler reads its input, calls one verb of the store, and says what came of it.
 
 pub(crate) mod claims;
 pub(crate) mod fields;
+pub(crate) mod inbox;
 pub(crate) mod observations;
 pub(crate) mod outcome;
 pub(crate) mod problem;

@@ -1,15 +1,17 @@
 //! Numbers for a metrics server, in the OpenMetrics text form that Prometheus reads.
 //!
-//! Neither a key nor a tenant is ever a label, and the number of scopes that are is bounded by
-//! [`SCOPES_MAX`]. Counting touches atomics and, for requests, one read lock; nothing is allocated
+//! Neither a key nor a tenant is ever a label, and the numbers of scopes, consumers and event types that are is bounded by
+//! [`SCOPES_MAX`], [`CONSUMERS_MAX`] and [`EVENT_TYPES_MAX`]. Counting touches atomics and, for requests, one read lock; nothing is allocated
 //! for a label set that was seen before.
 
 mod beneath;
 mod gauges;
 mod histogram;
+mod inbox;
 mod requests;
 mod verbs;
 
+pub use inbox::{CONSUMERS_MAX, EVENT_TYPES_MAX};
 pub use requests::SCOPES_MAX;
 pub(crate) use verbs::{Met, Verb};
 
@@ -20,14 +22,16 @@ use std::time::Duration;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+use semel_core::inbox::Inbox;
 use semel_core::record::Claim;
-use semel_core::store::{self, Stats, Store, Swept};
+use semel_core::store::{self, Store, Swept};
 use semel_core::{Error, Kind, Timestamp};
 use tokio::time::{Instant, timeout};
 
 use crate::log;
 use beneath::Beneath;
 use gauges::Gauges;
+use inbox::Told;
 use requests::Requests;
 use verbs::Verbs;
 
@@ -40,17 +44,34 @@ const STATS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Everything that is counted and measured.
 ///
-/// Doors report to it as a [`semel_http::Watch`], stores as a [`semel_core::store::Watch`], and
-/// [`crate::Metered`] counts what a store answers.
+/// Doors report to it as a [`semel_http::Watch`], stores as a [`semel_core::store::Watch`], engines as a
+/// [`semel_core::inbox::Watch`], and [`crate::Metered`] counts what a store answers.
 pub struct Metrics {
     registry: Registry,
     requests: Requests,
     pub(crate) verbs: Verbs,
     beneath: Beneath,
     gauges: Gauges,
-    /// When the store was last asked for its counts. Set before it is asked, so that a store that
-    /// hangs is asked once and not by every scrape.
-    asked: Mutex<Option<Instant>>,
+    told: Told,
+    inbox: inbox::Gauges,
+    stats_asked: Asked,
+    inbox_asked: Asked,
+}
+
+/// When the store was last asked for its counts. Set before it is asked, so that a store that
+/// hangs is asked once and not by every scrape.
+#[derive(Debug, Default)]
+struct Asked(Mutex<Option<Instant>>);
+
+impl Asked {
+    fn is_due(&self) -> bool {
+        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = asked.is_none_or(|asked| asked.elapsed() >= FRESH_FOR);
+        if due {
+            *asked = Some(Instant::now());
+        }
+        due
+    }
 }
 
 impl Metrics {
@@ -64,8 +85,11 @@ impl Metrics {
             verbs: Verbs::register(&mut registry),
             beneath: Beneath::register(&mut registry),
             gauges: Gauges::register(&mut registry),
+            told: Told::register(&mut registry),
+            inbox: inbox::Gauges::register(&mut registry),
             registry,
-            asked: Mutex::new(None),
+            stats_asked: Asked::default(),
+            inbox_asked: Asked::default(),
         }
     }
 
@@ -79,10 +103,10 @@ impl Metrics {
 
     /// Asks the store how it stands, unless it was asked a moment ago.
     pub(crate) async fn refresh(&self, store: &dyn Store, now: impl Fn() -> Timestamp) {
-        if !self.is_due() {
+        if !self.stats_asked.is_due() {
             return;
         }
-        match stats_in_time(store).await {
+        match in_time(store.stats()).await {
             Ok(stats) => self.gauges.set(&stats, now()),
             Err(error) => {
                 tracing::warn!(target: "semel::admin", error = %error, "the store did not say how it stands");
@@ -91,13 +115,17 @@ impl Metrics {
         }
     }
 
-    fn is_due(&self) -> bool {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = asked.is_none_or(|asked| asked.elapsed() >= FRESH_FOR);
-        if due {
-            *asked = Some(Instant::now());
+    /// Asks the inbox how it stands, unless it was asked a moment ago.
+    pub(crate) async fn refresh_inbox(&self, inbox: &dyn Inbox, now: impl Fn() -> Timestamp) {
+        if !self.inbox_asked.is_due() {
+            return;
         }
-        due
+        match in_time(inbox.counts()).await {
+            Ok(counts) => self.inbox.set(&counts, now()),
+            Err(error) => {
+                tracing::warn!(target: "semel::admin", error = %error, "the inbox did not say how it stands");
+            }
+        }
     }
 
     /// Counts what a step of the sweep did.
@@ -106,12 +134,12 @@ impl Metrics {
     }
 }
 
-async fn stats_in_time(store: &dyn Store) -> semel_core::Result<Stats> {
+async fn in_time<T>(answer: store::Answer<'_, T>) -> semel_core::Result<T> {
     let late = |_| {
         let message = format!("no counts within {} ms", STATS_TIMEOUT.as_millis());
         Error::new(Kind::Unavailable, message)
     };
-    timeout(STATS_TIMEOUT, store.stats()).await.map_err(late)?
+    timeout(STATS_TIMEOUT, answer).await.map_err(late)?
 }
 
 impl Default for Metrics {

@@ -1,9 +1,10 @@
-//! Records, outcomes, events and counts as JSON: one shape for the API and for `semel … --json`.
+//! Records, outcomes, events, counts and messages as JSON: one shape for the API and for `semel … --json`.
 //!
 //! Instants are RFC 3339 text, durations are numbers that end in `_ms`. A part that a state does
 //! not have is null. Header values and bodies are there only if they were asked for.
 
 mod event;
+pub mod inbox;
 mod outcome;
 mod record;
 mod stats;

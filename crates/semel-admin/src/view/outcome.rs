@@ -79,34 +79,59 @@ impl Shown {
     }
 }
 
-impl Outcome {
-    /// The outcome, with as much of its contents as `payload` says.
-    pub fn of(outcome: &semel_core::Outcome, payload: Payload) -> Self {
-        let headers = outcome.headers.iter().map(|(name, bytes)| {
+impl Header {
+    /// Header fields, with as much of their values as `payload` says.
+    pub(super) fn all(headers: &semel_core::Headers, payload: Payload) -> Vec<Self> {
+        let header = |(name, bytes): (&str, &bytes::Bytes)| {
             let Shown { text, hex, base64 } = Shown::of(bytes, payload);
-            Header {
+            Self {
                 name: name.to_owned(),
                 value: text,
                 value_hex: hex,
                 value_base64: base64,
             }
-        });
-        let kept = outcome.body.kept();
-        let Shown { text, hex, base64 } = kept
-            .map(|bytes| Shown::of(bytes, payload))
-            .unwrap_or_default();
+        };
+        headers.iter().map(header).collect()
+    }
+}
+
+impl Body {
+    /// Bytes that are kept, with as much of them as `payload` says.
+    pub(super) fn of(bytes: &[u8], payload: Payload) -> Self {
+        let Shown { text, hex, base64 } = Shown::of(bytes, payload);
+        Self {
+            bytes: bytes.len() as u64,
+            kept: true,
+            blake3: Some(blake3::hash(bytes).to_hex().to_string()),
+            text,
+            hex,
+            base64,
+        }
+    }
+
+    fn of_outcome(body: &semel_core::Body, payload: Payload) -> Self {
+        match body.kept() {
+            Some(bytes) => Self::of(bytes, payload),
+            None => Self {
+                bytes: body.len(),
+                kept: false,
+                blake3: body.digest().map(|digest| hex(&digest)),
+                text: None,
+                hex: None,
+                base64: None,
+            },
+        }
+    }
+}
+
+impl Outcome {
+    /// The outcome, with as much of its contents as `payload` says.
+    pub fn of(outcome: &semel_core::Outcome, payload: Payload) -> Self {
         Self {
             verdict: outcome.verdict.name(),
             status: status(outcome),
-            headers: headers.collect(),
-            body: Body {
-                bytes: outcome.body.len(),
-                kept: kept.is_some(),
-                blake3: outcome.body.digest().map(|digest| super::hex(&digest)),
-                text,
-                hex,
-                base64,
-            },
+            headers: Header::all(&outcome.headers, payload),
+            body: Body::of_outcome(&outcome.body, payload),
         }
     }
 

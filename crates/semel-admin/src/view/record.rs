@@ -110,7 +110,7 @@ impl Record {
 }
 
 impl Settled {
-    fn of(settled: &semel_core::outcome::Settled) -> Self {
+    pub(super) fn of(settled: &semel_core::outcome::Settled) -> Self {
         Self {
             at: settled.at.to_string(),
             took_ms: millis(settled.took),

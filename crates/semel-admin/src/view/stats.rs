@@ -36,13 +36,19 @@ pub struct Since {
     age_ms: u64,
 }
 
+impl Since {
+    pub(super) fn of(at: Timestamp, now: Timestamp) -> Self {
+        Self {
+            at: at.to_string(),
+            age_ms: millis(now.since(at)),
+        }
+    }
+}
+
 impl Stats {
     /// The counts as they stand at `now`.
     pub fn of(stats: &store::Stats, now: Timestamp) -> Self {
-        let since = |at: Timestamp| Since {
-            at: at.to_string(),
-            age_ms: millis(now.since(at)),
-        };
+        let since = |at: Timestamp| Since::of(at, now);
         Self {
             running: stats.running,
             unknown: stats.unknown,

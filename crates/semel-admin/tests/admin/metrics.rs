@@ -14,7 +14,7 @@ use crate::faulty::{Faulty, Mood};
 use crate::server::{Server, about};
 
 /// Fails unless every line is there.
-fn assert_has(text: &str, lines: &[&str]) {
+pub(crate) fn assert_has(text: &str, lines: &[&str]) {
     for line in lines {
         let found = text.lines().any(|found| found == *line);
         assert!(found, "{line}\nis not in\n{text}");

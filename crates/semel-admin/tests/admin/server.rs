@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel_admin::{Admin, Config, Health, Metered, Metrics, Parts};
+use semel_admin::{Admin, Config, Health, InboxPart, Metered, Metrics, Parts, Policies};
+use semel_core::inbox::{Inbox, Order, Plan, Replay};
 use semel_core::{ManualClock, Store, Timestamp};
 use semel_sqlite::SqliteStore;
 use serde_json::{Value, json};
@@ -21,6 +22,7 @@ pub(crate) struct Server {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) health: Health,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) inbox: Arc<dyn Inbox>,
     stop: oneshot::Sender<()>,
     served: JoinHandle<()>,
     _dir: TempDir,
@@ -39,11 +41,15 @@ impl Server {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_794_787_200_000)));
         let metrics = Arc::new(Metrics::new());
-        let sqlite = open(&dir, &clock, &metrics);
-        let store = around(Arc::new(sqlite));
+        let sqlite = Arc::new(open(&dir, &clock, &metrics));
+        let store = around(sqlite.clone());
         let mut parts = Parts::new(Metered::new(store.clone(), metrics.clone()));
         parts.clock = clock.clone();
         parts.observations = Some(Arc::new(|| json!({ "payments@1": { "first": 1 } })));
+        parts.inbox = Some(InboxPart {
+            inbox: sqlite.clone(),
+            policies: policies(),
+        });
         let health = parts.health.clone();
         let listen = SocketAddr::new(config.listen.ip(), 0);
         let admin = Admin::bind(&Config { listen, ..config }, parts)
@@ -60,6 +66,7 @@ impl Server {
             metrics,
             health,
             store,
+            inbox: sqlite,
             stop,
             served,
             _dir: dir,
@@ -101,6 +108,22 @@ impl Server {
         let _ = self.stop.send(());
         self.served.await.unwrap();
     }
+}
+
+/// A consumer by sequence that may be replayed and is rebuilt then; all others are unknown.
+pub(crate) fn policies() -> Policies {
+    let mut plan = Plan::new("indexer@1".parse().unwrap());
+    plan.order = Order::Sequence {
+        baseline: Default::default(),
+        on_gap: Default::default(),
+        on_terminal: Default::default(),
+    };
+    let replay = Replay {
+        allowed: true,
+        rebuild: true,
+        ..Replay::default()
+    };
+    Policies::new([(plan, replay)])
 }
 
 fn open(dir: &TempDir, clock: &Arc<ManualClock>, metrics: &Arc<Metrics>) -> SqliteStore {

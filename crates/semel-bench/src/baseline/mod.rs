@@ -3,6 +3,7 @@
 //! A baseline knows nothing of identities, leases or duplicates. It exists to show what the machine
 //! can do, so it should be as fast as its medium honestly allows.
 
+pub mod inbox;
 pub mod postgres;
 mod raw_log;
 pub mod redis;

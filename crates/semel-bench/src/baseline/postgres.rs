@@ -67,7 +67,7 @@ impl RawPostgres {
     }
 }
 
-async fn connect(server: &Config) -> Result<Client> {
+pub(super) async fn connect(server: &Config) -> Result<Client> {
     let (client, connection) = server.connect(NoTls).await.map_err(failed)?;
     tokio::spawn(connection);
     Ok(client)
@@ -113,6 +113,6 @@ impl Baseline for RawPostgres {
     }
 }
 
-fn failed(error: tokio_postgres::Error) -> Error {
+pub(super) fn failed(error: tokio_postgres::Error) -> Error {
     Error::new(Kind::Unavailable, "the raw baseline on PostgreSQL").caused_by(error)
 }

@@ -1,11 +1,18 @@
-//! The verbs, one file each.
+//! The verbs, one file or folder each; `by`, `input` and `messages` are what some of them share.
 
+mod audit;
 mod bench;
+mod by;
 mod check;
 mod config;
 mod demo;
+mod dlq;
 mod gateway;
+mod inbox;
+mod input;
 mod keys;
+mod messages;
+mod replay;
 mod serve;
 mod stats;
 
@@ -25,6 +32,14 @@ pub(crate) enum Command {
     /// Look at keys, and decide about those that nobody else can decide
     #[command(subcommand)]
     Keys(keys::Command),
+    /// Look at messages, run them again, set them aside
+    Inbox(Box<inbox::Args>),
+    /// Look at dead letters, and run them again
+    Dlq(Box<dlq::Args>),
+    /// Run messages once more that were dealt with
+    Replay(Box<replay::Args>),
+    /// Show what was done to messages by hand
+    Audit(audit::Args),
     /// Watch payments survive a storm of duplicates, races, cut connections and process kills
     Demo(demo::DemoArgs),
     /// The process that the demo kills
@@ -52,6 +67,10 @@ pub(crate) async fn run(command: Command, store: StoreArgs) -> Result<()> {
         Command::Serve(args) => serve::run(args, store).await,
         Command::Config(command) => config::run(&command),
         Command::Keys(command) => keys::run(command, &store).await,
+        Command::Inbox(args) => inbox::run(*args, store).await,
+        Command::Dlq(args) => dlq::run(*args, store).await,
+        Command::Replay(args) => replay::run(*args, store).await,
+        Command::Audit(args) => audit::run(args, store).await,
         Command::Bench(command) => bench::run(command, &store).await,
         Command::BenchPeer(peer) => bench::serve_peer(peer).await,
         Command::Demo(args) => output::data(&demo::run(&args).await?),

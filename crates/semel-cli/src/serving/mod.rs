@@ -2,19 +2,25 @@
 //!
 //! - `source` brings file, environment and flags together.
 //! - `logs` sets up logging; `watch` lets metrics, reports and logs see each request.
-//! - `gateway` turns the file's section into a gateway; `signals` waits for the outside world.
+//! - `gateway` turns the file's section into a gateway, `inbox` the consumers and targets into an engine; `policies` is what
+//!   operators' acts need of them.
+//! - `signals` waits for the outside world.
 
 mod gateway;
+mod inbox;
 mod logs;
+mod policies;
 mod signals;
 mod source;
 mod watch;
 
+pub(crate) use inbox::rule;
+pub(crate) use policies::policies;
 pub(crate) use source::{Flags, Setting, Source};
 
 use std::sync::Arc;
 
-use semel_admin::{Admin, Health, Metered, Metrics, Parts, Secret};
+use semel_admin::{Admin, Health, InboxPart, Metered, Metrics, Parts, Secret};
 use semel_core::{Cached, Once};
 use semel_gateway::Gateway;
 use semel_policy::{File, file};
@@ -23,6 +29,7 @@ use tokio::sync::watch::Receiver;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::stores::{Opened, StoreArgs};
+use inbox::Messages;
 use watch::Watchers;
 
 /// How much of the settled records is kept in memory for duplicates that come soon.
@@ -33,11 +40,15 @@ pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
     let file = source.load()?;
     logs::begin(file.log);
     let store = store.or(file.store.as_ref());
+    if Messages::are_in(&file)? {
+        store.must_have_inbox()?;
+    }
     let process = Process::open(&file, &store).await?;
     process.tell_of_servers().await?;
-    let admin = process.admin(&file.admin).await?;
+    let admin = process.admin(&file).await?;
     let gateway = process.gateway(&file)?;
-    if admin.is_none() && gateway.is_none() {
+    let messages = Messages::start(&process, &file).await?;
+    if admin.is_none() && gateway.is_none() && messages.is_none() {
         return Err(nothing_to_do());
     }
     tracing::info!(
@@ -46,12 +57,24 @@ pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
         env!("CARGO_PKG_VERSION")
     );
     let ending = signals::ending();
+    let reloading = signals::reload_on_hangup(gateway.as_ref().map(Gateway::handle), source);
+    let reloading = tokio::spawn(reloading);
+    let doors = async {
+        let gateway = async {
+            if let Some(gateway) = gateway {
+                serve_gateway(gateway, &process.health, ending.clone()).await;
+            }
+        };
+        let messages = async {
+            if let Some(messages) = messages {
+                messages.serve(&process, ending.clone()).await;
+            }
+        };
+        tokio::join!(gateway, messages, ended(ending.clone()));
+    };
     let serving = async {
-        if let Some(gateway) = gateway {
-            serve_gateway(gateway, &process.health, source, ending.clone()).await;
-        } else {
-            ended(ending.clone()).await;
-        }
+        doors.await;
+        reloading.abort();
     };
     match admin {
         None => serving.await,
@@ -72,9 +95,9 @@ pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
 fn nothing_to_do() -> Error {
     Error::new(
         Exit::Configuration,
-        "there is nothing to serve: no gateway, and admin is off",
+        "there is nothing to serve: no gateway, no consumers, and admin is off",
     )
-    .hint("name an upstream in the file's gateway section, or serve the admin side")
+    .hint("name an upstream in the file's gateway section or consumers, or serve the admin side")
 }
 
 async fn ended(mut ending: Receiver<bool>) {
@@ -82,16 +105,14 @@ async fn ended(mut ending: Receiver<bool>) {
     let _ = ending.wait_for(|ending| *ending).await;
 }
 
-async fn serve_gateway(gateway: Gateway, health: &Health, source: Source, ending: Receiver<bool>) {
+async fn serve_gateway(gateway: Gateway, health: &Health, ending: Receiver<bool>) {
     let part = health.part("gateway");
-    let reloading = tokio::spawn(signals::reload_on_hangup(gateway.handle(), source));
     let drained = gateway
         .serve(async {
             ended(ending).await;
             part.not_ready("draining");
         })
         .await;
-    reloading.abort();
     if drained.cut_off > 0 {
         tracing::warn!(
             requests = drained.cut_off,
@@ -132,8 +153,8 @@ impl Process {
         Ok(())
     }
 
-    async fn admin(&self, admin: &file::Admin) -> Result<Option<Admin>> {
-        let file::Admin::On { listen, token } = admin else {
+    async fn admin(&self, file: &File) -> Result<Option<Admin>> {
+        let file::Admin::On { listen, token } = &file.admin else {
             return Ok(None);
         };
         let config = semel_admin::Config {
@@ -148,6 +169,7 @@ impl Process {
             health: self.health.clone(),
             clock: self.opened.clock.clone(),
             observations: Some(self.watchers.observations()),
+            inbox: self.inbox_part(file)?,
         };
         let admin = Admin::bind(&config, parts).await.map_err(|error| {
             let hint = "choose another address with --admin, or --admin off";
@@ -157,6 +179,13 @@ impl Process {
         })?;
         tracing::info!(listen = %admin.local_addr(), "the admin side serves");
         Ok(Some(admin))
+    }
+
+    /// What the admin side must know of messages; nothing if the store has no inbox.
+    fn inbox_part(&self, file: &File) -> Result<Option<InboxPart>> {
+        let policies = policies(file)?;
+        let inbox = self.opened.inbox.clone();
+        Ok(inbox.map(|inbox| InboxPart { inbox, policies }))
     }
 
     fn gateway(&self, file: &File) -> Result<Option<Gateway>> {

@@ -38,13 +38,20 @@ async fn listen(ending: Sender<bool>) {
     }
 }
 
-/// Takes the file anew at every SIGHUP. A file that is wrong changes nothing.
-pub(super) async fn reload_on_hangup(handle: Handle, source: Source) {
+/// Takes the file anew at every SIGHUP. A file that is wrong changes nothing. Only the gateway takes a new one: consumers and their
+/// policies stay as they were at the start.
+pub(super) async fn reload_on_hangup(handle: Option<Handle>, source: Source) {
     let Ok(mut hangup) = signal(SignalKind::hangup()) else {
         return tracing::error!("cannot listen for SIGHUP, the file will not be read again");
     };
     while hangup.recv().await.is_some() {
-        match reload(&handle, &source) {
+        let Some(handle) = &handle else {
+            tracing::warn!(
+                "nothing here takes a new configuration while it serves; start anew to use it"
+            );
+            continue;
+        };
+        match reload(handle, &source) {
             Ok(()) => tracing::info!("the configuration was read again"),
             Err(error) => {
                 let why = error.message();

@@ -25,6 +25,11 @@ impl Watchers {
         }
     }
 
+    /// Where everything is counted.
+    pub(super) fn metrics(&self) -> Arc<Metrics> {
+        self.metrics.clone()
+    }
+
     /// What was observed so far, for the admin side.
     pub(super) fn observations(&self) -> Observations {
         let report = self.report.clone();

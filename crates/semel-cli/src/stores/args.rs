@@ -105,6 +105,24 @@ impl StoreArgs {
         }
     }
 
+    /// Refuses a store that has no inbox.
+    pub(crate) fn must_have_inbox(&self) -> Result<()> {
+        match self.url()? {
+            StoreUrl::One(address)
+                if matches!(address.engine(), Engine::Sqlite | Engine::Postgres) =>
+            {
+                Ok(())
+            }
+            StoreUrl::One(_) | StoreUrl::Hybrid { .. } => {
+                let shown = self.shown();
+                let message =
+                    format!("the inbox needs SQLite or PostgreSQL, and the store is {shown}");
+                Err(Error::new(Exit::Configuration, message)
+                    .hint("name the store with --store sqlite:PATH or --store postgres://…"))
+            }
+        }
+    }
+
     /// The file that is part of the store, if there is one.
     pub(crate) fn file(&self) -> Result<Option<PathBuf>> {
         let (StoreUrl::One(address)

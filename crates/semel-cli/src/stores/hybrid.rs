@@ -30,6 +30,7 @@ pub(super) async fn open(
     Ok(Opened {
         store: Arc::new(Hybrid::new(fast.store, durable.store)),
         clock: durable.clock,
+        inbox: None,
         servers,
     })
 }

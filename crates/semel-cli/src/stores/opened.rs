@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use semel_core::inbox::Inbox;
 use semel_core::{Clock, Identity, Record, Store, StoreExt, Timestamp};
 use semel_postgres::PostgresStore;
 use semel_redis::RedisStore;
@@ -14,6 +15,8 @@ use crate::error::Result;
 pub(crate) struct Opened {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Its inbox; only SQLite and PostgreSQL have one.
+    pub(crate) inbox: Option<Arc<dyn Inbox>>,
     pub(super) servers: Vec<Server>,
 }
 
@@ -30,6 +33,7 @@ impl Opened {
         Self {
             store: Arc::new(store),
             clock: Arc::new(semel_core::SystemClock::new()),
+            inbox: None,
             servers: Vec::new(),
         }
     }
@@ -74,8 +78,9 @@ impl Opened {
 impl From<Part<SqliteStore>> for Opened {
     fn from(part: Part<SqliteStore>) -> Self {
         Self {
-            store: part.store,
+            store: part.store.clone(),
             clock: part.clock,
+            inbox: Some(part.store),
             servers: Vec::new(),
         }
     }
@@ -86,6 +91,7 @@ impl From<Part<PostgresStore>> for Opened {
         Self {
             store: part.store.clone(),
             clock: part.clock,
+            inbox: Some(part.store.clone()),
             servers: vec![Server::Postgres(part.store)],
         }
     }
@@ -96,6 +102,7 @@ impl From<Part<RedisStore>> for Opened {
         Self {
             store: part.store.clone(),
             clock: part.clock,
+            inbox: None,
             servers: vec![Server::Redis(part.store)],
         }
     }

@@ -132,6 +132,7 @@ impl Ran {
 fn stable(text: &str) -> String {
     let text = text.replace(rusqlite::version(), "<version>");
     let text = replaced(&text, "0000-00-00T00:00:00.000Z", "<time>");
+    let text = replaced(&text, "000.0 KiB", "<size>");
     replaced(&text, "00.0 KiB", "<size>")
 }
 
@@ -160,7 +161,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 
 /// Fills a store in the past, by a clock that it moves itself.
 pub(crate) struct Filler {
-    store: SqliteStore,
+    pub(crate) store: SqliteStore,
     clock: Arc<ManualClock>,
     now: Timestamp,
 }

@@ -9,4 +9,5 @@ mod deciding;
 mod demo;
 mod failing;
 mod fixture;
+mod inbox;
 mod reading;

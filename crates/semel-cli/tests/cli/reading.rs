@@ -288,11 +288,11 @@ fn show_of_an_absent_record_still_tells_its_history() {
 fn stats_counts_and_points_at_what_waits() {
     let ran = Fixture::filled().semel("stats");
     assert_snapshot!(ran.shown(), @r#"
-    running               1   the oldest claimed 2h ago
-    unknown               3   the oldest since <time> (1d 23h ago)
-    settled               4
-    archived              0
-    late outcomes         1
+    running                1   the oldest claimed 2h ago
+    unknown                3   the oldest since <time> (1d 23h ago)
+    settled                4
+    archived               0
+    late outcomes          1
     on disk        <size>
 
     stderr:

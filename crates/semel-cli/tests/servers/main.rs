@@ -7,6 +7,10 @@
 
 mod away;
 mod checking;
+#[path = "../serving/handler.rs"]
+#[allow(dead_code, reason = "the tests of serving use all of it")]
+mod handler;
+mod messages;
 mod place;
 mod serving;
 #[path = "../serving/support.rs"]

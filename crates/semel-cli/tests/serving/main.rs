@@ -6,6 +6,8 @@
 
 mod admin;
 mod endings;
+mod handler;
+mod messages;
 mod readme;
 mod reloading;
 mod support;

@@ -103,11 +103,28 @@ pub(crate) struct Semel {
     seen: Mutex<Vec<String>>,
     pub(crate) gateway: SocketAddr,
     pub(crate) admin: SocketAddr,
+    pub(crate) inbox: SocketAddr,
 }
 
 impl Semel {
-    /// Runs it in `dir` and waits until it serves.
+    /// Runs it in `dir` and waits until its gateway serves.
     pub(crate) fn start(dir: &Path, args: &[&str]) -> Self {
+        let mut semel = Self::spawn(dir, args);
+        semel.admin = semel.address("the admin side serves");
+        semel.gateway = semel.address("the gateway serves");
+        semel
+    }
+
+    /// Runs what `semel.yaml` in `dir` names and waits until its inbox listens.
+    pub(crate) fn start_inbox(dir: &Path) -> Self {
+        let args = ["serve", "--config", "semel.yaml", "--log", "debug"];
+        let mut semel = Self::spawn(dir, &args);
+        semel.admin = semel.address("the admin side serves");
+        semel.inbox = semel.address("the inbox listens");
+        semel
+    }
+
+    fn spawn(dir: &Path, args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_semel"))
             .args(args)
             .current_dir(dir)
@@ -123,16 +140,14 @@ impl Semel {
             });
         });
         let unset = "0.0.0.0:0".parse().unwrap();
-        let mut semel = Self {
+        Self {
             child,
             lines,
             seen: Mutex::default(),
             gateway: unset,
             admin: unset,
-        };
-        semel.admin = semel.address("the admin side serves");
-        semel.gateway = semel.address("the gateway serves");
-        semel
+            inbox: unset,
+        }
     }
 
     fn address(&self, said: &str) -> SocketAddr {

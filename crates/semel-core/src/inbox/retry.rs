@@ -111,6 +111,13 @@ impl Failure {
     }
 }
 
+/// Any error is a failure that may pass, so that handlers can use `?`. A `Failure` is therefore no error itself.
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::retryable(error)
+    }
+}
+
 impl Retry {
     /// So many attempts with these waits.
     pub fn new(attempts_max: u32, backoff: Backoff) -> Result<Self> {

@@ -114,6 +114,8 @@ pub struct Job {
     pub generation: u32,
     /// Whether it was completed before and is replayed: side effects may have to be suppressed.
     pub replay: bool,
+    /// Whether it was claimed before by a worker that was lost: its lease ended and nothing was heard of it.
+    pub reclaimed: bool,
     /// When it was received.
     pub received_at: Timestamp,
     /// When it was claimed.

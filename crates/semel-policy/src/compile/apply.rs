@@ -103,7 +103,8 @@ impl Settings {
     }
 }
 
-fn set<T>(rule: &mut T, setting: Option<T>) {
+/// Overrides a rule if there is a setting for it.
+pub(super) fn set<T>(rule: &mut T, setting: Option<T>) {
     if let Some(setting) = setting {
         *rule = setting;
     }

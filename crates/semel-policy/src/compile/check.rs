@@ -21,12 +21,7 @@ use crate::value::Size;
 pub(super) fn gateway(gateway: &Gateway) -> Result<(), Fault> {
     let limits = Path::default().to("limits");
     let header_bytes = gateway.limits.header_bytes.0;
-    at_most(header_bytes, HEADER_BYTES_MAX, || limits.to("header_bytes"))?;
-    if header_bytes.0 < HEADER_BYTES_MIN {
-        let min = Size(HEADER_BYTES_MIN);
-        let message = format!("expected at least {min}, found {header_bytes}");
-        return Err(Fault::said(limits.to("header_bytes"), message));
-    }
+    self::header_bytes(header_bytes, || limits.to("header_bytes"))?;
     at_most(gateway.limits.request_bytes.0, REQUEST_BYTES_MAX, || {
         limits.to("request_bytes")
     })?;
@@ -125,7 +120,19 @@ fn blame(levels: &[Level<'_>], name: &str, has: impl Fn(&Settings) -> bool) -> P
         .unwrap_or_default()
 }
 
-fn at_most(size: Size, max: usize, path: impl FnOnce() -> Path) -> Result<(), Fault> {
+/// A head must hold what the parser needs, and no more than fits in memory many times.
+pub(super) fn header_bytes(size: Size, path: impl Fn() -> Path) -> Result<(), Fault> {
+    at_most(size, HEADER_BYTES_MAX, &path)?;
+    match size.0 >= HEADER_BYTES_MIN {
+        true => Ok(()),
+        false => {
+            let message = format!("expected at least {}, found {size}", Size(HEADER_BYTES_MIN));
+            Err(Fault::said(path(), message))
+        }
+    }
+}
+
+pub(super) fn at_most(size: Size, max: usize, path: impl FnOnce() -> Path) -> Result<(), Fault> {
     match size.0 <= max {
         true => Ok(()),
         false => {
@@ -135,7 +142,7 @@ fn at_most(size: Size, max: usize, path: impl FnOnce() -> Path) -> Result<(), Fa
     }
 }
 
-fn is_timeout(timeout: Duration, path: impl FnOnce() -> Path) -> Result<(), Fault> {
+pub(super) fn is_timeout(timeout: Duration, path: impl FnOnce() -> Path) -> Result<(), Fault> {
     match !timeout.is_zero() && timeout <= TIMEOUT_MAX {
         true => Ok(()),
         false => {

@@ -1,10 +1,21 @@
-//! Routes as the file says them to rules as the guard takes them.
+//! Routes as the file says them to rules as the guard takes them; consumers and targets to the engine's policies.
 //!
 //! Defaults ← profile ← `gateway` ← route: each step overrides what it names.
 
 mod apply;
 mod check;
+pub mod consumer;
+mod headers;
 mod jwt;
+mod messages;
+mod retry;
+pub mod target;
+
+pub use consumer::CompiledConsumer;
+pub use target::CompiledTarget;
+
+use apply::set;
+use check::{at_most, header_bytes, is_timeout};
 
 use std::collections::HashMap;
 

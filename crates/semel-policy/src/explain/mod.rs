@@ -1,15 +1,22 @@
 //! What a file does, in words, and what to think about before it is used.
 
+mod consumer;
 mod route;
 mod store;
+mod target;
+mod waits;
 mod warn;
 
 use std::fmt::Write;
 
+use crate::compile::CompiledConsumer;
 use crate::file::{Admin, Gateway};
 use crate::load::File;
 
-/// What happens with this file, route by route, and the [`warnings`].
+/// What is decided, and how.
+type Lines = Vec<(&'static str, String)>;
+
+/// What happens with this file, route by route, consumer by consumer, target by target, and the [`warnings`].
 pub fn explain(file: &File) -> String {
     let mut out = String::new();
     for said in store::describe(file.store.as_ref()) {
@@ -20,6 +27,7 @@ pub fn explain(file: &File) -> String {
         Some(gateway) => door(&mut out, gateway),
         None => line(&mut out, "no gateway"),
     }
+    messages(&mut out, file);
     let warnings = warnings(file);
     if !warnings.is_empty() {
         line(&mut out, "\nthink about:");
@@ -66,19 +74,49 @@ fn door(out: &mut String, gateway: &Gateway) {
         Err(error) => return line(out, &error.to_string()),
     };
     for (names, described) in grouped(routes.iter().map(route::describe)) {
-        line(out, &format!("\n{}", names.join(", ")));
-        described
-            .iter()
-            .for_each(|(what, how)| line(out, &format!("  {what:<12}{how}")));
+        block(out, &names.join(", "), &described);
     }
     line(out, "\neverything else passes untouched");
 }
 
+fn messages(out: &mut String, file: &File) {
+    let (consumers, targets) = match file.compile_messages() {
+        Ok(compiled) => compiled,
+        Err(fault) => return line(out, &format!("{}: {fault}", fault.path())),
+    };
+    if consumers.iter().any(CompiledConsumer::is_posted) {
+        let listen = file.inbox.listen.0;
+        line(
+            out,
+            &format!("the inbox listens on {listen} for messages that are posted to /inbox/NAME"),
+        );
+    }
+    for one in &consumers {
+        block(
+            out,
+            &format!("consumer {}", one.name()),
+            &consumer::describe(one),
+        );
+    }
+    for one in &targets {
+        block(
+            out,
+            &format!("intents to {}", one.name),
+            &target::describe(one),
+        );
+    }
+}
+
+fn block(out: &mut String, name: &str, described: &Lines) {
+    line(out, &format!("\n{name}"));
+    for (what, how) in described {
+        line(out, &format!("  {what:<12}{how}"));
+    }
+}
+
 /// Routes that do the same are described together.
-fn grouped(
-    routes: impl Iterator<Item = (String, route::Lines)>,
-) -> Vec<(Vec<String>, route::Lines)> {
-    let mut groups: Vec<(Vec<String>, route::Lines)> = Vec::new();
+fn grouped(routes: impl Iterator<Item = (String, Lines)>) -> Vec<(Vec<String>, Lines)> {
+    let mut groups: Vec<(Vec<String>, Lines)> = Vec::new();
     for (name, lines) in routes {
         match groups.iter_mut().find(|(_, known)| *known == lines) {
             Some((names, _)) => names.push(name),

@@ -9,11 +9,9 @@ use semel_http::profile::Profile;
 use semel_http::rules::{Missing, Mode, Rules, StatusSet, Unknown};
 use semel_http::tenant;
 
+use super::Lines;
 use crate::compile::CompiledRoute;
 use crate::value::Size;
-
-/// What is decided, and how.
-pub(super) type Lines = Vec<(&'static str, String)>;
 
 /// The name of a route and what it does.
 pub(super) fn describe(route: &CompiledRoute) -> (String, Lines) {
@@ -180,7 +178,7 @@ fn sizes(rules: &Rules) -> String {
 }
 
 /// As people write it: `Idempotency-Key`.
-fn header(name: &HeaderName) -> String {
+pub(super) fn header(name: &HeaderName) -> String {
     let part = |part: &str| {
         let (first, rest) = part.split_at(part.len().min(1));
         first.to_ascii_uppercase() + rest

@@ -1,14 +1,20 @@
 //! What the file may say, section by section, as plain data.
 
 mod admin;
+pub mod consumer;
 mod gateway;
+mod inbox;
+pub mod intent;
 mod limits;
 mod log;
 mod route;
 mod settings;
 
 pub use admin::Admin;
+pub use consumer::{Consumer, IdempotentConsumer};
 pub use gateway::{Gateway, Host, Tls, UpstreamTls};
+pub use inbox::{InboxLimits, InboxListen, InboxTimeouts};
+pub use intent::Target;
 pub use limits::{Limits, Timeouts};
 pub use log::{Format, Level, Log};
 pub use route::{Match, Method, Pattern, Route};

@@ -92,19 +92,28 @@ impl Node {
         place.unwrap_or(&parent.place).clone()
     }
 
+    /// Whether `path` leads to something that is written.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        let end = path.steps().iter().try_fold(self, Self::next);
+        end.is_some()
+    }
+
     fn follow(&self, steps: &[Step]) -> &Self {
         let mut at = self;
         for step in steps {
-            let next = match (step, &at.value) {
-                (Step::Name(name), _) => at.get(name),
-                (Step::Index(index), Value::List(items)) => items.get(*index),
-                (Step::Index(_), _) => None,
-            };
-            match next {
+            match at.next(step) {
                 Some(node) => at = node,
                 None => break,
             }
         }
         at
+    }
+
+    fn next(&self, step: &Step) -> Option<&Self> {
+        match (step, &self.value) {
+            (Step::Name(name), _) => self.get(name),
+            (Step::Index(index), Value::List(items)) => items.get(*index),
+            (Step::Index(_), _) => None,
+        }
     }
 }

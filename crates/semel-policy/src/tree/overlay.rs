@@ -31,8 +31,16 @@ pub(crate) fn lay(
 
 fn steps(name: &str, sections: &[&str]) -> Option<Vec<String>> {
     let name = name.strip_prefix(PREFIX)?.to_ascii_lowercase();
-    let steps: Vec<String> = name.split(BETWEEN).map(str::to_owned).collect();
-    sections.contains(&steps[0].as_str()).then_some(steps)
+    let mut steps: Vec<String> = name.split(BETWEEN).map(str::to_owned).collect();
+    let section = sections.iter().find(|section| is_meant(section, &steps[0]));
+    steps[0] = (*section?).to_owned();
+    Some(steps)
+}
+
+/// Names of variables have neither case nor dashes: `notification_sender` may be `notification-sender`,
+/// and `retentiondays` may be `retentionDays`.
+fn is_meant(written: &str, variable: &str) -> bool {
+    written.replace('-', "_").eq_ignore_ascii_case(variable)
 }
 
 fn set(node: &mut Node, steps: &[String], place: &Place, text: &str) -> Result<(), String> {
@@ -55,7 +63,8 @@ fn child<'a>(node: &'a mut Node, name: &str, place: &Place) -> &'a mut Node {
     let Value::Map(entries) = &mut node.value else {
         unreachable!("it was made a map above");
     };
-    let at = entries.iter().position(|entry| entry.name == name);
+    let exactly = entries.iter().position(|entry| entry.name == name);
+    let at = exactly.or_else(|| entries.iter().position(|entry| is_meant(&entry.name, name)));
     let at = at.unwrap_or_else(|| {
         entries.push(Entry {
             name: name.to_owned(),

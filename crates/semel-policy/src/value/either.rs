@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde_json::{Value, json};
 
 use super::word::{Text, Word, refused};
 use crate::tree::read::EITHER;
@@ -55,4 +56,25 @@ impl<S: Text, L: JsonSchema> JsonSchema for Either<S, L> {
         let long = generator.subschema_for::<L>();
         json_schema!({ "anyOf": [short, long] })
     }
+}
+
+/// A word that stands for itself may also be a map: `{ derive: true }` is `derive`, so that all forms of an enum can be
+/// written alike.
+pub(crate) fn words_as_maps(schema: &mut Schema) {
+    let Some(Value::Array(forms)) = schema.get_mut("oneOf") else {
+        return;
+    };
+    let maps: Vec<Value> = forms.iter().filter_map(as_map).collect();
+    forms.extend(maps);
+}
+
+fn as_map(form: &Value) -> Option<Value> {
+    let word = form["const"].as_str()?;
+    Some(json!({
+        "type": "object",
+        "properties": { word: { "const": true } },
+        "required": [word],
+        "additionalProperties": false,
+        "description": form["description"],
+    }))
 }

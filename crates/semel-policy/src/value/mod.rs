@@ -3,17 +3,23 @@
 mod bytes;
 mod either;
 mod many;
+mod named;
+mod number;
 mod secret;
+mod source_url;
 mod store_url;
 mod text;
 mod url;
 mod word;
 
 pub use bytes::Size;
-pub(crate) use either::Either;
+pub(crate) use either::{Either, words_as_maps};
 pub use many::Many;
+pub use named::Named;
+pub use number::{Attempts, Days, Messages, Seconds, Version, View, Workers};
 pub use secret::Secret;
+pub use source_url::SourceUrl;
 pub use store_url::{Address, Engine, StoreUrl};
 pub use text::{Count, KeyBytes, Name};
-pub use url::{RECONCILE_FIELDS, Reconcile, Service};
+pub use url::{Endpoint, RECONCILE_FIELDS, Reconcile, Service};
 pub use word::{Refusal, Text, Word};

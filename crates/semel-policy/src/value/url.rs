@@ -1,5 +1,7 @@
 //! URLs that requests are sent to.
 
+use std::fmt;
+
 use http::Uri;
 use schemars::{Schema, json_schema};
 
@@ -32,6 +34,50 @@ impl Text for Service {
 
     fn schema() -> Schema {
         json_schema!({ "type": "string", "pattern": "^https?://[^?#]+$" })
+    }
+}
+
+/// Where requests are sent: a whole URL. Its query may hold a token, so it is shown without.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Endpoint(String);
+
+impl Endpoint {
+    /// The URL, for whoever sends to it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.split_once('?') {
+            Some((shown, _)) => write!(f, "{shown}?…"),
+            None => f.write_str(&self.0),
+        }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Endpoint({self})")
+    }
+}
+
+impl Text for Endpoint {
+    const EXPECTED: &'static str = "a URL such as http://127.0.0.1:9000/orders";
+
+    fn parse(text: &str) -> Result<Self, Refusal> {
+        match web(text) {
+            Some(_) => Ok(Self(text.to_owned())),
+            None if text.contains('?') => {
+                Err(Refusal::Said(format!("expected {}", Self::EXPECTED)))
+            }
+            None => Err(unlike(text)),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": "^https?://[^#]+$" })
     }
 }
 
@@ -130,6 +176,26 @@ mod tests {
             "http://a#b",
         ] {
             assert!(Service::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_endpoint_is_shown_without_its_query() {
+        let endpoint = Endpoint::parse("https://a:1/b?token=hunter2").unwrap();
+        assert_eq!(endpoint.as_str(), "https://a:1/b?token=hunter2");
+        assert_eq!(
+            format!("{endpoint} {endpoint:?}"),
+            "https://a:1/b?… Endpoint(https://a:1/b?…)"
+        );
+        for text in [
+            "",
+            "a",
+            "ftp://a",
+            "http://u:p@a/b",
+            "http://a#b",
+            "http://",
+        ] {
+            assert!(Endpoint::parse(text).is_err(), "{text}");
         }
     }
 

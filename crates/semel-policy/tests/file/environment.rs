@@ -121,7 +121,7 @@ fn errors_name_the_variable() {
     );
     assert_snapshot!(
         error("", &[("SEMEL_CONSUMERS__A__SOURCE", "kafka://")]),
-        @"SEMEL_CONSUMERS__A__SOURCE: consumers: this version of semel does not have this section yet"
+        @"SEMEL_CONSUMERS__A__SOURCE: consumers.a.source: kafka is not built into this version; expected http, or file:PATH with ?follow=true"
     );
 }
 

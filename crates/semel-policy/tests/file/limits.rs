@@ -1,7 +1,10 @@
 //! Every limit has an error that says so.
 
 use insta::assert_snapshot;
-use semel_policy::limits::{ALIASES_MAX, FILE_BYTES_MAX, ROUTES_MAX, VALUE_BYTES_MAX};
+use semel_policy::limits::{
+    ALIASES_MAX, CONSUMERS_MAX, FILE_BYTES_MAX, HEADERS_MAX, ROUTES_MAX, SECRETS_MAX, TARGETS_MAX,
+    VALUE_BYTES_MAX,
+};
 use semel_policy::{File, Kind};
 
 use super::parse;
@@ -90,4 +93,40 @@ fn a_file_that_cannot_be_read_is_named() {
         File::load(&path).unwrap_err().message(),
         "expected UTF-8 text"
     );
+}
+
+#[test]
+fn consumers_and_targets_have_a_largest_number() {
+    let many = |section: &str, count: usize, body: &str| {
+        let named = (0..count).map(|n| format!("  n{n}: {body}\n"));
+        format!("{section}:\n{}", named.collect::<String>())
+    };
+    assert!(parse(&many("consumers", CONSUMERS_MAX, "{}")).is_ok());
+    let text = many("consumers", CONSUMERS_MAX, "{}");
+    let text = format!("{text}idempotentConsumer: {{ consumers: {{ a: {{}} }} }}\n");
+    assert_snapshot!(error(&text), @"semel.yaml:2:3: consumers: expected at most 1000 consumers, found 1001");
+    let target = "{ url: 'http://a' }";
+    assert!(parse(&many("intents", TARGETS_MAX, target)).is_ok());
+    assert_snapshot!(error(&many("intents", TARGETS_MAX + 1, target)), @"semel.yaml:2:3: intents: expected at most 1000 targets, found 1001");
+}
+
+#[test]
+fn headers_and_secrets_have_a_largest_number() {
+    let headers = |count: usize| {
+        let headers: Vec<_> = (0..count).map(|n| format!("X-{n}: a")).collect();
+        format!(
+            "intents: {{ a: {{ url: 'http://a', headers: {{ {} }} }} }}",
+            headers.join(", ")
+        )
+    };
+    assert!(parse(&headers(HEADERS_MAX)).is_ok());
+    assert_snapshot!(error(&headers(HEADERS_MAX + 1)), @"semel.yaml:1:43: intents.a.headers: expected at most 32 headers, found 33");
+    let secrets = |count: usize| {
+        let secrets = vec!["s"; count].join(", ");
+        format!(
+            "consumers: {{ a: {{ source: http, signature: {{ scheme: stripe, secrets: [{secrets}] }} }} }}"
+        )
+    };
+    assert!(parse(&secrets(SECRETS_MAX)).is_ok());
+    assert_snapshot!(error(&secrets(SECRETS_MAX + 1)), @"semel.yaml:1:71: consumers.a.signature.secrets: expected 1 to 8 secrets, found 9");
 }

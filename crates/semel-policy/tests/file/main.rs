@@ -10,6 +10,7 @@ mod errors;
 mod explained;
 mod fields;
 mod limits;
+mod messages;
 mod schema;
 mod secrets;
 mod settings;

@@ -59,12 +59,14 @@ fn properties_fit(root: &Value, schema: &Value, value: &Value) -> bool {
     let required = schema["required"].as_array().into_iter().flatten();
     let mut required = required.filter_map(Value::as_str);
     required.all(|name| fields.contains_key(name))
-        && fields
-            .iter()
-            .all(|(name, field)| match &schema["properties"][name] {
-                Value::Null => schema["additionalProperties"] != json!(false),
-                known => fits(root, known, field),
-            })
+        && fields.iter().all(|(name, field)| {
+            match (&schema["properties"][name], &schema["additionalProperties"]) {
+                (Value::Null, Value::Bool(any)) => *any,
+                (Value::Null, Value::Null) => true,
+                (Value::Null, others) => fits(root, others, field),
+                (known, _) => fits(root, known, field),
+            }
+        })
 }
 
 fn is_valid(text: &str) -> bool {
@@ -79,7 +81,14 @@ fn the_examples_of_the_page_are_valid() {
     assert!(examples().count() >= 2);
     for example in examples() {
         assert!(is_valid(example), "{example}");
-        let names = ["SEMEL_ADMIN_TOKEN", "REDIS_PASSWORD", "PG_PASSWORD"];
+        let names = [
+            "SEMEL_ADMIN_TOKEN",
+            "REDIS_PASSWORD",
+            "PG_PASSWORD",
+            "STRIPE_WEBHOOK_SECRET",
+            "HANDLER_TOKEN",
+            "STRIPE_KEY",
+        ];
         let env = names.map(|name| (name.to_owned(), "t".to_owned()));
         semel_policy::File::parse("semel.yaml", example, env).unwrap();
     }
@@ -102,7 +111,26 @@ fn what_the_file_refuses_the_schema_refuses() {
         "store: { claims: 'redis://a', outcomes: 'sqlite:b', more: c }",
         "store: [sqlite:a]",
         "admin: maybe",
-        "consumers: {}",
+        "consumers: a",
+        "consumers: { a: { colour: red } }",
+        "consumers: { a: { source: [http] } }",
+        "consumers: { a: { strategy: { type: magic } } }",
+        "consumers: { a: { strategy: { messageIdRequired: 1 } } }",
+        "consumers: { a: { inbox: { retry: { backoff: linear } } } }",
+        "consumers: { a: { replay: { allowed: maybe } } }",
+        "consumers: { a: { order: random } }",
+        "consumers: { a: { order: { baseline: 0 } } }",
+        "consumers: { a: { id: { cookie: a } } }",
+        "consumers: { a: { key: stripe } }",
+        "consumers: { a: { signature: { scheme: magic, secret: s } } }",
+        "consumers: { a: { deliver: { timeout: 3s } } }",
+        "consumers: { a: { alerts: { parkedMessages: many } } }",
+        "idempotentConsumer: { consumer: {} }",
+        "idempotentConsumer: { consumers: { a: { colour: red } } }",
+        "intents: { a: {} }",
+        "intents: { a: { url: 'http://a', vendor: magic } }",
+        "intents: { a: { url: 'http://a', unknown: rerun } }",
+        "inbox: { listen: [a] }",
     ] {
         assert!(parse(text).is_err(), "{text}");
         assert!(!is_valid(text), "{text}");
@@ -121,6 +149,15 @@ fn short_and_long_forms_are_both_valid() {
         "gateway: { keep: { statuses: 2xx, release: [404, 5xx] }, lease: }",
         "gateway: { routes: [{ match: { path: /a, methods: PUT } }] }",
         "gateway: { request_bytes: 4096, limits: { request_bytes: 4KiB } }",
+        "consumers: { a: {} }",
+        "consumers: { a: { id: stripe, key: { cloudevents: true }, order: arrival, tenant: public } }",
+        "consumers: { a: { id: [{ stripe: true }, { header: A }], order: { by: sequence, baseline: 0 } } }",
+        "consumers: { a: { deliver: 'http://a', alerts: { pendingAgeSeconds: off, parkedMessages: 3 } } }",
+        "consumers: { a: { deliver: { url: 'http://a', headers: { A: b } }, replay: { allowed: true } } }",
+        "consumers: { a: { source: http, signature: { scheme: stripe, secrets: [a, b] } } }",
+        "intents: { a: { url: 'http://a', unknown: hold } }",
+        "intents: { a: { url: 'http://a', unknown: { reconcile: 'http://a/{key}' }, key: { query: k } } }",
+        include_str!("consumer-policy.yaml"),
     ] {
         assert!(parse(text).is_ok(), "{text}");
         assert!(is_valid(text), "{text}");

@@ -28,6 +28,28 @@ gateway:
 }
 
 #[test]
+fn consumers_and_targets_do_not_show_their_secrets() {
+    let text = "
+consumers:
+  a:
+    source: http
+    signature: { scheme: generic, header: X-Sig, secrets: [hunter2, '${SECRET}'] }
+    deliver: { url: 'http://a/b?token=hunter2', headers: { Authorization: 'Bearer ${SECRET}' } }
+  b: { source: http, signature: { scheme: stripe, secret: '${SECRET}' }, deliver: 'http://a/?t=${SECRET}' }
+intents:
+  c: { url: 'https://a/b?token=hunter2', headers: { X-Api-Key: '${SECRET}' } }
+";
+    let file = parse(text).unwrap();
+    let (consumers, targets) = (file.consumers().unwrap(), file.targets().unwrap());
+    let shown = format!(
+        "{file:?} {file:#?} {consumers:?} {targets:#?} {} {:?}",
+        explain(&file),
+        semel_policy::warnings(&file)
+    );
+    assert!(!shown.contains(SECRET), "{shown}");
+}
+
+#[test]
 fn no_error_holds_a_secret_or_a_variable() {
     for text in [
         "admin: { token: [hunter2] }",
@@ -59,6 +81,26 @@ fn no_error_holds_a_secret_or_a_variable() {
         "gateway: { tenant: { jwt_claim: { claim: sub, algorithm: RS256, key: hunter2 } } }",
         "gateway: { tenant: { jwt_claim: { claim: sub, algorithm: ES256, key: '${SECRET}' } } }",
         "gateway: { tenant: { jwt_claim: { claim: sub, algorithm: '${SECRET}', key: a } } }",
+        "consumers: { a: { source: 'kafka://u:hunter2@h' } }",
+        "consumers: { a: { source: 'odd://u:hunter2@h' } }",
+        "consumers: { a: { source: '${SECRET}' } }",
+        "consumers: { a: { deliver: 'http://u:hunter2@h' } }",
+        "consumers: { a: { deliver: 'h?token=hunter2' } }",
+        "consumers: { a: { deliver: { url: 'http://h', headers: { 'a b': hunter2 } } } }",
+        "consumers: { a: { deliver: { url: 'http://h', headers: { Host: hunter2 } } } }",
+        "consumers: { a: { deliver: { url: 'http://h', headers: { A: [hunter2] } } } }",
+        "consumers: { a: { deliver: { url: 'http://h', headers: hunter2 } } }",
+        "consumers: { a: { deliver: { url: 'http://h', headers: { A: \"hunter2\\n\" } } } }",
+        "consumers: { a: { signature: { scheme: stripe, secret: hunter2 } } }",
+        "consumers: { a: { source: http, signature: { scheme: generic, secret: hunter2 } } }",
+        "consumers: { a: { source: http, signature: { scheme: stripe, secrets: { a: hunter2 } } } }",
+        "consumers: { a: { source: http, signature: '${SECRET}' } }",
+        "consumers: { a: { order: '${SECRET}' } }",
+        "consumers: { a: { id: { template: '${SECRET}' } } }",
+        "consumers: { a: { version: '${SECRET}' } }",
+        "intents: { a: { url: 'http://u:hunter2@h' } }",
+        "intents: { a: { url: 'http://h', headers: { A: [hunter2] } } }",
+        "intents: { a: { url: 'http://h', unknown: { reconcile: 'http://u:hunter2@h/{key}' } } }",
     ] {
         let error = parse(text).expect_err(text);
         let shown = format!("{error} {error:?}");

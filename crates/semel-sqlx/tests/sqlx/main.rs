@@ -3,6 +3,7 @@
 mod cancelled;
 mod consumer;
 mod cut;
+mod helpers;
 mod pooler;
 mod support;
 mod transactions;

@@ -37,16 +37,16 @@ use std::pin::Pin;
 
 use crate::results;
 
-/// One named test of the suite.
+/// One named test of a suite, on what it calls its subject.
 #[derive(Clone, Copy)]
-pub struct Test {
+pub struct Test<S = Subject> {
     /// The fact that it states.
     pub name: &'static str,
     /// Panics if the fact does not hold for the subject.
-    pub run: fn(Subject) -> Pin<Box<dyn Future<Output = ()> + Send>>,
+    pub run: fn(S) -> Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-impl std::fmt::Debug for Test {
+impl<S> std::fmt::Debug for Test<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
     }
@@ -72,34 +72,7 @@ pub fn hold_to(store: &str, name: &str, test: impl Future<Output = ()>) {
     }
 }
 
-/// Lists the tests once, as values and as a macro that makes a `#[test]` of each.
-macro_rules! suite {
-    ($d:tt $all:ident $macro:ident: $($module:ident::$name:ident,)+) => {
-        /// The tests as values, for runs that expect some of them to fail.
-        pub fn $all() -> Vec<Test> {
-            vec![$(Test {
-                name: stringify!($name),
-                run: |subject| Box::pin($module::$name(subject)),
-            }),+]
-        }
-
-        /// Makes a `#[test]` of every test: the store's name, and an expression that makes a fresh
-        /// [`Subject`](crate::conformance::Subject) and may `await`.
-        #[macro_export]
-        macro_rules! $macro {
-            ($d store:expr, $d fresh:expr) => {
-                $(#[test]
-                fn $name() {
-                    $d crate::conformance::hold_to($d store, stringify!($name), async {
-                        $d crate::conformance::$module::$name($d fresh).await;
-                    });
-                })+
-            };
-        }
-    };
-}
-
-suite! { $ all conformance:
+suite! { $ all conformance in conformance:
     claims::a_first_claim_is_granted_and_seen,
     claims::a_second_claim_sees_it_running,
     claims::a_settled_outcome_is_replayed_verbatim,
@@ -161,13 +134,13 @@ suite! { $ all conformance:
     operators::stats_count_each_state,
 }
 
-suite! { $ all_with_clock conformance_with_clock:
+suite! { $ all_with_clock conformance_with_clock in conformance:
     clocks::a_step_back_revives_no_lease,
     clocks::a_step_back_stops_no_lease_from_ending,
     clocks::a_step_forward_ends_leases_and_fencing_holds,
 }
 
-suite! { $ all_of_outcomes conformance_of_outcomes:
+suite! { $ all_of_outcomes conformance_of_outcomes in conformance:
     outcomes::a_kept_outcome_is_a_settled_record,
     outcomes::a_kept_outcome_has_the_instants_of_its_store,
     outcomes::a_keep_sent_again_is_kept,

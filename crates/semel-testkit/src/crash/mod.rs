@@ -9,8 +9,8 @@
 //! Several runs may share one server: the identities of a run belong to a tenant of its own.
 
 mod life;
-mod opening;
-mod options;
+pub(crate) mod opening;
+pub(crate) mod options;
 mod point;
 mod supervisor;
 mod verdict;
@@ -39,7 +39,7 @@ pub fn main(options: impl Into<Options>, open: Open) -> ExitCode {
         worker::run(&job, open);
         return ExitCode::SUCCESS;
     }
-    let Options { name, kills } = options.into().or_environment();
+    let Options { name, kills } = options.into().or_environment(Point::ALL.len());
     let seed = options::number("SEMEL_CRASH_SEED").unwrap_or_else(crate::dice::fresh_seed);
     let loops = POLICIES
         .map(|policy| std::thread::spawn(move || supervisor::prove(policy, kills, seed, open)));

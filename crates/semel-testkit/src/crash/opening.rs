@@ -9,11 +9,11 @@ use semel_core::{Result, Store};
 use tokio::time::{Instant, sleep};
 
 /// The boxed future of [`Open`].
-pub type Opening = Pin<Box<dyn Future<Output = Result<Arc<dyn Store>>> + Send>>;
+pub type Opening<T = Arc<dyn Store>> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 
 /// Opens the store of a crash test, on the runtime that will use it; every process of a run calls
 /// this with the same directory.
-pub type Open = fn(PathBuf) -> Opening;
+pub type Open<T = Arc<dyn Store>> = fn(PathBuf) -> Opening<T>;
 
 /// How long a process goes on trying to reach its store.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Opens the store, again and again while it is worth it.
-pub(super) async fn opened(open: Open, dir: &Path) -> Arc<dyn Store> {
+pub(crate) async fn opened<T>(open: Open<T>, dir: &Path) -> T {
     let begun = Instant::now();
     loop {
         match open(dir.to_owned()).await {

@@ -1,7 +1,5 @@
 //! What a crash test is told.
 
-use super::Point;
-
 /// Kills per policy unless the test says otherwise.
 const KILLS: usize = 210;
 
@@ -28,10 +26,10 @@ impl Options {
     }
 
     /// The same, unless the environment says otherwise.
-    pub(super) fn or_environment(self) -> Self {
+    pub(crate) fn or_environment(self, points: usize) -> Self {
         let asked = number("SEMEL_CRASH_KILLS").and_then(|kills| usize::try_from(kills).ok());
         // Fewer could not reach every point.
-        self.kills(asked.unwrap_or(self.kills).max(Point::ALL.len()))
+        self.kills(asked.unwrap_or(self.kills).max(points))
     }
 }
 
@@ -42,6 +40,6 @@ impl From<&'static str> for Options {
 }
 
 /// The number that a variable holds.
-pub(super) fn number(variable: &str) -> Option<u64> {
+pub(crate) fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use semel_core::OnUnknown;
 
-use super::life::{Life, Word};
+use super::life::{Life, Word, word_of};
 use super::worker::Job;
 use super::{Open, Point, Verdict, verdict};
 use crate::dice::Dice;
@@ -77,18 +77,29 @@ struct Supervisor {
     account: Account,
 }
 
+/// Asks for an operation, to stand still at `stop` if there is one.
+fn ask(life: &mut Life, operation: &str, stop: Option<Point>) {
+    let stop = stop.map_or("-", Point::name);
+    life.tell(&format!("run {operation} {stop}"));
+}
+
 impl Supervisor {
+    fn begin(&self) -> Life {
+        Life::begin(&self.job.words(), word_of)
+    }
+
     /// A worker lives, works, and is killed: at a named point or at a random moment; at times
     /// beside a rival that is killed with it.
     fn one_life(&mut self) {
-        let mut life = Life::begin(&self.job);
+        let mut life = self.begin();
         while self.waiting.len() < AT_ONCE {
             let name = self.new_operation();
             self.waiting.push_back(name);
         }
         for operation in self.waiting.iter().take(AT_ONCE) {
             let point = LIKELY[usize::try_from(self.dice.below(LIKELY.len() as u64)).unwrap_or(0)];
-            life.ask(operation, self.dice.chance(25).then_some(point));
+            let stop = self.dice.chance(25).then_some(point);
+            ask(&mut life, operation, stop);
         }
         let rival = self.dice.chance(30).then(|| self.rival());
         let moment = Duration::from_millis(self.dice.below(60));
@@ -106,9 +117,9 @@ impl Supervisor {
     /// A worker is killed at `point`, which a fresh operation reaches for certain: a run proves every
     /// point, however few its kills are.
     fn one_death_at(&mut self, point: Point) {
-        let mut life = Life::begin(&self.job);
+        let mut life = self.begin();
         let name = self.new_operation();
-        life.ask(&name, Some(point));
+        ask(&mut life, &name, Some(point));
         self.waiting.push_front(name);
         let at = self.listen(&life, PATIENCE);
         self.bury(life, None, at);
@@ -128,9 +139,9 @@ impl Supervisor {
 
     /// A second worker on the same operations at the same time: duplicates across processes.
     fn rival(&self) -> Life {
-        let mut rival = Life::begin(&self.job);
+        let mut rival = self.begin();
         for operation in self.waiting.iter().take(AT_ONCE) {
-            rival.ask(operation, None);
+            ask(&mut rival, operation, None);
         }
         rival
     }
@@ -188,17 +199,17 @@ impl Supervisor {
 
     /// One last life without a kill: every caller gets an answer.
     fn finish(&mut self) {
-        let mut life = Life::begin(&self.job);
+        let mut life = self.begin();
         let waiting: Vec<String> = self.waiting.iter().cloned().collect();
         for operation in &waiting {
-            life.ask(operation, None);
+            ask(&mut life, operation, None);
         }
         while !self.waiting.is_empty() {
             match life
                 .hear(PATIENCE)
                 .expect("a worker lives until it is killed")
             {
-                Some(Word::Again(operation)) => life.ask(&operation, None),
+                Some(Word::Again(operation)) => ask(&mut life, &operation, None),
                 Some(word) => self.note(word),
                 None => panic!("no answer about {:?}", self.waiting),
             }

@@ -4,7 +4,7 @@
 //! stands still there, then never anything more about it; `ready` when its store is open; `done OPERATION`, `held OPERATION` for an
 //! unknown outcome, `again OPERATION` when it is worth asking later.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use semel_core::{
 
 use super::opening::opened;
 use super::{Open, Point};
+use crate::child::{VARIABLE, say};
 use crate::ledger::Ledger;
 
-const VARIABLE: &str = "SEMEL_CRASH_WORKER";
 /// Short, so that a test need not wait long for what a killed worker left.
 pub(super) const LEASE: Duration = Duration::from_millis(150);
 
@@ -31,10 +31,9 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// The variable that makes a process of the same program this worker.
-    pub(super) fn variable(&self) -> (&'static str, String) {
-        let value = format!("{} {}", self.policy.name(), self.dir.display());
-        (VARIABLE, value)
+    /// What a worker is told of this when it is started.
+    pub(super) fn words(&self) -> String {
+        format!("{} {}", self.policy.name(), self.dir.display())
     }
 
     pub(super) fn from_environment() -> Option<Self> {
@@ -203,12 +202,4 @@ impl Stops {
             std::future::pending::<()>().await;
         }
     }
-}
-
-/// One write per line, so that a line is heard whole or not at all.
-fn say(line: &str) {
-    let written = io::stdout()
-        .lock()
-        .write_all(format!("{line}\n").as_bytes());
-    written.expect("the supervisor listens");
 }

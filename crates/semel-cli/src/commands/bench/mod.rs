@@ -1,6 +1,7 @@
 //! `semel bench`: how fast this machine is, as ratios against baselines in the same run.
 
 mod gateway;
+mod inbox;
 mod peer;
 mod servers;
 mod store;
@@ -26,6 +27,11 @@ pub(crate) enum Command {
     /// own, under a prefix of its own) and removed afterwards. The baseline is a raw log, two plain SQL statements, or two
     /// plain Redis commands.
     Store(store::Args),
+    /// Messages received, and claimed with their completion, against a plain table on the same disk or server
+    ///
+    /// The store that --store names is not touched: new ones are made beside it (in the same directory, in schemas of their own) and
+    /// removed afterwards. The baseline is a table with a status, claimed with SKIP LOCKED where the server knows it.
+    Inbox(inbox::Args),
     /// The gateway on the embedded store, against nginx and a minimal proxy
     ///
     /// The store that --store names is not touched: a new one is made beside it and removed afterwards. nginx must
@@ -36,15 +42,16 @@ pub(crate) enum Command {
 /// Measures and prints.
 pub(crate) async fn run(command: Command, store: &StoreArgs) -> Result<()> {
     match command {
-        Command::Store(args) => {
-            // Servers have their own disks; what is measured of this machine's is where we are.
-            let dir = store
-                .file()?
-                .map_or_else(|| PathBuf::from("."), |file| directory_of(&file));
-            store::run(args, &store.url()?, dir).await
-        }
+        Command::Store(args) => store::run(args, &store.url()?, directory(store)?).await,
+        Command::Inbox(args) => inbox::run(args, &store.url()?, directory(store)?).await,
         Command::Gateway(args) => gateway::run(args, directory_of(&store.path()?)).await,
     }
+}
+
+/// Servers have their own disks; what is measured of this machine's is where we are.
+fn directory(store: &StoreArgs) -> Result<PathBuf> {
+    let file = store.file()?;
+    Ok(file.map_or_else(|| PathBuf::from("."), |file| directory_of(&file)))
 }
 
 /// The directory of a file, which is on the disk that counts.

@@ -38,6 +38,9 @@ pub(crate) async fn run(args: &Args, store: StoreArgs) -> Result<()> {
         let file = Source::new(Some(path.clone()), Vec::new()).load()?;
         store = store.or(file.store.as_ref());
         report.add("config", Ok((config(path, &file), ())));
+        if let Some(inbox) = inbox(&file, &store) {
+            report.add("inbox", inbox);
+        }
         if !args.json {
             output::data(&format!("{}\n", semel_policy::explain(&file)))?;
         }
@@ -56,6 +59,30 @@ fn config(path: &Path, file: &semel_policy::File) -> String {
             format!("{shown} is valid, with {points} to think about")
         }
     }
+}
+
+/// Whether messages have a home, if the file has consumers at all.
+fn inbox(file: &semel_policy::File, store: &StoreArgs) -> Option<Found> {
+    let bad = |error: semel_policy::Error| bad(error.to_string());
+    let compiled = file.consumers().map_err(bad);
+    let compiled = compiled.and_then(|all| Ok((all, file.targets().map_err(bad)?)));
+    let (stored, targets) = match compiled {
+        Ok((all, targets)) => (
+            all.iter().filter(|one| one.has_inbox).count(),
+            targets.len(),
+        ),
+        Err(error) => return Some(Err(error)),
+    };
+    if (stored, targets) == (0, 0) {
+        return None;
+    }
+    let consumers = text::plural(stored as u64, "consumer", "consumers");
+    let targets = text::plural(targets as u64, "target", "targets");
+    let found = format!(
+        "{consumers} and {targets} of intents, stored in {}",
+        store.shown()
+    );
+    Some(store.must_have_inbox().map(|()| (found, ())))
 }
 
 /// A store that a configuration file names may be one that is yet to be made.

@@ -1,38 +1,13 @@
 //! Decisions about a record, by name and with the claim that was seen.
 
 use semel_core::record::Claim;
-use semel_core::store::{Actor, Resolution, ResolveAnswer, ResolveRequest};
+use semel_core::store::{Resolution, ResolveAnswer, ResolveRequest};
 use semel_core::{Record, StoreExt};
 
 use super::target;
+use crate::commands::by::By;
 use crate::error::{Error, Result};
 use crate::stores::{Opened, StoreArgs};
-
-/// Who decides, for the audit.
-#[derive(Debug, clap::Args)]
-pub(crate) struct By {
-    /// Who decides, for the audit [default: $USER]
-    #[arg(long, value_name = "NAME", value_parser = actor)]
-    by: Option<Actor>,
-}
-
-impl By {
-    fn actor(&self) -> Result<Actor> {
-        let by = self.by.clone().map(Ok);
-        Ok(by.unwrap_or_else(|| {
-            let user = std::env::var("USER").unwrap_or_default();
-            actor(&user).or_else(|_| actor("operator"))
-        })?)
-    }
-}
-
-fn actor(name: &str) -> semel_core::Result<Actor> {
-    if name.contains(char::is_control) {
-        let message = format!("the name of who decides has a control character: {name:?}");
-        return Err(semel_core::Error::invalid(message));
-    }
-    Actor::new(name)
-}
 
 /// Sends a decision about the record that was seen.
 pub(crate) async fn decide(
@@ -93,7 +68,7 @@ mod tests {
     #[tokio::test]
     async fn a_decision_about_what_has_changed_since_is_refused() {
         let opened = Opened::new(MemoryStore::default());
-        let (store, by) = (Cli::parse_from(["semel", "stats"]).store, By { by: None });
+        let (store, by) = (Cli::parse_from(["semel", "stats"]).store, By::somebody());
         let seen = unknown(&opened).await;
         let release = || decide(&opened, &store, &seen, &by, Resolution::Release);
         release().await.unwrap();

@@ -14,6 +14,8 @@ mod show;
 mod standing;
 mod target;
 
+pub(crate) use standing::summary;
+
 use clap::Subcommand;
 
 use crate::error::Result;

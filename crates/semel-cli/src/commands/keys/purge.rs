@@ -5,9 +5,10 @@ use semel_core::store::{Resolution, Swept};
 use semel_core::{Key, Record, Scope, State, Tenant};
 use serde::Serialize;
 
-use super::decide::{By, decide};
+use super::decide::decide;
 use super::standing::clause;
 use super::target::{self, Target};
+use crate::commands::by::By;
 use crate::error::{Error, Result};
 use crate::stores::{Opened, StoreArgs};
 use crate::{output, text};

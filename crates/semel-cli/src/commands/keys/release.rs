@@ -3,9 +3,10 @@
 use semel_core::store::Resolution;
 use semel_core::{Record, State, Timestamp};
 
-use super::decide::{By, decide};
+use super::decide::decide;
 use super::standing::clause;
 use super::target::{self, Target};
+use crate::commands::by::By;
 use crate::error::{Error, Result};
 use crate::output;
 use crate::stores::StoreArgs;

@@ -1,22 +1,21 @@
 //! `semel keys resolve`: an unknown operation happened, and this is its outcome.
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ArgGroup;
-use semel_core::outcome::BODY_BYTES_MAX;
 use semel_core::store::Resolution;
 use semel_core::{Fence, Headers, Identity, Outcome, Record, Retention, duration};
 
-use super::decide::{By, decide};
+use super::decide::decide;
 use super::late;
 use super::release::must_be_unknown;
 use super::standing::summary;
 use super::target::Target;
-use crate::error::{Error, Result};
-use crate::exit::Exit;
+use crate::commands::by::By;
+use crate::commands::input;
+use crate::error::Result;
+use crate::output;
 use crate::stores::{Opened, StoreArgs};
-use crate::{output, text};
 
 #[derive(Debug, clap::Args)]
 #[command(group = ArgGroup::new("verdict").args(["succeeded", "failed", "late"]).required(true))]
@@ -42,7 +41,7 @@ pub(crate) struct Args {
     status: Option<u16>,
 
     /// A header that duplicates get, as NAME:VALUE; may be given many times
-    #[arg(long, value_name = "NAME:VALUE", value_parser = header)]
+    #[arg(long, value_name = "NAME:VALUE", value_parser = input::header)]
     header: Vec<(String, String)>,
 
     /// The body that duplicates get
@@ -94,16 +93,11 @@ impl Args {
     fn outcome(&self) -> Result<Outcome> {
         let body = match (&self.body, &self.body_file) {
             (Some(text), _) => text.clone().into_bytes(),
-            (None, Some(path)) => read(path)?,
+            (None, Some(path)) => input::read(path, "body")?,
             (None, None) => Vec::new(),
         };
-        // The store would keep only the digest, and that is not what was asked for.
-        if body.len() > BODY_BYTES_MAX {
-            let max = text::bytes(BODY_BYTES_MAX as u64);
-            return Err(Error::refused(format!(
-                "a body has at most {max}, found more"
-            )));
-        }
+        // Of more, the store would keep only the digest, and that is not what was asked for.
+        let body = input::fits(body, "body")?;
         let mut outcome = match self.failed {
             true => Outcome::failed(body),
             false => Outcome::succeeded(body),
@@ -112,39 +106,6 @@ impl Args {
         outcome.status = self.status.unwrap_or(0);
         outcome.headers = Headers::new(fields.map(|(name, value)| (name, value.into())).collect())?;
         Ok(outcome)
-    }
-}
-
-/// Reads a file up to one byte more than a body may have.
-fn read(path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let limit = BODY_BYTES_MAX as u64 + 1;
-    let read = match path.as_os_str() == "-" {
-        true => std::io::stdin().take(limit).read_to_end(&mut bytes),
-        false => {
-            std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
-        }
-    };
-    let failed = |e| {
-        Error::new(
-            Exit::Io,
-            format!("cannot read the body from {}: {e}", path.display()),
-        )
-    };
-    read.map(|_| bytes).map_err(failed)
-}
-
-fn header(field: &str) -> Result<(String, String), String> {
-    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    match field.split_once(':') {
-        Some((name, value))
-            if !name.is_empty()
-                && name.chars().all(is_token)
-                && !value.contains(char::is_control) =>
-        {
-            Ok((name.to_owned(), value.trim().to_owned()))
-        }
-        _ => Err(format!("a header is written NAME:VALUE, found {field:?}")),
     }
 }
 

@@ -1,19 +1,18 @@
 //! Where the key and the tenant of a request are.
 
 use http::HeaderName;
-use schemars::{JsonSchema, Schema};
+use schemars::JsonSchema;
 use semel_core::Template;
 use semel_http::path::JsonPath;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::claim::JwtClaim;
-use crate::value::{Name, Word};
+use crate::value::{Name, Word, words_as_maps};
 
 /// One place where the key may be.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[schemars(transform = derive_as_map)]
+#[schemars(transform = words_as_maps)]
 pub enum KeySource {
     /// A header.
     Header(Word<HeaderName>),
@@ -25,19 +24,6 @@ pub enum KeySource {
     Template(Word<Template>),
     /// A hash of what is asked for.
     Derive,
-}
-
-/// `{ derive: true }` is the same as `derive`, so that all places can be written alike.
-fn derive_as_map(schema: &mut Schema) {
-    if let Some(Value::Array(forms)) = schema.get_mut("oneOf") {
-        forms.push(json!({
-            "type": "object",
-            "properties": { "derive": { "const": true } },
-            "required": ["derive"],
-            "additionalProperties": false,
-            "description": "A hash of what is asked for.",
-        }));
-    }
 }
 
 /// Who the caller is.

@@ -17,6 +17,8 @@ pub(crate) struct Fault {
     path: Path,
     /// Whether the key is to blame rather than its value.
     at_key: bool,
+    /// Another field that has a part in it.
+    beside: Option<Path>,
     what: What,
 }
 
@@ -52,6 +54,7 @@ impl Fault {
         Self {
             path,
             at_key: false,
+            beside: None,
             what,
         }
     }
@@ -87,6 +90,19 @@ impl Fault {
     /// The same for a field below `path`.
     pub(crate) fn under(mut self, path: &Path) -> Self {
         self.path = path.join(&self.path);
+        self.beside = self.beside.map(|beside| path.join(&beside));
+        self
+    }
+
+    /// The field at `path` has a part in it.
+    pub(crate) fn beside(mut self, path: Path) -> Self {
+        self.beside = Some(path);
+        self
+    }
+
+    /// The key at the end of the path is to blame rather than its value.
+    pub(crate) const fn of_key(mut self) -> Self {
+        self.at_key = true;
         self
     }
 
@@ -138,6 +154,22 @@ impl Fault {
         match self.at_key {
             true => tree.place_of_key(&self.path),
             false => tree.place_of(&self.path),
+        }
+    }
+
+    /// What is wrong, with the place of the other field that has a part in it.
+    pub(crate) fn message(&self, tree: &Node) -> String {
+        // A field that is not written has its default, which is nowhere.
+        let Some(beside) = self.beside.as_ref().filter(|beside| tree.has(beside)) else {
+            return self.to_string();
+        };
+        let place = match self.at_key {
+            true => tree.place_of_key(beside),
+            false => tree.place_of(beside),
+        };
+        match place {
+            Place::File { line, column } => format!("{self} ({beside} at {line}:{column})"),
+            Place::Variable(name) => format!("{self} ({beside} in {name})"),
         }
     }
 }

@@ -4,6 +4,8 @@
 //! second, at `debug`, where a level that is off costs one comparison. Fields are names and
 //! numbers: no body, no header value and nothing else of what was asked or answered.
 
+pub(crate) mod inbox;
+
 use semel_core::record::{Claim, Lease, UnknownCause};
 use semel_core::store::{Resolution, Swept};
 use semel_core::{Error, Identity, Verdict};

@@ -1,5 +1,7 @@
 //! What is allowed, but surprises people.
 
+mod messages;
+
 use std::time::Duration;
 
 use semel_core::duration::show;
@@ -18,7 +20,8 @@ const RETENTION_SHORT: Duration = Duration::from_secs(60 * 60);
 
 pub(super) fn all(file: &File) -> Vec<String> {
     let gateway = file.gateway.iter().flat_map(of_gateway);
-    of_admin(&file.admin).into_iter().chain(gateway).collect()
+    let admin = of_admin(&file.admin).into_iter();
+    admin.chain(gateway).chain(messages::all(file)).collect()
 }
 
 fn of_admin(admin: &Admin) -> Option<String> {

@@ -1,0 +1,145 @@
+//! What operators want done with messages.
+
+use semel_core::inbox::operate::SELECT_IDS_MAX;
+use semel_core::inbox::{Action, Cause, Operation, Plan, Selection, State};
+use semel_core::store::Actor;
+use semel_core::{Key, Scope, Tenant, Timestamp};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::api::fields;
+use crate::input::{CLAIM_BYTES_MAX, Input, refuse_field};
+use crate::refused::Refused;
+use crate::when::When;
+
+/// The most bytes of a reason.
+const REASON_BYTES_MAX: usize = 1_024;
+
+/// Which messages, and who decides. Name ids, or filters, or say `all`.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ActInput {
+    /// Whose messages: NAME or NAME@VERSION; no version means 1.
+    #[serde(deserialize_with = "fields::text")]
+    #[schema(value_type = String, example = "mailer@1")]
+    consumer: Scope,
+    /// Only these ids, at most 1000.
+    #[serde(default, deserialize_with = "fields::texts")]
+    #[schema(value_type = Vec<String>, example = json!(["evt-17"]))]
+    ids: Vec<Key>,
+    /// Whether all messages are meant that the other filters leave; needed if there is neither an id nor a filter.
+    #[serde(default)]
+    all: bool,
+    /// Only of this tenant.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[schema(value_type = Option<String>)]
+    tenant: Option<Tenant>,
+    /// Only in these states; if left out, all that the action is for.
+    #[serde(default, deserialize_with = "fields::texts")]
+    #[schema(value_type = Vec<String>)]
+    states: Vec<State>,
+    /// Only with this cause.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[schema(value_type = Option<String>)]
+    cause: Option<Cause>,
+    /// Only of this lane.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[schema(value_type = Option<String>)]
+    lane: Option<Key>,
+    /// Only received at or after: RFC 3339, or how long ago, such as `2h`.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[schema(value_type = Option<String>)]
+    from: Option<When>,
+    /// Only received before: RFC 3339, or how long ago.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[schema(value_type = Option<String>)]
+    until: Option<When>,
+    /// Who decides, for the audit.
+    #[serde(deserialize_with = "fields::actor")]
+    #[schema(value_type = String, example = "ada")]
+    by: Actor,
+    /// Why, for the audit.
+    reason: Option<String>,
+    /// Whether only to say what would change.
+    #[serde(default)]
+    dry_run: bool,
+    /// For `replay`: whether to do it although the consumer's policy does not allow it; needs a `reason`.
+    #[serde(default)]
+    force: bool,
+}
+
+impl Input for ActInput {
+    const BYTES_MAX: usize = CLAIM_BYTES_MAX;
+}
+
+impl ActInput {
+    pub(super) const fn consumer(&self) -> &Scope {
+        &self.consumer
+    }
+
+    pub(super) const fn is_dry(&self) -> bool {
+        self.dry_run
+    }
+
+    /// The reason for overriding the consumer's policy, if that is wanted.
+    pub(super) fn forced(&self) -> Option<&str> {
+        self.force
+            .then(|| self.reason.as_deref().unwrap_or_default())
+    }
+
+    pub(super) fn operation(
+        self,
+        plan: Plan,
+        action: Action,
+        verb: &'static str,
+        now: Timestamp,
+    ) -> Result<Operation, Refused> {
+        self.check()?;
+        if self.force && !matches!(action, Action::Replay { .. }) {
+            return Err(refuse_field("force", "only a replay can be forced"));
+        }
+        Ok(Operation {
+            plan,
+            select: Selection {
+                ids: self.ids,
+                tenant: self.tenant.map(|tenant| tenant.to_string()),
+                states: self.states,
+                cause: self.cause,
+                lane: self.lane,
+                from: self.from.map(|when| when.at(now)),
+                until: self.until.map(|when| when.at(now)),
+            },
+            action,
+            by: self.by,
+            reason: self.reason.filter(|reason| !reason.trim().is_empty()),
+            verb,
+            dry_run: self.dry_run,
+        })
+    }
+
+    fn check(&self) -> Result<(), Refused> {
+        if self.ids.len() > SELECT_IDS_MAX {
+            let why = format!("at most {SELECT_IDS_MAX} ids, found {}", self.ids.len());
+            return Err(refuse_field("ids", &why));
+        }
+        let reason = self.reason.as_ref();
+        if reason.is_some_and(|reason| reason.len() > REASON_BYTES_MAX) {
+            let why = format!("a reason has at most {REASON_BYTES_MAX} bytes");
+            return Err(refuse_field("reason", &why));
+        }
+        if self.ids.is_empty() && !self.all && !self.has_filter() {
+            let why = "expected ids, a filter, or all: true; found none of them";
+            return Err(refuse_field("ids", why));
+        }
+        Ok(())
+    }
+
+    const fn has_filter(&self) -> bool {
+        self.tenant.is_some()
+            || !self.states.is_empty()
+            || self.cause.is_some()
+            || self.lane.is_some()
+            || self.from.is_some()
+            || self.until.is_some()
+    }
+}

@@ -1,0 +1,51 @@
+//! What is counted of messages: what engines report as they go, and how the inbox stands when it is asked.
+//!
+//! Labels are consumers and kinds of events. What a producer puts into its messages decides the latter, so both are bounded:
+//! by [`CONSUMERS_MAX`] and, per consumer, by [`EVENT_TYPES_MAX`].
+
+mod gauges;
+mod labels;
+mod told;
+
+pub use labels::{CONSUMERS_MAX, EVENT_TYPES_MAX};
+
+pub(super) use gauges::Gauges;
+pub(super) use told::Told;
+
+use semel_core::Scope;
+use semel_core::inbox::watch::{End, Watch};
+use semel_core::inbox::{Message, Receipt};
+
+use super::Metrics;
+use crate::log::inbox as log;
+
+impl Watch for Metrics {
+    fn received(&self, message: &Message, receipt: Receipt) {
+        self.told.received(message, receipt);
+        match receipt {
+            Receipt::Stored { state } => log::stored(message, state),
+            Receipt::Duplicate { state } => log::duplicate(message, state),
+            Receipt::Conflict => log::conflict(message),
+        }
+    }
+
+    fn finished(&self, message: &Message, end: End) {
+        self.told.finished(message, end);
+        log::finished(message, end);
+    }
+
+    fn reclaimed(&self, message: &Message) {
+        self.told.reclaimed(message);
+        log::reclaimed(message);
+    }
+
+    fn suppressed(&self, message: &Message, intents: usize) {
+        self.told.suppressed(message, intents);
+        log::suppressed(message, intents);
+    }
+
+    fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
+        self.told.alert(consumer, alert, firing);
+        log::alert(consumer, alert, firing);
+    }
+}

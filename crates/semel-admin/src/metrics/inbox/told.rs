@@ -1,0 +1,254 @@
+//! What engines report as they go.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use semel_core::Scope;
+use semel_core::inbox::watch::End;
+use semel_core::inbox::{Cause, Message, Receipt, State};
+
+use super::labels::{
+    ByAlert, ByReason, ByStatus, ByType, CONSUMERS_MAX, EVENT_TYPES_MAX, Met, NONE,
+};
+use crate::metrics::histogram::Histogram;
+
+#[derive(Debug)]
+pub(in crate::metrics) struct Told {
+    series: Series,
+    consumers: Met<Scope, Consumer>,
+}
+
+#[derive(Debug, Default)]
+struct Series {
+    received: Family<ByType, Counter>,
+    duplicates: Family<ByType, Counter>,
+    claims: Family<ByStatus, Counter>,
+    seconds: Seconds,
+    failures: Family<ByReason, Counter>,
+    parked: Family<ByReason, Counter>,
+    reclaimed: Family<ByType, Counter>,
+    suppressed: Family<ByType, Counter>,
+    alerts: Family<ByAlert, Gauge<u64, AtomicU64>>,
+}
+
+#[derive(Debug)]
+struct Seconds(Family<ByType, Histogram, fn() -> Histogram>);
+
+impl Default for Seconds {
+    fn default() -> Self {
+        Self(Family::new_with_constructor(Histogram::seconds))
+    }
+}
+
+/// What would have to be looked up or allocated again for each message of a consumer.
+#[derive(Debug)]
+struct Consumer {
+    label: Arc<str>,
+    new: Counter,
+    duplicate: Counter,
+    conflict: Counter,
+    reclaimed: Counter,
+    late: Counter,
+    types: Met<String, EventType>,
+}
+
+/// The same for one kind of event.
+#[derive(Debug)]
+struct EventType {
+    label: Arc<str>,
+    received: Counter,
+    duplicates: Counter,
+    reclaimed: Counter,
+    suppressed: Counter,
+    seconds: Histogram,
+}
+
+impl Series {
+    fn consumer(&self, label: Arc<str>) -> Consumer {
+        let claims = |status| {
+            let consumer = label.clone();
+            self.claims
+                .get_or_create_owned(&ByStatus { consumer, status })
+        };
+        Consumer {
+            new: claims("new"),
+            duplicate: claims("duplicate"),
+            conflict: claims("conflict"),
+            reclaimed: claims("reclaimed"),
+            late: claims("late"),
+            types: Met::new(EVENT_TYPES_MAX),
+            label,
+        }
+    }
+
+    fn event_type(&self, consumer: &Arc<str>, label: Arc<str>) -> EventType {
+        let labels = ByType {
+            consumer: consumer.clone(),
+            event_type: label.clone(),
+        };
+        EventType {
+            label,
+            received: self.received.get_or_create_owned(&labels),
+            duplicates: self.duplicates.get_or_create_owned(&labels),
+            reclaimed: self.reclaimed.get_or_create_owned(&labels),
+            suppressed: self.suppressed.get_or_create_owned(&labels),
+            seconds: self.seconds.0.get_or_create_owned(&labels),
+        }
+    }
+}
+
+impl Told {
+    pub(in crate::metrics) fn register(registry: &mut Registry) -> Self {
+        let series = Series::default();
+        series.register(registry);
+        Self {
+            series,
+            consumers: Met::new(CONSUMERS_MAX),
+        }
+    }
+
+    fn consumer(&self, consumer: &Scope) -> Arc<Consumer> {
+        let make = |label| self.series.consumer(label);
+        self.consumers.get(consumer, || consumer.to_string(), make)
+    }
+
+    fn labels(&self, message: &Message) -> (Arc<Consumer>, Arc<EventType>) {
+        let consumer = self.consumer(message.identity().scope());
+        let kind = message.kind().unwrap_or(NONE);
+        let make = |label| self.series.event_type(&consumer.label, label);
+        let event_type = consumer.types.get(kind, || kind.to_owned(), make);
+        (consumer, event_type)
+    }
+
+    pub(super) fn received(&self, message: &Message, receipt: Receipt) {
+        let (consumer, event_type) = self.labels(message);
+        event_type.received.inc();
+        match receipt {
+            Receipt::Stored { state } => {
+                consumer.new.inc();
+                if state == State::Parked {
+                    // The receipt does not say why; the lane's place does, and that is a gap or a stuck head.
+                    self.parked(&consumer, &event_type, "order");
+                }
+            }
+            Receipt::Duplicate { .. } => {
+                consumer.duplicate.inc();
+                event_type.duplicates.inc();
+            }
+            Receipt::Conflict => {
+                consumer.conflict.inc();
+                self.parked(&consumer, &event_type, Cause::Conflict.name());
+            }
+        }
+    }
+
+    pub(super) fn finished(&self, message: &Message, end: End) {
+        let (consumer, event_type) = self.labels(message);
+        event_type.seconds.took(end.took);
+        if end.late {
+            consumer.late.inc();
+            return;
+        }
+        let reason = end.cause.map_or("none", Cause::name);
+        match end.state {
+            State::FailedRetryable | State::FailedTerminal => {
+                self.failed(&consumer, &event_type, reason);
+            }
+            State::Parked => {
+                self.failed(&consumer, &event_type, reason);
+                self.parked(&consumer, &event_type, reason);
+            }
+            State::Received | State::InProgress | State::Completed | State::SkippedDuplicate => {}
+        }
+    }
+
+    fn failed(&self, consumer: &Consumer, event_type: &EventType, reason: &'static str) {
+        let labels = by_reason(consumer, event_type, reason);
+        self.series.failures.get_or_create(&labels).inc();
+    }
+
+    fn parked(&self, consumer: &Consumer, event_type: &EventType, reason: &'static str) {
+        let labels = by_reason(consumer, event_type, reason);
+        self.series.parked.get_or_create(&labels).inc();
+    }
+
+    pub(super) fn reclaimed(&self, message: &Message) {
+        let (consumer, event_type) = self.labels(message);
+        consumer.reclaimed.inc();
+        event_type.reclaimed.inc();
+    }
+
+    pub(super) fn suppressed(&self, message: &Message, intents: usize) {
+        let (_, event_type) = self.labels(message);
+        event_type.suppressed.inc_by(intents as u64);
+    }
+
+    pub(super) fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
+        let consumer = self.consumer(consumer).label.clone();
+        let labels = ByAlert { consumer, alert };
+        let gauge = self.series.alerts.get_or_create(&labels);
+        gauge.set(u64::from(firing));
+    }
+}
+
+fn by_reason(consumer: &Consumer, event_type: &EventType, reason: &'static str) -> ByReason {
+    ByReason {
+        consumer: consumer.label.clone(),
+        event_type: event_type.label.clone(),
+        reason,
+    }
+}
+
+impl Series {
+    fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "semel_inbox_received",
+            "Messages that arrived, duplicates and conflicts included",
+            self.received.clone(),
+        );
+        registry.register(
+            "semel_inbox_duplicates",
+            "Messages that were known already and were acknowledged without being stored again",
+            self.duplicates.clone(),
+        );
+        registry.register(
+            "semel_inbox_claims",
+            "What the identity of a message was found to be: new, duplicate, conflict; reclaimed from a lost worker; late",
+            self.claims.clone(),
+        );
+        registry.register(
+            "semel_inbox_processing_seconds",
+            "How long attempts took",
+            self.seconds.0.clone(),
+        );
+        registry.register(
+            "semel_inbox_failures",
+            "Attempts that did not complete, by reason",
+            self.failures.clone(),
+        );
+        registry.register(
+            "semel_inbox_parked",
+            "Messages that were parked, by reason",
+            self.parked.clone(),
+        );
+        registry.register(
+            "semel_inbox_reclaimed",
+            "Messages that were claimed again because their worker was lost",
+            self.reclaimed.clone(),
+        );
+        registry.register(
+            "semel_inbox_suppressed_side_effects",
+            "Intents of replayed messages that were suppressed",
+            self.suppressed.clone(),
+        );
+        registry.register(
+            "semel_alert",
+            "1 while an alert of a consumer fires",
+            self.alerts.clone(),
+        );
+    }
+}

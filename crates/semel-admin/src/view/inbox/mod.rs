@@ -1,0 +1,13 @@
+//! Messages as JSON: lists, details, gaps, counts, what operators did.
+//!
+//! Payloads, header values and the results of steps are there only if they were asked for.
+
+mod counts;
+mod detail;
+mod entry;
+mod operate;
+
+pub use counts::{AllCounts, Counts, Gap, Gaps, Missing};
+pub use detail::{Arrived, Attempt, Detail, Step, Transition};
+pub use entry::{Entry, Page};
+pub use operate::{Audit, AuditEntry, Report};

@@ -1,0 +1,63 @@
+//! `semel audit`: what was done to messages by hand.
+
+use clap::builder::styling::Style;
+use semel_admin::view::inbox as view;
+use semel_core::Timestamp;
+use semel_core::inbox::AuditEntry;
+use semel_core::store::PAGE_MAX;
+
+use super::messages::{ConfigArg, Purpose};
+use crate::error::Result;
+use crate::output::{self, Table};
+use crate::stores::StoreArgs;
+use crate::text;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    config: ConfigArg,
+
+    /// At most this many lines
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=PAGE_MAX as u64))]
+    limit: u64,
+
+    /// Write JSON: an object with `audit`
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
+    let desk = args.config.open(store, Purpose::Look).await?;
+    let limit = usize::try_from(args.limit).unwrap_or(PAGE_MAX);
+    let lines = desk.inbox.audit(limit).await?;
+    if args.json {
+        return output::json(&view::Audit::of(&lines));
+    }
+    if lines.is_empty() {
+        output::note("nothing was done by hand");
+        return Ok(());
+    }
+    table(&lines, desk.now()).print()
+}
+
+fn table(lines: &[AuditEntry], now: Timestamp) -> Table {
+    let mut table = Table::new([
+        "WHEN", "BY", "VERB", "CONSUMER", ">CHANGED", "WHICH", "REASON",
+    ]);
+    for line in lines {
+        let reason = line.reason.as_deref().map(text::printable);
+        table.row(
+            Style::new(),
+            [
+                text::ago(line.at, now),
+                text::printable(&line.by),
+                line.verb.clone(),
+                line.consumer.to_string(),
+                text::count(line.changed),
+                text::printable(&line.selection),
+                reason.unwrap_or_else(|| "-".to_owned()),
+            ],
+        );
+    }
+    table
+}

@@ -1,0 +1,47 @@
+//! `semel dlq`: the dead letters, which are the messages that failed for good or are parked.
+//!
+//! Nothing is copied: a dead letter is its message in another state, with the same id and headers, and replaying
+//! it is a change of state with a line in the audit.
+
+mod list;
+mod replay;
+
+use clap::Subcommand;
+use semel_core::inbox::State;
+
+use super::messages::{ConfigArg, Purpose};
+use crate::error::Result;
+use crate::stores::StoreArgs;
+
+/// The states that are dead letters.
+const DEAD: [State; 2] = [State::FailedTerminal, State::Parked];
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    config: ConfigArg,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What to do with dead letters.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List dead letters, the newest first
+    List(list::Args),
+    /// Run dead letters again, with the same ids and headers
+    Replay(replay::Args),
+}
+
+pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
+    let purpose = match &args.command {
+        Command::List(_) => Purpose::Look,
+        Command::Replay(_) => Purpose::Act,
+    };
+    let desk = args.config.open(store, purpose).await?;
+    match args.command {
+        Command::List(args) => list::run(&args, &desk).await,
+        Command::Replay(args) => replay::run(&args, &desk).await,
+    }
+}

@@ -1,0 +1,78 @@
+//! `semel inbox counts`: how many messages of each consumer are in which state.
+
+use clap::builder::styling::Style;
+use semel_admin::view::inbox as view;
+use semel_core::Timestamp;
+use semel_core::inbox::Counts;
+
+use crate::commands::messages::Desk;
+use crate::error::Result;
+use crate::output::{self, Table};
+use crate::text;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Write JSON: an object with `consumers`
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
+    let (counts, now) = (desk.inbox.counts().await?, desk.now());
+    if args.json {
+        return output::json(&view::AllCounts::of(&counts, now));
+    }
+    if counts.is_empty() {
+        output::note("the inbox has no messages");
+        return Ok(());
+    }
+    table(&counts, now).print()?;
+    let dead = counts
+        .iter()
+        .map(|counts| counts.failed_terminal + counts.parked);
+    let (dead, stale) = (dead.sum(), counts.iter().map(|counts| counts.stale).sum());
+    if stale > 0 {
+        let messages = text::plural(stale, "message is", "messages are");
+        output::note(&format!(
+            "{messages} in progress with an ended lease: the next worker that looks takes over"
+        ));
+    }
+    if dead > 0 {
+        let messages = text::plural(dead, "message is", "messages are");
+        let option = desk.option();
+        output::hint(&format!(
+            "{messages} parked or failed for good: semel dlq list{option}"
+        ));
+    }
+    Ok(())
+}
+
+fn table(all: &[Counts], now: Timestamp) -> Table {
+    let mut table = Table::new([
+        "CONSUMER",
+        ">RECEIVED",
+        ">IN PROGRESS",
+        ">RETRYABLE",
+        ">TERMINAL",
+        ">PARKED",
+        ">SKIPPED",
+        "OLDEST PENDING",
+    ]);
+    for counts in all {
+        let oldest = counts.oldest_pending.map(|at| text::ago(at, now));
+        table.row(
+            Style::new(),
+            [
+                counts.consumer.to_string(),
+                text::count(counts.received),
+                text::count(counts.in_progress),
+                text::count(counts.failed_retryable),
+                text::count(counts.failed_terminal),
+                text::count(counts.parked),
+                text::count(counts.skipped),
+                oldest.unwrap_or_else(|| "-".to_owned()),
+            ],
+        );
+    }
+    table
+}

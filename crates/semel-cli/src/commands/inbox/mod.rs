@@ -1,0 +1,73 @@
+//! `semel inbox`: look at messages, run them again, set them aside.
+
+mod act;
+mod counts;
+mod gaps;
+mod import;
+mod list;
+mod send;
+mod show;
+
+pub(crate) use list::{Listing, Page};
+
+use clap::Subcommand;
+
+use super::messages::{ConfigArg, Purpose};
+use crate::error::Result;
+use crate::stores::StoreArgs;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    config: ConfigArg,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What to do with messages.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List messages, the newest first
+    List(list::Args),
+    /// Show one message: where it stands, its timeline, its attempts and steps
+    Show(show::Args),
+    /// Count the messages of each consumer by state
+    Counts(counts::Args),
+    /// Say which versions the keys of a consumer wait for
+    Gaps(gaps::Args),
+    /// Run messages again that failed or are parked: attempts are counted anew, done steps stay done
+    Retry(act::Args),
+    /// Set messages aside until somebody decides
+    Park(act::Args),
+    /// Let parked messages go on, with the attempts that they had
+    Unpark(act::Args),
+    /// Pass messages over for good: they never run, and duplicates of them are suppressed
+    Skip(act::Args),
+    /// Receive one message from a file or from stdin
+    Send(send::Args),
+    /// Receive messages from a file of JSON lines
+    Import(import::Args),
+}
+
+pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
+    let purpose = match &args.command {
+        Command::List(_) | Command::Show(_) | Command::Counts(_) | Command::Gaps(_) => {
+            Purpose::Look
+        }
+        _ => Purpose::Act,
+    };
+    let desk = args.config.open(store, purpose).await?;
+    match args.command {
+        Command::List(args) => list::run(&args, &desk).await,
+        Command::Show(args) => show::run(&args, &desk).await,
+        Command::Counts(args) => counts::run(&args, &desk).await,
+        Command::Gaps(args) => gaps::run(&args, &desk).await,
+        Command::Retry(args) => act::retry(&args, &desk).await,
+        Command::Park(args) => act::park(&args, &desk).await,
+        Command::Unpark(args) => act::unpark(&args, &desk).await,
+        Command::Skip(args) => act::skip(&args, &desk).await,
+        Command::Send(args) => send::run(&args, &desk).await,
+        Command::Import(args) => import::run(&args, &desk).await,
+    }
+}

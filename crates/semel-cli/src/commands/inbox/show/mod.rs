@@ -1,0 +1,119 @@
+//! `semel inbox show`: everything about one message. Payloads are private: shown only if asked for.
+
+mod contents;
+mod history;
+mod standing;
+
+use semel_admin::view::{self, Payload};
+use semel_core::inbox::{Cause, Detail, State};
+use semel_core::{Identity, Key, Scope, Tenant, Timestamp};
+
+use crate::commands::messages::{Desk, command, not_found};
+use crate::error::Result;
+use crate::output::{self, fields};
+use crate::text;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Whose message: NAME or NAME@VERSION; no version means 1
+    consumer: Scope,
+
+    /// Its id
+    id: Key,
+
+    /// On whose behalf
+    #[arg(long, default_value = "public")]
+    tenant: Tenant,
+
+    /// Show the payload, header values, the outcome and the results of steps, which may be private
+    #[arg(long)]
+    payload: bool,
+
+    /// Write JSON: an object with `message`, `arrived`, `outcome`, `timeline`, `attempts` and `steps`
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
+    let identity = Identity::new(args.tenant.clone(), args.consumer.clone(), args.id.clone());
+    let Some(detail) = desk.inbox.message(identity.clone()).await? else {
+        return Err(not_found(&identity, desk));
+    };
+    let now = desk.now();
+    if args.json {
+        let payload = match args.payload {
+            true => Payload::Shown,
+            false => Payload::Hidden,
+        };
+        return output::json(&view::inbox::Detail::of(&detail, payload, now));
+    }
+    output::data(&text_of(&detail, args.payload, now))?;
+    if let Some(hint) = next_steps(&detail, desk) {
+        output::hint(&hint);
+    }
+    Ok(())
+}
+
+/// What an operator can do about a message that nobody will touch by itself.
+fn next_steps(detail: &Detail, desk: &Desk) -> Option<String> {
+    let entry = &detail.entry;
+    let command = |verb| command(verb, &entry.identity, "", desk);
+    let consumer = text::word(&entry.identity.scope().to_string());
+    match (entry.state, entry.cause) {
+        (State::Parked, Some(Cause::Gap | Cause::GapExpired)) => Some(format!(
+            "it goes on by itself when the missing versions are there\n\
+             which are missing:    semel inbox gaps {consumer}{}\n\
+             go on without them:   {}\n\
+             never run it:         {}",
+            desk.option(),
+            command("inbox unpark"),
+            command("inbox skip"),
+        )),
+        (State::Parked, Some(Cause::BehindFailed)) => Some(format!(
+            "it goes on by itself when the message in front of it is dealt with\n\
+             what is in front:     semel dlq list {consumer}{}{}\n\
+             go on without it:     {}",
+            entry.lane.as_ref().map_or(String::new(), |lane| format!(
+                " --key {}",
+                text::word(lane.as_str())
+            )),
+            desk.option(),
+            command("inbox unpark"),
+        )),
+        (State::Parked | State::FailedTerminal, _) => Some(format!(
+            "nobody runs this until it is decided\n\
+             run it again:   {}\n\
+             never run it:   {}",
+            command("inbox retry"),
+            command("inbox skip"),
+        )),
+        _ => None,
+    }
+}
+
+fn text_of(detail: &Detail, payload: bool, now: Timestamp) -> String {
+    let mut text = format!("{}\n", detail.entry.identity);
+    text += &fields(&standing::fields(detail, now));
+    text += "\ntimeline\n";
+    text += &history::timeline(&detail.timeline());
+    if !detail.attempts.is_empty() {
+        text += "\nattempts that did not complete\n";
+        text += &history::attempts(&detail.attempts);
+    }
+    if !detail.steps.is_empty() {
+        text += "\nsteps that are done\n";
+        let width = detail.steps.iter().map(|step| step.name.len());
+        let width = width.max().unwrap_or(0);
+        for step in &detail.steps {
+            let size = text::bytes(step.result.len() as u64);
+            text += &format!("  {:width$}  {size}\n", text::printable(&step.name));
+            if payload {
+                text += &contents::indented(&step.result, 4);
+            }
+        }
+    }
+    if payload {
+        text += &contents::private(detail);
+    }
+    text
+}

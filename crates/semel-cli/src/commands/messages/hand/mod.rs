@@ -1,0 +1,166 @@
+//! Changes by hand: says what would change, asks where there may be much, does it, and says what became of it.
+
+mod report;
+mod unchanged;
+
+use semel_admin::view::inbox as view;
+use semel_core::inbox::{Action, Operation, Report, State};
+
+use super::{Desk, Select};
+use crate::commands::by::By;
+use crate::error::{Error, Result};
+use crate::{output, text};
+use report::{becomes, lines, sample};
+use unchanged::unchanged;
+
+/// The most bytes of a reason.
+const REASON_BYTES_MAX: usize = 1_024;
+/// How many rounds one command makes at most; each changes some thousands of messages at most.
+const ROUNDS_MAX: usize = 10_000;
+
+/// What every change by hand takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Hand {
+    /// Why, for the audit
+    #[arg(long, value_name = "WHY", value_parser = reason)]
+    pub(crate) reason: Option<String>,
+
+    #[command(flatten)]
+    by: By,
+
+    /// Only say what would change
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+
+    /// Write the counts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn reason(text: &str) -> Result<String, String> {
+    match text {
+        _ if text.len() > REASON_BYTES_MAX => {
+            Err(format!("a reason has at most {REASON_BYTES_MAX} bytes"))
+        }
+        _ if text.contains(char::is_control) => {
+            Err("a reason has no control characters".to_owned())
+        }
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// What is to change, and how.
+pub(crate) struct Change<'a> {
+    pub(crate) select: &'a Select,
+    /// Only in these states; all that the action is for, if there are none.
+    pub(crate) states: Vec<State>,
+    pub(crate) action: Action,
+    /// The verb, for the audit.
+    pub(crate) verb: &'static str,
+}
+
+impl Hand {
+    /// Makes a change, or says what it would be.
+    pub(crate) async fn change(&self, desk: &Desk, change: Change<'_>) -> Result<()> {
+        let select = change.select;
+        let operation = self.operation(desk, &change)?;
+        if select.may_be_many() && !self.dry_run && !self.yes {
+            let forecast = dry(&operation);
+            let report = desk.inbox.operate(forecast).await?;
+            if report.changed > 0 {
+                confirm(&operation, &report)?;
+            }
+        }
+        let report = all(desk, &operation).await?;
+        if report.changed == 0 && !select.may_be_many() {
+            return Err(unchanged(desk, &change).await?);
+        }
+        self.print(&operation, &report)?;
+        if report.more {
+            output::hint(more(change.action));
+        }
+        Ok(())
+    }
+
+    fn operation(&self, desk: &Desk, change: &Change<'_>) -> Result<Operation> {
+        Ok(Operation {
+            plan: desk.policies.plan(&change.select.consumer),
+            select: change.select.selection(change.states.clone(), desk.now()),
+            action: change.action,
+            by: self.by.actor()?,
+            reason: self.reason.clone(),
+            verb: change.verb,
+            dry_run: self.dry_run,
+        })
+    }
+
+    fn print(&self, operation: &Operation, report: &Report) -> Result<()> {
+        if self.json {
+            return output::json(&view::Report::of(report, operation));
+        }
+        output::data(&lines(operation, report))?;
+        let some = sample(report);
+        if report.matched == 0 {
+            output::note("no message matches");
+        } else if operation.dry_run && some.is_empty() {
+            output::note("nothing was changed");
+        } else if operation.dry_run {
+            output::note(&format!("nothing was changed; this is about {some}"));
+        }
+        Ok(())
+    }
+}
+
+fn dry(operation: &Operation) -> Operation {
+    Operation {
+        dry_run: true,
+        ..operation.clone()
+    }
+}
+
+/// Rounds until nothing is left. A replayed message may be done and match again before the next round,
+/// so replays are not repeated.
+async fn all(desk: &Desk, operation: &Operation) -> Result<Report> {
+    let mut total = desk.inbox.operate(operation.clone()).await?;
+    let repeats = !operation.dry_run && !matches!(operation.action, Action::Replay { .. });
+    for _ in 1..ROUNDS_MAX {
+        if !total.more || !repeats {
+            break;
+        }
+        let next = desk.inbox.operate(operation.clone()).await?;
+        total.matched += next.changed;
+        total.changed += next.changed;
+        total.conflicts += next.conflicts;
+        // A round that changes nothing would be repeated for ever.
+        total.more = next.more && next.changed > 0;
+    }
+    Ok(total)
+}
+
+fn confirm(operation: &Operation, report: &Report) -> Result<()> {
+    let consumer = &operation.plan.consumer;
+    let at_least = if report.more { "more than " } else { "" };
+    let messages = text::plural(report.changed, "message", "messages");
+    let (would, some) = (becomes(operation.action, true), sample(report));
+    let question = format!("{at_least}{messages} of {consumer} {would}, among them {some}. Go on?");
+    match output::ask(&question) {
+        Some(true) => Ok(()),
+        Some(false) => Err(Error::refused("not confirmed; nothing was changed")),
+        None => Err(Error::refused(format!(
+            "{at_least}{messages} of {consumer} {would}; that needs a yes, and there is no terminal \
+             to ask on; nothing was changed"
+        ))
+        .hint("look with --dry-run; add --yes if you are sure")),
+    }
+}
+
+fn more(action: Action) -> &'static str {
+    match action {
+        Action::Replay { .. } => "there are more: replay them in parts, with --from and --until",
+        _ => "there are more; run the command again",
+    }
+}

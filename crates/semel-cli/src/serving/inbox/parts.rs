@@ -1,0 +1,120 @@
+//! What the file says about consumers, as what the engine takes.
+
+use std::sync::Arc;
+
+use semel_inbox::source::http::Encoding;
+use semel_inbox::source::{Compare, Place, Source};
+use semel_inbox::{FileSource, HttpHandler, Rule, Signature, Webhook};
+use semel_policy::CompiledConsumer;
+use semel_policy::consumer::{self, Deliver};
+use semel_policy::file::consumer::{self as written, Scheme};
+use semel_policy::value::SourceUrl;
+
+use crate::error::{Error, Result};
+use crate::exit::Exit;
+
+/// The service that handles the messages of a consumer.
+pub(super) fn deliver(consumer: &CompiledConsumer) -> Result<&Deliver> {
+    consumer.deliver.as_ref().ok_or_else(|| {
+        let name = consumer.name();
+        let message = format!(
+            "consumer {name}: expected deliver, because semel serve gives messages to a service, found none"
+        );
+        Error::new(Exit::Configuration, message)
+    })
+}
+
+/// A handler with the headers and the patience that the file names.
+pub(super) fn dressed(handler: HttpHandler, deliver: &Deliver) -> Result<HttpHandler> {
+    let mut handler = handler.timeout(deliver.timeout);
+    for (name, value) in &deliver.headers {
+        handler = handler.header(name.as_str(), value.expose())?;
+    }
+    Ok(handler)
+}
+
+/// Where a message says who it is.
+pub(crate) fn rule(consumer: &CompiledConsumer) -> Rule {
+    let fields = &consumer.fields;
+    let one = |found: &Option<consumer::Place>| found.as_ref().map(place);
+    Rule {
+        id: fields.id.iter().map(place).collect(),
+        tenant: one(&fields.tenant),
+        kind: one(&fields.kind),
+        lane: one(&fields.lane),
+        sequence: one(&fields.sequence),
+        cloud_events: fields.cloud_events,
+        compare: match consumer.fingerprint {
+            written::Fingerprint::CanonicalJson => Compare::CanonicalJson,
+            written::Fingerprint::Raw => Compare::Raw,
+            written::Fingerprint::Off => Compare::Nothing,
+        },
+        ..Rule::default()
+    }
+}
+
+fn place(found: &consumer::Place) -> Place {
+    match found {
+        consumer::Place::Header(name) => Place::Header(name.as_str().to_owned()),
+        consumer::Place::Body(path) => Place::Body(path.clone()),
+        consumer::Place::Template(template) => Place::Template(template.clone()),
+    }
+}
+
+/// The file that messages are read from.
+pub(super) fn file_source(consumer: &CompiledConsumer) -> Option<Arc<dyn Source>> {
+    let Some(SourceUrl::File {
+        path,
+        follow,
+        whole_lines,
+    }) = &consumer.source
+    else {
+        return None;
+    };
+    let mut source = FileSource::new(path).line_bytes_max(consumer.body_bytes_max);
+    if *follow {
+        source = source.follow();
+    }
+    if *whole_lines {
+        source = source.whole_lines();
+    }
+    Some(Arc::new(source))
+}
+
+/// The doors of all consumers that messages are posted to.
+pub(super) fn webhooks(consumers: &[CompiledConsumer]) -> Result<Vec<Webhook>> {
+    let posted = consumers.iter().filter(|consumer| consumer.is_posted());
+    posted.map(webhook).collect()
+}
+
+fn webhook(consumer: &CompiledConsumer) -> Result<Webhook> {
+    let mut hook = Webhook::new(consumer.name().clone())
+        .rule(rule(consumer))
+        .body_bytes_max(consumer.body_bytes_max);
+    if let Some(wait) = consumer.wait {
+        hook = hook.wait(wait);
+    }
+    Ok(match &consumer.signature {
+        Some(found) => hook.signature(signature(found)?),
+        None => hook,
+    })
+}
+
+fn signature(found: &consumer::Signature) -> Result<Signature> {
+    let secrets = found.secrets.iter().map(|secret| secret.expose());
+    let signature = match found.scheme {
+        Scheme::Stripe => Signature::stripe(secrets),
+        Scheme::Github => Signature::github(secrets),
+        Scheme::Generic => {
+            let encoding = match found.encoding {
+                written::Encoding::Hex => Encoding::Hex,
+                written::Encoding::Base64 => Encoding::Base64,
+            };
+            Signature::generic(found.header.as_str(), &found.prefix, encoding, secrets)
+        }
+    }?;
+    Ok(match found.tolerance {
+        Some(tolerance) => signature.tolerance(tolerance),
+        None => signature,
+    })
+}

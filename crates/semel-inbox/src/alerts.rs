@@ -1,0 +1,125 @@
+//! Judges the alerts of consumers every few seconds, and says when one begins or ends.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use semel_core::inbox::{Consumer, Counts, Order};
+use semel_core::{Result, Scope, Timestamp};
+use tokio::time::sleep;
+
+use crate::engine::{Post, Shared, Stopping};
+
+/// More than a tenth of what arrives in a minute are duplicates.
+pub const DUPLICATE_SPIKE: &str = "duplicate-spike";
+/// A version is missing.
+pub const SEQUENCE_GAP: &str = "sequence-gap";
+/// Something has been waiting for too long.
+pub const PENDING_AGE: &str = "pending-age";
+/// Too many messages are parked or failed for good.
+pub const PARKED: &str = "parked";
+
+/// Judges until it is stopped.
+pub(crate) async fn run(shared: Arc<Shared>, posts: Vec<Arc<Post>>, mut stopping: Stopping) {
+    let mut firing: HashMap<(Scope, &'static str), bool> = HashMap::new();
+    loop {
+        tokio::select! {
+            () = stopping.stopped() => return,
+            () = sleep(shared.settings.alerts) => {}
+        }
+        match judge(&shared, &posts).await {
+            Ok(judged) => tell(&shared, &mut firing, judged),
+            Err(error) => tracing::warn!(%error, "alerts cannot be judged"),
+        }
+    }
+}
+
+type Judged = Vec<(Scope, &'static str, bool)>;
+
+async fn judge(shared: &Shared, posts: &[Arc<Post>]) -> Result<Judged> {
+    let counts = shared.inbox.counts().await?;
+    let mut all = Judged::new();
+    for post in posts {
+        let (consumer, name) = (&post.consumer, post.consumer.name());
+        let counts = counts.iter().find(|counts| counts.consumer == *name);
+        let mut say = |alert, firing| all.push((name.clone(), alert, firing));
+        for (alert, firing) in by_counts(consumer, counts, shared.clock.now()) {
+            say(alert, firing);
+        }
+        if consumer.alerts.duplicate_spike {
+            say(DUPLICATE_SPIKE, post.tally.is_spike());
+        }
+        if consumer.alerts.sequence_gap && matches!(consumer.plan.order, Order::Sequence { .. }) {
+            let gaps = shared.inbox.gaps(name.clone(), 1).await?;
+            say(SEQUENCE_GAP, !gaps.is_empty());
+        }
+    }
+    Ok(all)
+}
+
+/// What follows from the counts of a consumer.
+fn by_counts(
+    consumer: &Consumer,
+    counts: Option<&Counts>,
+    now: Timestamp,
+) -> Vec<(&'static str, bool)> {
+    let mut all = Vec::new();
+    if let Some(limit) = consumer.alerts.pending_age {
+        let oldest = counts.and_then(|counts| counts.oldest_pending);
+        let firing = oldest.is_some_and(|oldest| now.since(oldest) > limit);
+        all.push((PENDING_AGE, firing));
+    }
+    if let Some(limit) = consumer.alerts.parked {
+        let dead = counts.map_or(0, |counts| counts.parked + counts.failed_terminal);
+        all.push((PARKED, dead >= limit.max(1)));
+    }
+    all
+}
+
+/// Tells of what has changed.
+fn tell(shared: &Shared, before: &mut HashMap<(Scope, &'static str), bool>, judged: Judged) {
+    for (consumer, alert, firing) in judged {
+        let was = before.insert((consumer.clone(), alert), firing);
+        if was.unwrap_or(false) == firing {
+            continue;
+        }
+        match firing {
+            true => tracing::warn!(%consumer, alert, "an alert has begun"),
+            false => tracing::info!(%consumer, alert, "an alert has ended"),
+        }
+        shared.watch.alert(&consumer, alert, firing);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn age_and_dead_letters_are_judged_by_the_policy() {
+        let name: Scope = "mailer".parse().unwrap();
+        let mut consumer = Consumer::new(name.clone());
+        consumer.alerts.pending_age = Some(Duration::from_secs(60));
+        consumer.alerts.parked = Some(2);
+        let now = Timestamp::from_millis(100_000);
+        let counts = |oldest: i64, parked, failed_terminal| Counts {
+            oldest_pending: Some(Timestamp::from_millis(oldest)),
+            parked,
+            failed_terminal,
+            ..Counts::none(name.clone())
+        };
+        let judge = |counts: &Counts| by_counts(&consumer, Some(counts), now);
+        assert_eq!(
+            judge(&counts(40_000, 1, 0)),
+            [(PENDING_AGE, false), (PARKED, false)]
+        );
+        assert_eq!(
+            judge(&counts(39_999, 1, 1)),
+            [(PENDING_AGE, true), (PARKED, true)]
+        );
+        assert_eq!(
+            by_counts(&consumer, None, now),
+            [(PENDING_AGE, false), (PARKED, false)]
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! The head of a delivery.
+
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use semel_core::Headers;
+use semel_http::replay::HOP_BY_HOP;
+
+use crate::handler::Ctx;
+use crate::keys;
+
+/// What is encoded in a header's text: everything that is not printable ASCII, and the sign of the encoding itself.
+const TEXT: &AsciiSet = &CONTROLS.add(b'%');
+/// What stands before the hash of an id that cannot stand in a header.
+const HASHED: &str = "semel:";
+
+/// The headers of a delivery, without its steps.
+pub(super) fn of(ctx: &Ctx) -> HeaderMap {
+    let mut headers = own(ctx.message().headers());
+    let octets = HeaderValue::from_static("application/octet-stream");
+    headers.entry(CONTENT_TYPE).or_insert(octets);
+    let id = ctx.message().identity().key().as_str();
+    headers.insert("idempotency-key", key(id));
+    let mut say = |name: &'static str, value: &str| {
+        headers.insert(HeaderName::from_static(name), text(value));
+    };
+    say("semel-message-id", id);
+    say("semel-consumer", &ctx.consumer().to_string());
+    say("semel-attempt", &ctx.attempt().to_string());
+    say("semel-fence", &ctx.ticket().fence.to_string());
+    say("semel-replay", &ctx.is_replay().to_string());
+    say("semel-generation", &ctx.generation().to_string());
+    if let Some(kind) = ctx.message().kind() {
+        say("semel-message-type", kind);
+    }
+    if let Some(lane) = ctx.message().lane() {
+        say("semel-key", lane.as_str());
+    }
+    if let Some(sequence) = ctx.message().sequence() {
+        say("semel-sequence", &sequence.to_string());
+    }
+    headers
+}
+
+/// A message's own headers, without those of one connection and those that only Semel says.
+pub(crate) fn own(fields: &Headers) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in fields.iter() {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        let value = HeaderValue::from_bytes(value);
+        // What is no header over HTTP (another source may allow more) cannot be sent as one.
+        if let (Ok(name), Ok(value)) = (name, value)
+            && is_own(&name)
+        {
+            headers.append(name, value);
+        }
+    }
+    headers
+}
+
+/// Whether a header of that name may come from a message.
+pub(crate) fn is_own(name: &HeaderName) -> bool {
+    let ours = name.as_str().starts_with("semel-") || name == "idempotency-key";
+    let framing = [HOST, CONTENT_LENGTH, EXPECT, USER_AGENT].contains(name);
+    !(ours || framing || HOP_BY_HOP.contains(name))
+}
+
+/// The id as the value of `Idempotency-Key`.
+fn key(id: &str) -> HeaderValue {
+    let printable = id.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    let plain = printable && id.trim() == id && !id.starts_with('"') && !id.starts_with(HASHED);
+    let text = match plain {
+        true => id.to_owned(),
+        false => format!("{HASHED}{}", keys::hash(id)),
+    };
+    HeaderValue::from_str(&text).expect("a printable text is a header's value")
+}
+
+/// Any text as a header's value; percent-decoding gives it back.
+fn text(value: &str) -> HeaderValue {
+    let encoded = utf8_percent_encode(value, TEXT).to_string();
+    HeaderValue::from_str(&encoded).expect("encoded text is printable ASCII")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    #[test]
+    fn ids_are_sent_as_they_are_or_as_a_hash_that_no_id_equals() {
+        for plain in ["evt-1", "a b", "100%", "x:y/z"] {
+            assert_eq!(key(plain), plain);
+        }
+        let hashed = ["é", "\"quoted\"", " a", "semel:abc"].map(key);
+        let is_hash = |key: &HeaderValue| key.as_bytes().starts_with(HASHED.as_bytes());
+        assert!(hashed.iter().all(is_hash));
+        assert_ne!(hashed[0], hashed[1]);
+    }
+
+    #[test]
+    fn a_message_cannot_say_what_only_semel_says() {
+        let fields = [
+            ("Content-Type", "application/json"),
+            ("Semel-Fence", "99"),
+            ("Idempotency-Key", "forged"),
+            ("Connection", "close"),
+            ("Transfer-Encoding", "chunked"),
+            ("Host", "elsewhere"),
+            ("X-Trace", "a"),
+            ("X-Trace", "b"),
+            ("not a name", "x"),
+        ];
+        let fields = fields.map(|(name, value)| (name.to_owned(), Bytes::from(value)));
+        let headers = own(&Headers::new(fields.to_vec()).unwrap());
+        let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["content-type", "x-trace"]);
+        assert_eq!(headers.get_all("x-trace").iter().count(), 2);
+    }
+}

@@ -1,0 +1,71 @@
+//! Keeps alive what this process works on: its claims in the store, and the deliveries that its sources keep open.
+//!
+//! An engine that cannot reach the store goes on with what it has begun. Whether a claim still holds is the store's word alone: as long as
+//! nobody else has claimed a message, its owner may finish it, and cancelling it would leave an effect that nobody knows of.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{join, join_all};
+use semel_core::LeaseTerm;
+use semel_core::inbox::{BATCH_MAX, Renewal, Ticket};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::post::Shared;
+use crate::source::Open;
+
+/// Beats for ever: once in a third of each lease.
+pub(super) async fn run(shared: Arc<Shared>, leases: Vec<LeaseTerm>, sources: Vec<Arc<Open>>) {
+    let claims = leases.into_iter().map(|lease| renew(&shared, lease));
+    let sources = sources.iter().map(|open| extend(open));
+    join(join_all(claims), join_all(sources)).await;
+}
+
+async fn renew(shared: &Shared, lease: LeaseTerm) {
+    let term = lease.get();
+    let mut pause = term / 3;
+    loop {
+        sleep(pause).await;
+        // What was claimed or renewed a moment ago can wait for the next beat.
+        let tickets = shared.flights.older(lease, term / 6);
+        let mut all_answered = true;
+        for batch in tickets.chunks(BATCH_MAX) {
+            all_answered &= renew_batch(shared, lease, batch).await;
+        }
+        pause = match all_answered {
+            true => term / 3,
+            // A store that hangs or is away gets more chances before the leases end.
+            false => (term / 12).min(Duration::from_secs(1)),
+        };
+    }
+}
+
+async fn renew_batch(shared: &Shared, lease: LeaseTerm, tickets: &[Ticket]) -> bool {
+    let asked = Instant::now();
+    let answer = shared.inbox.renew(tickets.to_vec(), lease);
+    let answers = match timeout(lease.get() / 6, answer).await {
+        Ok(Ok(answers)) => answers,
+        Ok(Err(error)) => {
+            tracing::warn!(claims = tickets.len(), %error, "claims cannot be renewed, trying again");
+            return false;
+        }
+        Err(_) => return false,
+    };
+    for (ticket, answer) in tickets.iter().zip(answers) {
+        match answer {
+            Renewal::Held => shared.flights.renewed(ticket.fence, asked),
+            Renewal::Lost => shared.flights.lost(ticket.fence),
+        }
+    }
+    true
+}
+
+async fn extend(open: &Open) {
+    let Some(lease) = open.lease() else {
+        return;
+    };
+    loop {
+        sleep(lease / 3).await;
+        open.extend().await;
+    }
+}

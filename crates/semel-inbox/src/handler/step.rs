@@ -1,0 +1,95 @@
+//! Steps: parts of a handler that are done once, however often the handler runs.
+
+use std::time::Duration;
+
+use semel_core::inbox::retry::Failure;
+use semel_core::inbox::work::STEPS_MAX;
+use semel_core::inbox::{Renewal, Step};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::sleep;
+
+use super::Ctx;
+use crate::{keys, pause};
+
+impl Ctx {
+    /// Does a step, or returns what an earlier attempt has made of it. The result is durable before this returns; names are
+    /// unique in the handler.
+    ///
+    /// A process may die after the step's effect and before its result is stored: the step then runs again. What it calls outside should
+    /// be given [`Ctx::step_key`].
+    pub async fn step<T, E, F, Fut>(&self, name: &str, run: F) -> Result<T, Failure>
+    where
+        T: Serialize + DeserializeOwned,
+        E: Into<Failure>,
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
+        if let Some(step) = self.done_step(name) {
+            return serde_json::from_slice(&step.result).map_err(|_| unreadable(name));
+        }
+        self.check_steps(name)?;
+        let result = run().await.map_err(Into::into)?;
+        let text = serde_json::to_vec(&result).map_err(|error| {
+            Failure::terminal(format!("the result of step {name:?} is not JSON: {error}"))
+        })?;
+        let step = Step::new(name, text).map_err(Failure::terminal)?;
+        self.remember(step).await?;
+        Ok(result)
+    }
+
+    /// A text that names this step of this message: the same for every attempt, at most 255 bytes of printable ASCII.
+    pub fn step_key(&self, name: &str) -> String {
+        keys::of_step(&self.ticket().identity, name)
+    }
+
+    /// The steps that are done, in their order.
+    pub fn steps(&self) -> Vec<Step> {
+        self.notes().steps.clone()
+    }
+
+    fn done_step(&self, name: &str) -> Option<Step> {
+        let notes = self.notes();
+        notes.steps.iter().find(|step| &*step.name == name).cloned()
+    }
+
+    pub(crate) fn check_steps(&self, name: &str) -> Result<(), Failure> {
+        match self.notes().steps.len() < STEPS_MAX {
+            true => Ok(()),
+            false => Err(Failure::terminal(format!(
+                "a handler has at most {STEPS_MAX} steps, found one more: {name:?}"
+            ))),
+        }
+    }
+
+    /// Stores a step that is done. While the store is away this goes on trying, until the attempt's deadline.
+    pub(crate) async fn remember(&self, step: Step) -> Result<(), Failure> {
+        let mut wait = Duration::from_millis(20);
+        loop {
+            let ticket = self.ticket().clone();
+            match self.0.inbox.remember_step(ticket, step.clone()).await {
+                Ok(Renewal::Held) => {
+                    self.notes().steps.push(step);
+                    return Ok(());
+                }
+                Ok(Renewal::Lost) => {
+                    let name = &step.name;
+                    return Err(Failure::retryable(format!(
+                        "the claim was lost before step {name:?} was remembered"
+                    )));
+                }
+                Err(error) if error.is_retryable() => {
+                    sleep(wait).await;
+                    wait = pause::longer(wait);
+                }
+                Err(error) => return Err(Failure::terminal(error)),
+            }
+        }
+    }
+}
+
+fn unreadable(name: &str) -> Failure {
+    Failure::terminal(format!(
+        "the stored result of step {name:?} does not have the type that the handler asks for"
+    ))
+}

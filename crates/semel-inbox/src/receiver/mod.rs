@@ -1,0 +1,217 @@
+//! The way in: stores messages, all that wait in one call, and says what became of each.
+
+mod quality;
+mod tally;
+
+pub(crate) use tally::Tally;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use semel_core::inbox::{Arrivals, BATCH_MAX, Consumer, Message, Receipt};
+use semel_core::{Error, Kind, Result};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::engine::Post;
+use quality::Quality;
+
+/// How many callers may wait; more wait where they are.
+const WAITING_MAX: usize = 1_024;
+/// The most bytes that one call brings along, unless a single caller brings more.
+const BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// The way in for messages of one consumer. Cheap to clone.
+#[derive(Clone)]
+pub struct Receiver {
+    post: Arc<Post>,
+    queue: mpsc::Sender<Waiting>,
+    quality: Arc<Mutex<Quality>>,
+}
+
+struct Waiting {
+    messages: Vec<Message>,
+    caller: oneshot::Sender<Result<Vec<Receipt>>>,
+}
+
+impl Receiver {
+    pub(crate) fn start(post: Arc<Post>) -> Self {
+        let (queue, waiting) = mpsc::channel(WAITING_MAX);
+        let quality: Arc<Mutex<Quality>> = Arc::default();
+        let intake = Intake {
+            post: post.clone(),
+            quality: quality.clone(),
+        };
+        // It ends when the last receiver is dropped, so that whoever still holds one is served to the end.
+        tokio::spawn(intake.run(waiting));
+        Self {
+            post,
+            queue,
+            quality,
+        }
+    }
+
+    /// The consumer's policy.
+    pub fn consumer(&self) -> &Arc<Consumer> {
+        &self.post.consumer
+    }
+
+    /// Stores a message, together with others that arrive at the same time. It is durable when this returns; an error means that nothing
+    /// can be said, and that the sender must not be told that it was taken.
+    pub async fn receive(&self, message: Message) -> Result<Receipt> {
+        let mut receipts = self.receive_all(vec![message]).await?;
+        receipts
+            .pop()
+            .ok_or_else(|| Error::new(Kind::Internal, "the store gave no receipt for a message"))
+    }
+
+    /// The same for messages that belong together: all are stored, or nothing can be said about any.
+    pub async fn receive_all(&self, messages: Vec<Message>) -> Result<Vec<Receipt>> {
+        self.check(&messages)?;
+        let (caller, answer) = oneshot::channel();
+        let waiting = Waiting { messages, caller };
+        let gone = |()| Error::new(Kind::Unavailable, "the inbox is closed");
+        let sent = self.queue.send(waiting).await;
+        sent.map_err(|_| gone(()))?;
+        answer.await.map_err(|_| gone(()))?
+    }
+
+    /// Stores messages together with how far their source has come.
+    pub(crate) async fn receive_to(
+        &self,
+        messages: Vec<Message>,
+        position: Option<(String, String)>,
+    ) -> Result<Vec<Receipt>> {
+        if position.is_none() {
+            return self.receive_all(messages).await;
+        }
+        self.check(&messages)?;
+        let arrivals = Arrivals {
+            plan: self.post.consumer.plan.clone(),
+            messages: messages.clone(),
+            position,
+        };
+        let receipts = self.post.shared.inbox.receive(arrivals).await?;
+        tell(&self.post, &self.quality, &messages, &receipts);
+        Ok(receipts)
+    }
+
+    fn check(&self, messages: &[Message]) -> Result<()> {
+        let name = self.post.consumer.name();
+        if messages.len() > BATCH_MAX {
+            return Err(Error::new(
+                Kind::Limit,
+                format!(
+                    "at most {BATCH_MAX} messages are received together, found {}",
+                    messages.len()
+                ),
+            ));
+        }
+        match messages
+            .iter()
+            .find(|message| message.identity().scope() != name)
+        {
+            Some(other) => Err(Error::invalid(format!(
+                "expected messages of consumer {name}, found one of {}",
+                other.identity().scope()
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Receiver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Receiver({})", self.post.consumer.name())
+    }
+}
+
+/// The task behind a receiver.
+struct Intake {
+    post: Arc<Post>,
+    quality: Arc<Mutex<Quality>>,
+}
+
+impl Intake {
+    async fn run(self, mut queue: mpsc::Receiver<Waiting>) {
+        let mut held = None;
+        loop {
+            let first = match held.take() {
+                Some(waiting) => waiting,
+                None => match queue.recv().await {
+                    Some(waiting) => waiting,
+                    None => return,
+                },
+            };
+            let (mut count, mut bytes) = weight(&first);
+            let mut batch = vec![first];
+            while let Ok(next) = queue.try_recv() {
+                let (more, heavier) = weight(&next);
+                (count, bytes) = (count + more, bytes + heavier);
+                if count > BATCH_MAX || bytes > BYTES_MAX {
+                    held = Some(next);
+                    break;
+                }
+                batch.push(next);
+            }
+            self.receive(batch).await;
+        }
+    }
+
+    /// Stores a batch. If one caller's messages are refused, the others do not suffer for it.
+    async fn receive(&self, batch: Vec<Waiting>) {
+        let all = batch.iter().flat_map(|waiting| waiting.messages.clone());
+        let messages: Vec<Message> = all.collect();
+        match self.store(messages).await {
+            Ok(mut receipts) => {
+                for waiting in batch {
+                    let rest = receipts.split_off(waiting.messages.len().min(receipts.len()));
+                    // A caller that went away learns nothing.
+                    let _ = waiting
+                        .caller
+                        .send(Ok(std::mem::replace(&mut receipts, rest)));
+                }
+            }
+            Err(error) if batch.len() > 1 && !error.is_retryable() => {
+                for waiting in batch {
+                    Box::pin(self.receive(vec![waiting])).await;
+                }
+            }
+            Err(error) => {
+                for waiting in batch {
+                    let _ = waiting.caller.send(Err(error.duplicate()));
+                }
+            }
+        }
+    }
+
+    async fn store(&self, messages: Vec<Message>) -> Result<Vec<Receipt>> {
+        let arrivals = Arrivals {
+            plan: self.post.consumer.plan.clone(),
+            messages: messages.clone(),
+            position: None,
+        };
+        let receipts = self.post.shared.inbox.receive(arrivals).await?;
+        tell(&self.post, &self.quality, &messages, &receipts);
+        Ok(receipts)
+    }
+}
+
+fn weight(waiting: &Waiting) -> (usize, usize) {
+    let payloads = waiting.messages.iter();
+    let bytes = payloads.map(|message| message.payload().len()).sum();
+    (waiting.messages.len(), bytes)
+}
+
+/// Tells whoever measures, and whoever waits.
+fn tell(post: &Post, quality: &Mutex<Quality>, messages: &[Message], receipts: &[Receipt]) {
+    // What is remembered of ids only serves a warning, so a poisoned lock protects nothing.
+    let mut quality = quality.lock().unwrap_or_else(PoisonError::into_inner);
+    for (message, receipt) in messages.iter().zip(receipts) {
+        quality.look(message, *receipt);
+        post.tally.count(*receipt);
+        post.shared.watch.received(message, *receipt);
+        if *receipt == Receipt::Conflict {
+            let (consumer, id) = (post.consumer.name(), message.identity().key());
+            tracing::warn!(%consumer, message = %id, "the same id came with another payload; it is parked");
+        }
+    }
+}

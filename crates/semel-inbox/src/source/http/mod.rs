@@ -1,0 +1,80 @@
+//! Webhooks: `POST /inbox/{consumer}`.
+//!
+//! The consumer is `name` or `name@version`. What the body is, and where its id is, says a [`Rule`](super::Rule): CloudEvents in any mode,
+//! Stripe-like events, or configured places. A [`Signature`] is checked over the raw body before anything is looked at.
+//!
+//! | answer | what it means |
+//! |---|---|
+//! | 202 `{"id", "state", "duplicate"}` | stored; or, after the effect, still in progress: `Retry-After` |
+//! | 200 `{"id", "state", "duplicate"}` | known already; or, after the effect, dealt with |
+//! | 400 `message-id-missing`, `message-sequence-missing`, `message-invalid` | it is no message of this consumer |
+//! | 401 `signature-invalid` | the signature is missing, wrong or too old; nothing is stored |
+//! | 404 `consumer-unknown` | there is no such consumer here |
+//! | 409 `message-conflict` | the id is known with another payload; this one is parked beside it |
+//! | 413 `body-too-large` | the body is above the limit |
+//! | 422 `message-failed` | after the effect: it failed for good or is parked |
+//! | 503 `store-unavailable` | nothing was stored; send it again after `Retry-After` |
+//!
+//! A batch of CloudEvents is answered with `{"messages": […]}`, and with the worst of its events' statuses.
+
+mod hook;
+mod problem;
+mod reply;
+mod signature;
+
+pub use hook::Webhook;
+pub use signature::{Encoding, Signature};
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use axum::routing::post;
+use semel_core::{Error, Result, Scope};
+
+use crate::engine::Running;
+use hook::Hook;
+use problem::Problem;
+
+type Hooks = Arc<HashMap<Scope, Hook>>;
+
+impl Running {
+    /// The routes of these webhooks, to be mounted on any server. They work as long as they are held, also while the engine shuts
+    /// down: what they store then runs elsewhere or later.
+    pub fn router(&self, webhooks: Vec<Webhook>) -> Result<Router> {
+        let mut hooks = HashMap::new();
+        for webhook in webhooks {
+            let consumer = webhook.consumer().clone();
+            let receiver = self.receiver(&consumer).ok_or_else(|| {
+                Error::invalid(format!(
+                    "a webhook is for consumer {consumer}, which the engine does not have"
+                ))
+            })?;
+            let hook = Hook::new(webhook, receiver, self.shared().clone());
+            if hooks.insert(consumer.clone(), hook).is_some() {
+                return Err(Error::invalid(format!(
+                    "consumer {consumer} has two webhooks"
+                )));
+            }
+        }
+        let hooks: Hooks = Arc::new(hooks);
+        Ok(Router::new()
+            .route("/inbox/{consumer}", post(receive))
+            .with_state(hooks))
+    }
+}
+
+async fn receive(
+    State(hooks): State<Hooks>,
+    Path(consumer): Path<String>,
+    request: Request,
+) -> Response {
+    let known = consumer.parse::<Scope>().ok();
+    match known.and_then(|consumer| hooks.get(&consumer)) {
+        Some(hook) => hook.take(request).await,
+        None => Problem::ConsumerUnknown
+            .response("no consumer of this name takes messages here".to_owned()),
+    }
+}

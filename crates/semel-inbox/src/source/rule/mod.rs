@@ -1,0 +1,181 @@
+//! How a message is found in what was delivered: its id above all.
+//!
+//! The id must be the producer's, and the same each time the message is sent. In this order: the places that the rule names, a
+//! CloudEvent's `source` and `id`, what the source itself knows. An id is never made up, except, where the policy allows
+//! it, from the payload.
+
+mod cloud_event;
+mod place;
+mod refusal;
+
+pub use place::Place;
+pub use refusal::Refusal;
+
+pub(crate) use cloud_event::split;
+
+use semel_core::inbox::{Consumer, Message};
+use semel_core::{Fingerprint, Headers, Identity, Key, Tenant};
+use serde_json::Value;
+
+use super::Raw;
+use cloud_event::CloudEvent;
+use place::Seen;
+
+/// Where the parts of a message are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Rule {
+    /// Where the id is; the first place that has one counts.
+    pub id: Vec<Place>,
+    /// On whose behalf; without a place everybody is the same.
+    pub tenant: Option<Place>,
+    /// What kind of event it is.
+    pub kind: Option<Place>,
+    /// The version of its schema.
+    pub version: Option<Place>,
+    /// The key that orders it.
+    pub lane: Option<Place>,
+    /// Its number under that key.
+    pub sequence: Option<Place>,
+    /// Whether CloudEvents are recognised.
+    pub cloud_events: bool,
+    /// What makes two messages with one id the same.
+    pub compare: Compare,
+}
+
+/// What makes two messages with one id the same; anything else under a known id is a conflict.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Compare {
+    /// Their payloads; if these are JSON, whatever the order of their fields.
+    #[default]
+    CanonicalJson,
+    /// All bytes of their payloads.
+    Raw,
+    /// Nothing: the id alone says everything.
+    Nothing,
+}
+
+impl Rule {
+    /// CloudEvents in any mode: identity is `source` and `id`; `partitionkey` orders, `sequence` counts. What is none has whatever id its
+    /// source knows.
+    pub fn cloud_events() -> Self {
+        Self {
+            cloud_events: true,
+            ..Self::default()
+        }
+    }
+
+    /// Events whose body has `$.id` and `$.type`, as Stripe's and many others' do.
+    pub fn stripe() -> Self {
+        let at = |path: &str| Place::body(path).expect("the path is valid");
+        Self {
+            id: vec![at("$.id")],
+            kind: Some(at("$.type")),
+            ..Self::default()
+        }
+    }
+
+    /// The message that was delivered to this consumer.
+    pub fn message(&self, consumer: &Consumer, raw: Raw) -> Result<Message, Refusal> {
+        let event = match self.cloud_events {
+            true => CloudEvent::of(&raw)?,
+            false => None,
+        };
+        let seen = Seen::new(&raw);
+        let found = |place: &Option<Place>| match place {
+            Some(place) => place.find(&seen),
+            None => Ok(None),
+        };
+        let content = match &event {
+            Some(event) => event.fingerprint(&raw),
+            None => fingerprint(&raw),
+        };
+        let event = event.unwrap_or_default();
+        let id = self.find_id(&seen, &raw, &event)?;
+        let key = match id {
+            Some(id) => Key::new(id)?,
+            None if consumer.id_required => return Err(Refusal::IdMissing),
+            None => content.derive_key(&raw.origin.topic),
+        };
+        let tenant = found(&self.tenant)?.or(raw.tenant.clone());
+        let tenant = tenant.map_or_else(|| Ok(Tenant::public()), Tenant::new)?;
+        let kind = found(&self.kind)?.or(event.kind).or(raw.kind.clone());
+        let lane = found(&self.lane)?.or(event.lane).or(raw.lane.clone());
+        let sequence = match found(&self.sequence)?.or(event.sequence) {
+            Some(text) => Some(number("the sequence", &text)?),
+            None => raw.sequence,
+        };
+        let version = match found(&self.version)? {
+            Some(text) => Some(number("the version", &text)?),
+            None => raw.version,
+        };
+        if consumer.sequence_required && (lane.is_none() || sequence.is_none()) {
+            return Err(Refusal::SequenceMissing);
+        }
+        let identity = Identity::new(tenant, consumer.name().clone(), key);
+        let fingerprint = match self.compare {
+            Compare::CanonicalJson => content,
+            Compare::Raw => Fingerprint::of_bytes(&raw.payload),
+            Compare::Nothing => Fingerprint::none(),
+        };
+        let mut message = Message::new(identity, raw.payload)?
+            .with_fingerprint(fingerprint)
+            .with_origin(raw.origin)?
+            .with_headers(Headers::new(raw.headers)?);
+        if let Some(kind) = kind {
+            message = message.with_kind(&kind, version)?;
+        }
+        if let Some(lane) = lane {
+            message = message.with_lane(Key::new(lane)?);
+        }
+        Ok(match sequence {
+            Some(sequence) => message.with_sequence(sequence)?,
+            None => message,
+        })
+    }
+
+    fn find_id(
+        &self,
+        seen: &Seen<'_>,
+        raw: &Raw,
+        event: &CloudEvent,
+    ) -> Result<Option<String>, Refusal> {
+        for place in &self.id {
+            if let Some(id) = place.find(seen)? {
+                return Ok(Some(id));
+            }
+        }
+        Ok(event.id.clone().or(raw.id.clone()))
+    }
+}
+
+/// The fingerprint of a payload: of JSON the canonical one, so that a producer that writes it differently the second time is understood.
+fn fingerprint(raw: &Raw) -> Fingerprint {
+    let is_json = raw.media_type().is_none_or(|media| {
+        media == "application/json" || media.ends_with("+json") || media == "text/json"
+    });
+    match is_json {
+        true => Fingerprint::of_json_text(&raw.payload),
+        false => Fingerprint::of_bytes(&raw.payload),
+    }
+}
+
+fn number<T: std::str::FromStr>(what: &str, text: &str) -> Result<T, Refusal> {
+    text.trim().parse().map_err(|_| {
+        Refusal::invalid(format!(
+            "{what} must be a whole number that is not negative"
+        ))
+    })
+}
+
+/// A JSON value as text; only text and whole numbers identify anything.
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) if number.is_i64() || number.is_u64() => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

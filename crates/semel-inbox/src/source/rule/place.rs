@@ -1,0 +1,102 @@
+//! One place where a part of a message may be.
+
+use std::cell::OnceCell;
+
+use semel_core::{Error, Result, Template};
+use semel_http::path::JsonPath;
+use serde_json::{Map, Value};
+
+use super::{Raw, Refusal, scalar};
+
+/// One place where a part of a message may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A header.
+    Header(String),
+    /// A field of the JSON payload.
+    Body(JsonPath),
+    /// A text made of fields: the payload's own by name, and `header.NAME` and `body.NAME`.
+    Template(Template),
+}
+
+impl Place {
+    /// A header.
+    pub fn header(name: &str) -> Result<Self> {
+        match name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            true => Err(Error::invalid(format!(
+                "expected a header's name, found {name:?}"
+            ))),
+            false => Ok(Self::Header(name.to_ascii_lowercase())),
+        }
+    }
+
+    /// A field of the JSON payload, such as `$.order.id`.
+    pub fn body(path: &str) -> Result<Self> {
+        path.parse().map(Self::Body)
+    }
+
+    /// A text made of fields, such as `{orderId}#{version}`.
+    pub fn template(text: &str) -> Result<Self> {
+        text.parse().map(Self::Template)
+    }
+
+    /// What is there; nothing if nothing is.
+    pub(super) fn find(&self, seen: &Seen<'_>) -> Result<Option<String>, Refusal> {
+        match self {
+            Self::Header(name) => Ok(seen.raw.header(name).map(str::to_owned)),
+            Self::Body(path) => match path.find(seen.document())[..] {
+                [] | [Value::Null] => Ok(None),
+                [value] => match scalar(value) {
+                    Some(text) => Ok(Some(text)),
+                    None => Err(Refusal::invalid(format!(
+                        "what is at {path} must be a text or a whole number"
+                    ))),
+                },
+                [..] => Err(Refusal::invalid(format!("there is more than one {path}"))),
+            },
+            Self::Template(template) => {
+                let text = template.render(&seen.context());
+                Ok(Some(
+                    text.map_err(|error| Refusal::invalid(error.to_string()))?,
+                ))
+            }
+        }
+    }
+}
+
+/// A delivery, whose payload is parsed at most once and only if somebody asks.
+pub(super) struct Seen<'a> {
+    raw: &'a Raw,
+    document: OnceCell<Value>,
+}
+
+impl<'a> Seen<'a> {
+    pub(super) const fn new(raw: &'a Raw) -> Self {
+        Self {
+            raw,
+            document: OnceCell::new(),
+        }
+    }
+
+    /// The payload as JSON; null if it is none.
+    fn document(&self) -> &Value {
+        self.document
+            .get_or_init(|| serde_json::from_slice(&self.raw.payload).unwrap_or(Value::Null))
+    }
+
+    /// What a template sees.
+    fn context(&self) -> Value {
+        let document = self.document();
+        let mut context = match document {
+            Value::Object(fields) => fields.clone(),
+            _ => Map::new(),
+        };
+        let headers = self.raw.headers.iter().map(|(name, value)| {
+            let value = String::from_utf8_lossy(value).into_owned();
+            (name.to_ascii_lowercase(), Value::String(value))
+        });
+        context.insert("header".into(), Value::Object(headers.collect()));
+        context.insert("body".into(), document.clone());
+        Value::Object(context)
+    }
+}

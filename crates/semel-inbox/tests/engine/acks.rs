@@ -1,0 +1,280 @@
+//! Sources are told after the message is durable, or after its effect, and what they keep open is kept alive.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use semel_core::inbox::{Ack, State};
+use semel_core::store::Answer;
+use semel_inbox::source::{Batch, Delivery, Handle, Raw, Source};
+use semel_inbox::{Done, Failure, Rule, handler_fn};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc};
+
+use crate::support::{Rig, consumer, eventually, identity};
+
+/// A queue whose deliveries and answers a test sees.
+#[derive(Default)]
+struct Told {
+    acked: Mutex<Vec<u64>>,
+    nacked: Mutex<Vec<u64>>,
+    rejected: Mutex<Vec<(u64, String)>>,
+    extended: Mutex<Vec<u64>>,
+    resumed: AtomicBool,
+}
+
+struct Queue {
+    deliveries: AsyncMutex<mpsc::UnboundedReceiver<Delivery>>,
+    told: Arc<Told>,
+    lease: Option<Duration>,
+}
+
+fn number(handle: &Handle) -> u64 {
+    *handle.get().unwrap()
+}
+
+fn done<'a>() -> Answer<'a, ()> {
+    Box::pin(async { Ok(()) })
+}
+
+impl Source for Queue {
+    fn name(&self) -> &str {
+        "queue"
+    }
+
+    fn resume(&self, _: Option<String>) -> Answer<'_, ()> {
+        self.told.resumed.store(true, Ordering::SeqCst);
+        done()
+    }
+
+    fn next(&self, max: usize) -> Answer<'_, Batch> {
+        Box::pin(async move {
+            let mut deliveries = Vec::new();
+            let mut waiting = self.deliveries.lock().await;
+            waiting.recv_many(&mut deliveries, max).await;
+            Ok(Batch {
+                end: deliveries.is_empty(),
+                deliveries,
+                position: None,
+            })
+        })
+    }
+
+    fn ack(&self, handles: Vec<Handle>) -> Answer<'_, ()> {
+        self.told
+            .acked
+            .lock()
+            .unwrap()
+            .extend(handles.iter().map(number));
+        done()
+    }
+
+    fn nack(&self, handle: Handle, _: Duration) -> Answer<'_, ()> {
+        self.told.nacked.lock().unwrap().push(number(&handle));
+        done()
+    }
+
+    fn reject(&self, handle: Handle, reason: String) -> Answer<'_, ()> {
+        let told = (number(&handle), reason);
+        self.told.rejected.lock().unwrap().push(told);
+        done()
+    }
+
+    fn extend(&self, handles: Vec<Handle>) -> Answer<'_, ()> {
+        self.told
+            .extended
+            .lock()
+            .unwrap()
+            .extend(handles.iter().map(number));
+        done()
+    }
+
+    fn lease(&self) -> Option<Duration> {
+        self.lease
+    }
+}
+
+fn queue(lease: Option<Duration>) -> (Arc<Queue>, mpsc::UnboundedSender<Delivery>, Arc<Told>) {
+    let (send, deliveries) = mpsc::unbounded_channel();
+    let told: Arc<Told> = Arc::default();
+    let queue = Queue {
+        deliveries: AsyncMutex::new(deliveries),
+        told: told.clone(),
+        lease,
+    };
+    (Arc::new(queue), send, told)
+}
+
+fn delivery(tag: u64, id: Option<&str>) -> Delivery {
+    Delivery {
+        raw: Raw {
+            id: id.map(str::to_owned),
+            payload: "{}".into(),
+            ..Raw::default()
+        },
+        handle: Handle::new(tag),
+    }
+}
+
+#[tokio::test]
+async fn after_the_receive_a_source_is_told_although_nothing_has_run() {
+    let (rig, (queue, send, told)) = (Rig::new(), queue(None));
+    let handler = handler_fn(|_| async { std::future::pending().await });
+    let engine = rig.engine().consumer(consumer("mail"), handler);
+    let engine = engine.source("mail".parse().unwrap(), queue, Rule::default());
+    let _running = engine.build().unwrap().start();
+    for (tag, id) in [(1, Some("a")), (2, Some("a")), (3, None)] {
+        send.send(delivery(tag, id)).unwrap();
+    }
+    let acked = async || (*told.acked.lock().unwrap() == [1, 2]).then_some(());
+    eventually("both are acknowledged", acked).await;
+    rig.until(&identity("mail", "a"), State::InProgress).await;
+    let rejected = async || (told.rejected.lock().unwrap().len() == 1).then_some(());
+    eventually("one is set aside", rejected).await;
+    let rejected = told.rejected.lock().unwrap()[0].clone();
+    assert_eq!(rejected.0, 3);
+    assert!(rejected.1.contains("no id"), "{}", rejected.1);
+    assert!(told.resumed.load(Ordering::SeqCst));
+}
+
+#[tokio::test]
+async fn after_the_effect_a_source_is_told_only_then_and_its_lease_is_extended_meanwhile() {
+    let (rig, (queue, send, told)) = (Rig::new(), queue(Some(Duration::from_millis(30))));
+    let gate = Arc::new(Semaphore::new(0));
+    let waits = gate.clone();
+    let handler = handler_fn(move |ctx| {
+        let waits = waits.clone();
+        async move {
+            if ctx.attempt() == 1 {
+                return Err(Failure::retryable("not yet"));
+            }
+            waits.acquire().await?.forget();
+            Ok(Done::new())
+        }
+    });
+    let mut policy = consumer("mail");
+    policy.ack = Ack::AfterEffect;
+    let engine = rig.engine().consumer(policy, handler);
+    let engine = engine.source("mail".parse().unwrap(), queue, Rule::default());
+    let running = engine.build().unwrap().start();
+    send.send(delivery(1, Some("a"))).unwrap();
+    rig.until(&identity("mail", "a"), State::InProgress).await;
+    // The same message again, while the first is in progress.
+    send.send(delivery(2, Some("a"))).unwrap();
+    let extended = async || {
+        let extended = told.extended.lock().unwrap();
+        (extended.contains(&1) && extended.contains(&2)).then_some(())
+    };
+    eventually("both are extended", extended).await;
+    assert!(told.acked.lock().unwrap().is_empty());
+    gate.add_permits(1);
+    let acked = async || {
+        let mut acked = told.acked.lock().unwrap().clone();
+        acked.sort_unstable();
+        (acked == [1, 2]).then_some(())
+    };
+    eventually("both are acknowledged", acked).await;
+    rig.until(&identity("mail", "a"), State::Completed).await;
+    // A duplicate of what is done is told at once.
+    send.send(delivery(3, Some("a"))).unwrap();
+    let third = async || told.acked.lock().unwrap().contains(&3).then_some(());
+    eventually("the duplicate is acknowledged", third).await;
+    running.shutdown().await;
+    assert!(told.nacked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn dead_letters_are_acknowledged_once_they_are_parked() {
+    let (rig, (queue, send, told)) = (Rig::new(), queue(None));
+    let handler = handler_fn(|_| async { Err(Failure::park("a person must look")) });
+    let mut policy = consumer("mail");
+    policy.ack = Ack::AfterEffect;
+    let engine = rig.engine().consumer(policy, handler);
+    let engine = engine.source("mail".parse().unwrap(), queue, Rule::default());
+    let running = engine.build().unwrap().start();
+    send.send(delivery(1, Some("a"))).unwrap();
+    let acked = async || (*told.acked.lock().unwrap() == [1]).then_some(());
+    eventually("it is acknowledged", acked).await;
+    rig.until(&identity("mail", "a"), State::Parked).await;
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_another_engine_deals_with_is_acknowledged_too() {
+    let (rig, (queue, send, told)) = (Rig::new(), queue(None));
+    let mut policy = consumer("mail");
+    policy.ack = Ack::AfterEffect;
+    // This one has the source, and a handler that never ends; the other one takes the message over.
+    let begun = Arc::new(Semaphore::new(0));
+    let began = begun.clone();
+    let stuck = handler_fn(move |_| {
+        began.add_permits(1);
+        async { std::future::pending().await }
+    });
+    let engine = rig.engine().consumer(policy.clone(), stuck);
+    let engine = engine.source("mail".parse().unwrap(), queue, Rule::default());
+    let first = engine.build().unwrap().start();
+    send.send(delivery(1, Some("a"))).unwrap();
+    begun.acquire().await.unwrap().forget();
+    let id = identity("mail", "a");
+    let detail = rig.until(&id, State::InProgress).await;
+    // Somebody else finishes it under the same claim.
+    let finish = semel_core::inbox::Finish {
+        ticket: semel_core::inbox::Ticket {
+            identity: id.clone(),
+            fence: fence(&rig, &detail).await,
+        },
+        took: Duration::ZERO,
+        verdict: semel_core::inbox::Verdict::Completed {
+            outcome: semel_core::Outcome::succeeded(""),
+            intents: Vec::new(),
+        },
+    };
+    let plan = policy.plan.clone();
+    let finished = semel_core::Inbox::finish(&*rig.store, plan, vec![finish]);
+    assert_eq!(finished.await.unwrap(), [semel_core::inbox::Finished::Done]);
+    let acked = async || (*told.acked.lock().unwrap() == [1]).then_some(());
+    eventually("it is acknowledged", acked).await;
+    drop(first);
+}
+
+/// The fence of the claim: fences grow by one in a new store, so the first claim that works is found by trying.
+async fn fence(rig: &Rig, _: &semel_core::inbox::Detail) -> semel_core::Fence {
+    for number in 0..10_000 {
+        let ticket = semel_core::inbox::Ticket {
+            identity: identity("mail", "a"),
+            fence: semel_core::Fence::new(number),
+        };
+        let lease = semel_core::LeaseTerm::default();
+        let renewed = semel_core::Inbox::renew(&*rig.store, vec![ticket], lease);
+        if renewed.await.unwrap() == [semel_core::inbox::Renewal::Held] {
+            return semel_core::Fence::new(number);
+        }
+    }
+    panic!("no fence holds");
+}
+
+#[tokio::test]
+async fn what_is_still_open_at_the_end_is_given_back() {
+    let (rig, (queue, send, told)) = (Rig::new(), queue(None));
+    let begun = Arc::new(Semaphore::new(0));
+    let began = begun.clone();
+    let stuck = handler_fn(move |_| {
+        began.add_permits(1);
+        async { std::future::pending().await }
+    });
+    let mut policy = consumer("mail");
+    policy.ack = Ack::AfterEffect;
+    let engine = rig.engine().settings(semel_inbox::Settings {
+        drain: Duration::from_millis(50),
+        ..semel_inbox::Settings::default()
+    });
+    let engine = engine.consumer(policy, stuck);
+    let engine = engine.source("mail".parse().unwrap(), queue, Rule::default());
+    let running = engine.build().unwrap().start();
+    send.send(delivery(1, Some("a"))).unwrap();
+    begun.acquire().await.unwrap().forget();
+    running.shutdown().await;
+    assert_eq!(*told.nacked.lock().unwrap(), [1]);
+    assert!(told.acked.lock().unwrap().is_empty());
+}

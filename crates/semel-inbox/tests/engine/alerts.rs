@@ -1,0 +1,98 @@
+//! Alerts: told when they begin and when they end.
+
+use semel_core::Inbox;
+use semel_core::inbox::order::{Baseline, OnGap};
+use semel_core::inbox::{
+    Action, Arrivals, Consumer, OnTerminal, Operation, Order, Selection, State,
+};
+use semel_core::store::Actor;
+use semel_inbox::{Done, Failure, handler_fn};
+
+use crate::support::{Rig, consumer, eventually, identity, message};
+
+async fn told(rig: &Rig, alert: &'static str, firing: bool) {
+    let look = async || {
+        let alerts = rig.seen.alerts.lock().unwrap();
+        let found = alerts
+            .iter()
+            .any(|told| (told.1, told.2) == (alert, firing));
+        found.then_some(())
+    };
+    eventually(&format!("{alert} {firing}"), look).await;
+}
+
+#[tokio::test]
+async fn dead_letters_and_age_are_told_and_taken_back() {
+    let rig = Rig::new();
+    let handler = handler_fn(|_| async { Err(Failure::terminal("bad")) });
+    let policy = consumer("mail");
+    let plan = policy.plan.clone();
+    let running = rig.engine().consumer(policy, handler).build().unwrap();
+    let running = running.start();
+    rig.receive(message("mail", "m-1", "hi")).await;
+    rig.until(&identity("mail", "m-1"), State::FailedTerminal)
+        .await;
+    told(&rig, "parked", true).await;
+    let skip = Operation {
+        plan,
+        select: Selection::default(),
+        action: Action::Skip,
+        by: Actor::new("ada").unwrap(),
+        reason: None,
+        verb: "inbox skip",
+        dry_run: false,
+    };
+    rig.store.operate(skip).await.unwrap();
+    told(&rig, "parked", false).await;
+    running.shutdown().await;
+    let alerts = rig.seen.alerts.lock().unwrap();
+    assert_eq!(alerts.len(), 2, "{alerts:?}");
+}
+
+#[tokio::test]
+async fn a_missing_version_and_many_duplicates_are_told() {
+    let rig = Rig::new();
+    let mut policy: Consumer = consumer("index");
+    policy.plan.order = Order::Sequence {
+        baseline: Baseline::After(0),
+        on_gap: OnGap::default(),
+        on_terminal: OnTerminal::Park,
+    };
+    let plan = policy.plan.clone();
+    let handler = handler_fn(|_| async { Ok(Done::new()) });
+    let running = rig.engine().consumer(policy, handler).build().unwrap();
+    let running = running.start();
+    let version = |n: u64| {
+        let message = message("index", &format!("v-{n}"), "{}");
+        let message = message.with_lane("o-1".parse().unwrap());
+        message.with_sequence(n).unwrap()
+    };
+    let arrivals = |messages| Arrivals {
+        plan: plan.clone(),
+        messages,
+        position: None,
+    };
+    rig.store.receive(arrivals(vec![version(2)])).await.unwrap();
+    told(&rig, "sequence-gap", true).await;
+    let receiver = running.receiver(&"index".parse().unwrap()).unwrap();
+    for _ in 0..12 {
+        receiver.receive(version(1)).await.unwrap();
+    }
+    told(&rig, "sequence-gap", false).await;
+    told(&rig, "duplicate-spike", true).await;
+    rig.until(&identity("index", "v-2"), State::Completed).await;
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_waits_for_too_long_is_told() {
+    let (rig, clock) = Rig::with_clock();
+    let handler = handler_fn(|_| async { std::future::pending().await });
+    let engine = rig.engine().clock(clock.clone());
+    let running = engine.consumer(consumer("mail"), handler).build().unwrap();
+    let _running = running.start();
+    rig.receive(message("mail", "m-1", "hi")).await;
+    rig.until(&identity("mail", "m-1"), State::InProgress).await;
+    clock.advance(std::time::Duration::from_secs(301));
+    told(&rig, "pending-age", true).await;
+}

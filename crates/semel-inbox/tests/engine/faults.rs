@@ -1,0 +1,181 @@
+//! A store that is away for a while: nothing runs, nothing is acknowledged, and nothing is lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use semel_core::inbox::{
+    Arrivals, AuditEntry, Bell, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap,
+    Operation, Page, Plan, Query, Receipt, Renewal, Report, State, Step, Ticket,
+};
+use semel_core::store::Answer;
+use semel_core::{Error, Identity, Inbox, Kind, LeaseTerm, Scope};
+use semel_inbox::{Done, Rule, Webhook, handler_fn};
+use semel_sqlite::SqliteStore;
+use tokio::sync::Semaphore;
+
+use crate::support::{Rig, consumer, eventually, identity, message};
+
+/// The real store behind a line that may be cut: before the call, or before the answer.
+#[derive(Debug)]
+struct Line {
+    store: Arc<SqliteStore>,
+    is_cut: AtomicBool,
+    is_deaf: AtomicBool,
+    refused: AtomicUsize,
+}
+
+impl Line {
+    fn new(store: Arc<SqliteStore>) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            is_cut: AtomicBool::new(false),
+            is_deaf: AtomicBool::new(false),
+            refused: AtomicUsize::new(0),
+        })
+    }
+
+    fn over<'a, T: Send + 'a>(&'a self, call: impl FnOnce() -> Answer<'a, T>) -> Answer<'a, T> {
+        let away = || {
+            self.refused.fetch_add(1, Ordering::SeqCst);
+            Error::new(Kind::Unavailable, "the line is cut")
+        };
+        if self.is_cut.load(Ordering::SeqCst) {
+            let away = away();
+            return Box::pin(async { Err(away) });
+        }
+        let (call, is_deaf) = (call(), self.is_deaf.load(Ordering::SeqCst));
+        Box::pin(async move {
+            let answer = call.await;
+            match is_deaf {
+                true => Err(away()),
+                false => answer,
+            }
+        })
+    }
+}
+
+macro_rules! over_the_line {
+    ($($name:ident($($arg:ident: $kind:ty),*) -> $answer:ty;)+) => {
+        impl Inbox for Line {
+            $(fn $name(&self, $($arg: $kind),*) -> Answer<'_, $answer> {
+                self.over(|| self.store.$name($($arg),*))
+            })+
+
+            fn bell(&self, consumer: &Scope) -> Bell {
+                Inbox::bell(&*self.store, consumer)
+            }
+        }
+    };
+}
+
+over_the_line! {
+    receive(arrivals: Arrivals) -> Vec<Receipt>;
+    position(source: String) -> Option<String>;
+    claim_batch(ask: ClaimBatch) -> Claimed;
+    renew(tickets: Vec<Ticket>, lease: LeaseTerm) -> Vec<Renewal>;
+    finish(plan: Plan, items: Vec<Finish>) -> Vec<Finished>;
+    remember_step(ticket: Ticket, step: Step) -> Renewal;
+    tend(plan: Plan, limit: usize) -> usize;
+    list_messages(query: Query) -> Page;
+    message(identity: Identity) -> Option<Detail>;
+    gaps(consumer: Scope, limit: usize) -> Vec<Gap>;
+    counts() -> Vec<Counts>;
+    operate(operation: Operation) -> Report;
+    expose_processed(view: String) -> ();
+    audit(limit: usize) -> Vec<AuditEntry>;
+}
+
+#[tokio::test]
+async fn an_effect_that_cannot_be_written_down_is_not_repeated_and_not_forgotten() {
+    let rig = Rig::new();
+    let line = Line::new(rig.store.clone());
+    let (gate, runs) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (waits, counter) = (gate.clone(), runs.clone());
+    let handler = handler_fn(move |_| {
+        let waits = waits.clone();
+        counter.fetch_add(1, Ordering::SeqCst);
+        async move {
+            waits.acquire().await?.forget();
+            Ok(Done::new())
+        }
+    });
+    let engine = rig
+        .engine_on(line.clone())
+        .consumer(consumer("mail"), handler);
+    let running = engine.build().unwrap().start();
+    rig.receive(message("mail", "m-1", "hi")).await;
+    let id = identity("mail", "m-1");
+    rig.until(&id, State::InProgress).await;
+    line.is_cut.store(true, Ordering::SeqCst);
+    gate.add_permits(1);
+    let receiver = running.receiver(&"mail".parse().unwrap()).unwrap();
+    let refused = receiver.receive(message("mail", "m-2", "hi")).await;
+    assert_eq!(refused.unwrap_err().kind(), Kind::Unavailable);
+    let tried = async || (line.refused.load(Ordering::SeqCst) > 5).then_some(());
+    eventually("several refusals", tried).await;
+    rig.until(&id, State::InProgress).await;
+    line.is_cut.store(false, Ordering::SeqCst);
+    rig.until(&id, State::Completed).await;
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+    assert!(
+        rig.store
+            .message(identity("mail", "m-2"))
+            .await
+            .unwrap()
+            .is_none()
+    );
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_end_whose_answer_was_lost_counts_and_nothing_runs_again() {
+    let rig = Rig::new();
+    let line = Line::new(rig.store.clone());
+    let (runs, deaf) = (Arc::new(AtomicUsize::new(0)), line.clone());
+    let counter = runs.clone();
+    let handler = handler_fn(move |_| {
+        deaf.is_deaf.store(true, Ordering::SeqCst);
+        counter.fetch_add(1, Ordering::SeqCst);
+        async { Ok(Done::new()) }
+    });
+    let engine = rig.engine_on(line.clone());
+    let engine = engine.consumer(consumer("mail"), handler);
+    let running = engine.build().unwrap().start();
+    rig.receive(message("mail", "m-1", "hi")).await;
+    rig.until(&identity("mail", "m-1"), State::Completed).await;
+    let tried = async || (line.refused.load(Ordering::SeqCst) > 5).then_some(());
+    eventually("several lost answers", tried).await;
+    line.is_deaf.store(false, Ordering::SeqCst);
+    running.shutdown().await;
+    rig.until(&identity("mail", "m-1"), State::Completed).await;
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+    let finished = rig.seen.finished.lock().unwrap();
+    assert!(finished.iter().all(|(_, end)| !end.late));
+}
+
+#[tokio::test]
+async fn a_webhook_says_that_nothing_was_stored() {
+    let rig = Rig::new();
+    let line = Line::new(rig.store.clone());
+    line.is_cut.store(true, Ordering::SeqCst);
+    let handler = handler_fn(|_| async { Ok(Done::new()) });
+    let engine = rig.engine_on(line.clone());
+    let engine = engine.consumer(consumer("mail"), handler);
+    let running = engine.build().unwrap().start();
+    let webhook = Webhook::new("mail".parse().unwrap()).rule(Rule::stripe());
+    let router = running.router(vec![webhook]).unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/inbox/mail", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let post = || client.post(&url).body("{\"id\":\"1\"}").send();
+    let refused = post().await.unwrap();
+    assert_eq!(refused.status(), 503);
+    assert!(refused.headers().contains_key("retry-after"));
+    let problem = refused.text().await.unwrap();
+    assert!(problem.contains("urn:semel:problem:store-unavailable"));
+    line.is_cut.store(false, Ordering::SeqCst);
+    assert_eq!(post().await.unwrap().status(), 202);
+    rig.until(&identity("mail", "1"), State::Completed).await;
+    running.shutdown().await;
+}

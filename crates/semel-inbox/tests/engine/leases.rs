@@ -1,0 +1,142 @@
+//! Leases: renewed while a handler runs, and lost for good once somebody else has claimed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use semel_core::inbox::{ClaimBatch, OnLost, State, WorkerName};
+use semel_core::{Inbox, LeaseTerm};
+use semel_inbox::{Done, handler_fn};
+use tokio::sync::Semaphore;
+
+use crate::support::{Rig, consumer, eventually, identity, message};
+
+fn short() -> LeaseTerm {
+    LeaseTerm::new(Duration::from_millis(90)).unwrap()
+}
+
+fn ask(consumer: &str) -> ClaimBatch {
+    ClaimBatch {
+        consumer: consumer.parse().unwrap(),
+        worker: WorkerName::new("thief").unwrap(),
+        max: 1,
+        lease: LeaseTerm::default(),
+        on_lost: OnLost::Rerun,
+    }
+}
+
+/// Counts futures that are dropped before their end.
+struct Dropped(Arc<AtomicUsize>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn a_lost_claim_cancels_the_handler_and_its_end_changes_nothing() {
+    let (rig, clock) = Rig::with_clock();
+    let (dropped, begun) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
+    let (counter, began) = (dropped.clone(), begun.clone());
+    let handler = handler_fn(move |_| {
+        let guard = Dropped(counter.clone());
+        began.add_permits(1);
+        async move {
+            std::future::pending::<()>().await;
+            drop(guard);
+            Ok(Done::new())
+        }
+    });
+    let mut policy = consumer("slow");
+    policy.lease = short();
+    let running = rig.engine().consumer(policy, handler).build().unwrap();
+    let running = running.start();
+    rig.receive(message("slow", "m-1", "hi")).await;
+    begun.acquire().await.unwrap().forget();
+    // The lease ends by the store's clock, and somebody else is faster than the next renewal.
+    let stolen = eventually("a claim by somebody else", async || {
+        clock.advance(Duration::from_secs(1));
+        let claimed = rig.store.claim_batch(ask("slow")).await.unwrap();
+        claimed.jobs.into_iter().next()
+    });
+    let stolen = stolen.await;
+    assert!(stolen.reclaimed);
+    let cancelled = async || (dropped.load(Ordering::SeqCst) == 1).then_some(());
+    eventually("the handler is cancelled", cancelled).await;
+    running.shutdown().await;
+    let detail = rig.until(&identity("slow", "m-1"), State::InProgress).await;
+    assert_eq!(detail.entry.worker.as_deref(), Some("thief"));
+}
+
+#[tokio::test]
+async fn a_handler_that_takes_longer_than_its_lease_keeps_it() {
+    let rig = Rig::new();
+    let (gate, runs) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (waits, counter) = (gate.clone(), runs.clone());
+    let handler = handler_fn(move |_| {
+        let waits = waits.clone();
+        counter.fetch_add(1, Ordering::SeqCst);
+        async move {
+            waits.acquire().await?.forget();
+            Ok(Done::new())
+        }
+    });
+    let mut policy = consumer("slow");
+    policy.lease = LeaseTerm::new(Duration::from_millis(600)).unwrap();
+    let running = rig.engine().consumer(policy, handler).build().unwrap();
+    let running = running.start();
+    rig.receive(message("slow", "m-1", "hi")).await;
+    let id = identity("slow", "m-1");
+    let first = rig
+        .until(&id, State::InProgress)
+        .await
+        .entry
+        .due_at
+        .unwrap();
+    // Renewed for more than a whole term.
+    let renewed = async || {
+        let entry = rig.store.message(id.clone()).await.unwrap().unwrap().entry;
+        let due = entry.due_at?;
+        (due.since(first) > Duration::from_millis(700)).then_some(())
+    };
+    eventually("renewals for longer than a term", renewed).await;
+    gate.add_permits(1);
+    rig.until(&id, State::Completed).await;
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn work_of_a_lost_worker_is_claimed_again_and_told_of() {
+    let (rig, clock) = Rig::with_clock();
+    rig.receive(message("mail", "m-1", "hi")).await;
+    let lost = rig.store.claim_batch(ask("mail")).await.unwrap();
+    assert_eq!(lost.jobs.len(), 1);
+    clock.advance(Duration::from_secs(31));
+    let handler = handler_fn(|ctx| async move { Ok(Done::with_body(ctx.attempt().to_string())) });
+    let running = rig.engine().consumer(consumer("mail"), handler);
+    let running = running.build().unwrap().start();
+    let detail = rig.until(&identity("mail", "m-1"), State::Completed).await;
+    assert_eq!(detail.settled.unwrap().outcome.body.kept().unwrap(), "2");
+    assert_eq!(*rig.seen.reclaimed.lock().unwrap(), ["m-1"]);
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_message_that_kills_every_worker_is_parked_unrun() {
+    let (rig, clock) = Rig::with_clock();
+    rig.receive(message("mail", "m-1", "hi")).await;
+    for _ in 0..5 {
+        let lost = rig.store.claim_batch(ask("mail")).await.unwrap();
+        assert_eq!(lost.jobs.len(), 1);
+        clock.advance(Duration::from_secs(31));
+    }
+    let handler = handler_fn(|_| async { panic!("it must not run") });
+    let running = rig.engine().consumer(consumer("mail"), handler);
+    let running = running.build().unwrap().start();
+    let detail = rig.until(&identity("mail", "m-1"), State::Parked).await;
+    let error = detail.entry.error.unwrap();
+    assert!(error.contains("lost 5 times"), "{error}");
+    running.shutdown().await;
+}

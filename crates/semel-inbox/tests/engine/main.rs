@@ -1,0 +1,22 @@
+//! The engine at work on a real store: what runs, how often, and what others are told.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail as tests do; clippy knows the tests only"
+)]
+
+mod acks;
+mod alerts;
+mod deliveries;
+mod faults;
+mod files;
+mod intents;
+mod leases;
+mod providers;
+mod replays;
+mod runs;
+mod shutdowns;
+mod steps;
+mod support;
+mod transactions;
+mod webhooks;

@@ -1,0 +1,44 @@
+//! Writes down what the engine tells whoever measures.
+
+use std::sync::Mutex;
+
+use semel_core::Scope;
+use semel_core::inbox::watch::End;
+use semel_core::inbox::{Message, Receipt, Watch};
+
+/// What was told.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub(crate) received: Mutex<Vec<(String, Receipt)>>,
+    pub(crate) finished: Mutex<Vec<(String, End)>>,
+    pub(crate) reclaimed: Mutex<Vec<String>>,
+    pub(crate) suppressed: Mutex<usize>,
+    pub(crate) alerts: Mutex<Vec<(String, &'static str, bool)>>,
+}
+
+fn id(message: &Message) -> String {
+    message.identity().key().to_string()
+}
+
+impl Watch for Seen {
+    fn received(&self, message: &Message, receipt: Receipt) {
+        self.received.lock().unwrap().push((id(message), receipt));
+    }
+
+    fn finished(&self, message: &Message, end: End) {
+        self.finished.lock().unwrap().push((id(message), end));
+    }
+
+    fn reclaimed(&self, message: &Message) {
+        self.reclaimed.lock().unwrap().push(id(message));
+    }
+
+    fn suppressed(&self, _: &Message, intents: usize) {
+        *self.suppressed.lock().unwrap() += intents;
+    }
+
+    fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
+        let told = (consumer.to_string(), alert, firing);
+        self.alerts.lock().unwrap().push(told);
+    }
+}

@@ -1,0 +1,250 @@
+//! Webhooks: what is taken, what is refused, and what the sender is told.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use semel_core::Inbox;
+use semel_core::inbox::{Ack, Consumer, State};
+use semel_inbox::{Done, Failure, Rule, Running, Signature, Webhook, handler_fn};
+use tokio::sync::Semaphore;
+
+use crate::support::{Rig, consumer, identity};
+
+/// An engine with one webhook, and a client.
+struct Hook {
+    running: Option<Running>,
+    addr: SocketAddr,
+    gate: Arc<Semaphore>,
+}
+
+impl Hook {
+    /// The handler fails for good if the payload says so, and waits for the gate if it says that.
+    async fn start(rig: &Rig, policy: Consumer, webhook: Webhook) -> Self {
+        let gate = Arc::new(Semaphore::new(0));
+        let waits = gate.clone();
+        let handler = handler_fn(move |ctx| {
+            let waits = waits.clone();
+            async move {
+                let payload = String::from_utf8_lossy(ctx.message().payload()).into_owned();
+                if payload.contains("bad") {
+                    return Err(Failure::terminal("bad"));
+                }
+                if payload.contains("slow") {
+                    waits.acquire().await?.forget();
+                }
+                Ok(Done::new())
+            }
+        });
+        let engine = rig.engine().consumer(policy, handler).build().unwrap();
+        let running = engine.start();
+        let router = running.router(vec![webhook]).unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self {
+            running: Some(running),
+            addr,
+            gate,
+        }
+    }
+
+    async fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Told {
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let request = client.post(format!("http://{}{path}", self.addr));
+        let request = headers.iter().fold(request, |request, (name, value)| {
+            request.header(*name, *value)
+        });
+        let response = request.body(body.to_owned()).send().await.unwrap();
+        let status = response.status().as_u16();
+        let retry_after = response.headers().contains_key("retry-after");
+        let body = response.bytes().await.unwrap();
+        Told {
+            status,
+            retry_after,
+            body: serde_json::from_slice(&body).unwrap_or_default(),
+        }
+    }
+
+    async fn stop(mut self) {
+        self.running.take().unwrap().shutdown().await;
+    }
+}
+
+#[derive(Debug)]
+struct Told {
+    status: u16,
+    retry_after: bool,
+    body: serde_json::Value,
+}
+
+impl Told {
+    fn problem(&self) -> &str {
+        let kind = self.body["type"].as_str().unwrap_or_default();
+        kind.strip_prefix("urn:semel:problem:").unwrap_or_default()
+    }
+}
+
+const BINARY: [(&str, &str); 4] = [
+    ("ce-specversion", "1.0"),
+    ("ce-id", "1"),
+    ("ce-source", "/shop"),
+    ("ce-type", "order.made"),
+];
+
+#[tokio::test]
+async fn cloud_events_are_taken_in_every_mode_and_are_the_same_message() {
+    let rig = Rig::new();
+    let hook = Hook::start(
+        &rig,
+        consumer("mail"),
+        Webhook::new("mail".parse().unwrap()),
+    )
+    .await;
+    let first = hook.post("/inbox/mail", &BINARY, "{\"a\":1}").await;
+    assert_eq!(first.status, 202);
+    assert_eq!(first.body["id"], "/shop#1");
+    assert_eq!(first.body["duplicate"], false);
+    rig.until(&identity("mail", "/shop#1"), State::Completed)
+        .await;
+    let again = hook.post("/inbox/mail@1", &BINARY, "{ \"a\": 1 }").await;
+    assert_eq!(
+        (again.status, &again.body["duplicate"]),
+        (200, &true.into())
+    );
+    assert_eq!(again.body["state"], "COMPLETED");
+    let other = hook.post("/inbox/mail", &BINARY, "{\"a\":2}").await;
+    assert_eq!((other.status, other.problem()), (409, "message-conflict"));
+    let structured = r#"{"specversion":"1.0","id":"2","source":"/shop","type":"t","data":{"a":1}}"#;
+    let kind = [("content-type", "application/cloudevents+json")];
+    let told = hook.post("/inbox/mail", &kind, structured).await;
+    assert_eq!((told.status, &told.body["id"]), (202, &"/shop#2".into()));
+    let batch = r#"[{"id":"2","source":"/shop","type":"t","data":{"a":1}},{"id":"3","source":"/shop","type":"t"}]"#;
+    let kind = [("content-type", "application/cloudevents-batch+json")];
+    let told = hook.post("/inbox/mail", &kind, batch).await;
+    assert_eq!(told.status, 202);
+    assert_eq!(told.body["messages"][0]["duplicate"], true);
+    assert_eq!(told.body["messages"][1]["id"], "/shop#3");
+    // The conflict is kept where a person finds it.
+    let counts = rig.store.counts().await.unwrap();
+    assert_eq!(counts[0].parked, 1);
+    hook.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_refused_and_not_stored() {
+    let rig = Rig::new();
+    let mut policy = consumer("mail");
+    policy.sequence_required = true;
+    let webhook = Webhook::new("mail".parse().unwrap()).body_bytes_max(1_000);
+    let hook = Hook::start(&rig, policy, webhook.rule(Rule::stripe())).await;
+    let large = format!("{{\"id\":\"{}\"}}", "x".repeat(1_000));
+    for (path, body, status, problem) in [
+        ("/inbox/nobody", "{}", 404, "consumer-unknown"),
+        ("/inbox/mail@2", "{}", 404, "consumer-unknown"),
+        ("/inbox/mail", "{}", 400, "message-id-missing"),
+        ("/inbox/mail", "not json", 400, "message-id-missing"),
+        ("/inbox/mail", "{\"id\":{}}", 400, "message-invalid"),
+        (
+            "/inbox/mail",
+            "{\"id\":\"1\"}",
+            400,
+            "message-sequence-missing",
+        ),
+        ("/inbox/mail", &large, 413, "body-too-large"),
+    ] {
+        let told = hook.post(path, &[], body).await;
+        assert_eq!((told.status, told.problem()), (status, problem), "{body}");
+    }
+    assert!(rig.store.counts().await.unwrap().is_empty());
+    hook.stop().await;
+}
+
+#[tokio::test]
+async fn only_the_senders_signature_opens_the_door() {
+    let rig = Rig::new();
+    let signature = Signature::github(["old", "It's a Secret to Everybody"]).unwrap();
+    let webhook = Webhook::new("mail".parse().unwrap()).signature(signature);
+    let rule = Rule {
+        id: vec![semel_inbox::source::Place::header("X-GitHub-Delivery").unwrap()],
+        ..Rule::default()
+    };
+    let hook = Hook::start(&rig, consumer("mail"), webhook.rule(rule)).await;
+    let right = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
+    let signed = |signature| {
+        [
+            ("x-github-delivery", "g-1"),
+            ("x-hub-signature-256", signature),
+        ]
+    };
+    let wrong = right.replace('7', "8");
+    let told = hook
+        .post("/inbox/mail", &signed(&wrong), "Hello, World!")
+        .await;
+    assert_eq!((told.status, told.problem()), (401, "signature-invalid"));
+    let told = hook
+        .post("/inbox/mail", &signed(right)[..1], "Hello, World!")
+        .await;
+    assert_eq!(told.status, 401);
+    let told = hook
+        .post("/inbox/mail", &signed(right), "Hello, World?")
+        .await;
+    assert_eq!(told.status, 401);
+    assert!(rig.store.counts().await.unwrap().is_empty());
+    let told = hook
+        .post("/inbox/mail", &signed(right), "Hello, World!")
+        .await;
+    assert_eq!(told.status, 202);
+    rig.until(&identity("mail", "g-1"), State::Completed).await;
+    hook.stop().await;
+}
+
+#[tokio::test]
+async fn after_the_effect_the_sender_learns_what_became_of_it() {
+    let rig = Rig::new();
+    let mut policy = consumer("mail");
+    policy.ack = Ack::AfterEffect;
+    let webhook = Webhook::new("mail".parse().unwrap()).rule(Rule::stripe());
+    let hook = Hook::start(&rig, policy, webhook.wait(Duration::from_millis(100))).await;
+    let good = hook.post("/inbox/mail", &[], r#"{"id":"1"}"#).await;
+    assert_eq!(
+        (good.status, &good.body["state"]),
+        (200, &"COMPLETED".into())
+    );
+    let bad = hook.post("/inbox/mail", &[], r#"{"id":"2","bad":1}"#).await;
+    assert_eq!((bad.status, bad.problem()), (422, "message-failed"));
+    assert_eq!(bad.body["state"], "FAILED_TERMINAL");
+    let slow = r#"{"id":"3","slow":1}"#;
+    let told = hook.post("/inbox/mail", &[], slow).await;
+    assert_eq!((told.status, told.retry_after), (202, true));
+    hook.gate.add_permits(1);
+    rig.until(&identity("mail", "3"), State::Completed).await;
+    let again = hook.post("/inbox/mail", &[], slow).await;
+    assert_eq!(
+        (again.status, &again.body["duplicate"]),
+        (200, &true.into())
+    );
+    hook.stop().await;
+}
+
+#[tokio::test]
+async fn credentials_are_not_kept_and_other_headers_are() {
+    let rig = Rig::new();
+    let webhook = Webhook::new("mail".parse().unwrap()).rule(Rule::stripe());
+    let hook = Hook::start(&rig, consumer("mail"), webhook).await;
+    let headers = [
+        ("authorization", "Bearer s3cret"),
+        ("cookie", "s3cret"),
+        ("semel-fence", "9"),
+        ("x-trace", "t"),
+    ];
+    hook.post("/inbox/mail", &headers, r#"{"id":"1"}"#).await;
+    let detail = rig.until(&identity("mail", "1"), State::Completed).await;
+    let message = detail.message.unwrap();
+    let names: Vec<_> = message.headers().iter().map(|(name, _)| name).collect();
+    assert!(names.contains(&"x-trace"), "{names:?}");
+    for name in ["authorization", "cookie", "semel-fence", "host"] {
+        assert!(!names.contains(&name), "{names:?}");
+    }
+    hook.stop().await;
+}

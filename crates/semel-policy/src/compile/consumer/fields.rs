@@ -1,0 +1,204 @@
+//! Where a message says who it is.
+
+use http::HeaderName;
+use semel_core::Template;
+use semel_http::key::{IDEMPOTENCY_KEY, SOURCES_MAX};
+use semel_http::path::JsonPath;
+
+use super::at;
+use crate::file::Consumer;
+use crate::file::consumer::{Fingerprint, IdField, KeyField, Scheme, SequenceField, Tenant};
+use crate::tree::read::Fault;
+use crate::value::SourceUrl;
+
+/// Where a message says who it is: in the places that are named, then in the attributes of a CloudEvent if these count, then
+/// in what the source itself knows, such as the envelope of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fields {
+    /// Its id; tried in order. Of a CloudEvent: source and id together.
+    pub id: Vec<Place>,
+    /// The key that orders it. Of a CloudEvent: `partitionkey`.
+    pub lane: Option<Place>,
+    /// Its number in its lane. Of a CloudEvent: `sequence`.
+    pub sequence: Option<Place>,
+    /// The type of the event. Of a CloudEvent: `type`.
+    pub kind: Option<Place>,
+    /// On whose behalf it is handled; without it the public's.
+    pub tenant: Option<Place>,
+    /// Whether CloudEvents are recognised.
+    pub cloud_events: bool,
+}
+
+/// One place of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A header.
+    Header(HeaderName),
+    /// A field of a JSON body.
+    Body(JsonPath),
+    /// A text made from fields of a JSON body.
+    Template(Template),
+}
+
+/// The places of a consumer. Faults are relative to it.
+pub(super) fn compile(consumer: &Consumer) -> Result<Fields, Fault> {
+    is_list(consumer)?;
+    let id = consumer.id.as_ref().map(|id| {
+        let places = id.iter().filter_map(|field| preset(field, Preset::Id));
+        places.collect()
+    });
+    let kind = consumer.kind.as_ref();
+    let kind = match kind {
+        Some(field) => preset(field, Preset::Kind),
+        None => vendor(consumer, Preset::Kind),
+    };
+    Ok(Fields {
+        id: id.unwrap_or_else(|| usual(consumer)),
+        lane: consumer.key.as_ref().and_then(lane),
+        sequence: consumer.sequence.as_ref().and_then(sequence),
+        kind,
+        tenant: consumer.tenant.as_ref().and_then(tenant),
+        cloud_events: cloud_events(consumer),
+    })
+}
+
+/// What makes two messages with one id the same.
+pub(super) fn fingerprint(consumer: &Consumer) -> Fingerprint {
+    let is_stripe = match &consumer.id {
+        Some(id) => id.contains(&IdField::Stripe),
+        None => scheme(consumer) == Some(Scheme::Stripe),
+    };
+    match (consumer.fingerprint, is_stripe) {
+        (Some(fingerprint), _) => fingerprint,
+        // A delivery of Stripe counts the deliveries that are still to be made, so a second one differs.
+        (None, true) => Fingerprint::Off,
+        (None, false) => Fingerprint::CanonicalJson,
+    }
+}
+
+/// Which field a preset is asked for.
+#[derive(Clone, Copy)]
+enum Preset {
+    Id,
+    Kind,
+}
+
+/// A CloudEvent is asked after all places, so it stands after them.
+fn is_list(consumer: &Consumer) -> Result<(), Fault> {
+    let Some(id) = &consumer.id else {
+        return Ok(());
+    };
+    if !(1..=SOURCES_MAX).contains(&id.len()) {
+        let found = id.len();
+        let message = format!("expected 1 to {SOURCES_MAX} places, found {found}");
+        return Err(Fault::said(at(["id"]), message));
+    }
+    let event = id.iter().position(|field| *field == IdField::Cloudevents);
+    match event.is_some_and(|at| at + 1 < id.len()) {
+        true => Err(Fault::said(
+            at(["id"]),
+            "expected cloudevents at the end: its attributes are asked after all places",
+        )),
+        false => Ok(()),
+    }
+}
+
+fn scheme(consumer: &Consumer) -> Option<Scheme> {
+    let signature = consumer.signature.as_ref();
+    signature.map(|signature| signature.scheme)
+}
+
+/// Whether CloudEvents are recognised: where somebody says so, and where nobody says where the id is.
+fn cloud_events(consumer: &Consumer) -> bool {
+    let id = match (&consumer.id, scheme(consumer)) {
+        (Some(id), _) => id.contains(&IdField::Cloudevents),
+        (None, Some(Scheme::Stripe | Scheme::Github)) => false,
+        (None, Some(Scheme::Generic) | None) => true,
+    };
+    id || consumer.kind == Some(IdField::Cloudevents)
+        || consumer.key == Some(KeyField::Cloudevents)
+        || consumer.sequence == Some(SequenceField::Cloudevents)
+}
+
+/// Where senders put the id unless the file says otherwise.
+fn usual(consumer: &Consumer) -> Vec<Place> {
+    match (vendor(consumer, Preset::Id), consumer.source.as_deref()) {
+        (Some(place), _) => vec![place],
+        (
+            None,
+            Some(SourceUrl::File {
+                whole_lines: true, ..
+            }),
+        ) => vec![body("$.id")],
+        (
+            None,
+            Some(SourceUrl::File {
+                whole_lines: false, ..
+            }),
+        ) => Vec::new(),
+        (None, Some(SourceUrl::Http) | None) => vec![Place::Header(IDEMPOTENCY_KEY)],
+    }
+}
+
+/// Where a vendor puts it whose signature is expected.
+fn vendor(consumer: &Consumer, preset: Preset) -> Option<Place> {
+    match scheme(consumer)? {
+        Scheme::Stripe => Some(stripe(preset)),
+        Scheme::Github => Some(github(preset)),
+        Scheme::Generic => None,
+    }
+}
+
+fn preset(field: &IdField, preset: Preset) -> Option<Place> {
+    match field {
+        IdField::Header(name) => Some(Place::Header(name.0.clone())),
+        IdField::Body(path) => Some(Place::Body(path.0.clone())),
+        IdField::Template(template) => Some(Place::Template(template.0.clone())),
+        IdField::Cloudevents => None,
+        IdField::Stripe => Some(stripe(preset)),
+        IdField::Github => Some(github(preset)),
+    }
+}
+
+fn stripe(preset: Preset) -> Place {
+    body(match preset {
+        Preset::Id => "$.id",
+        Preset::Kind => "$.type",
+    })
+}
+
+const fn github(preset: Preset) -> Place {
+    Place::Header(HeaderName::from_static(match preset {
+        Preset::Id => "x-github-delivery",
+        Preset::Kind => "x-github-event",
+    }))
+}
+
+fn body(path: &str) -> Place {
+    Place::Body(path.parse().expect("the path is valid"))
+}
+
+fn lane(field: &KeyField) -> Option<Place> {
+    match field {
+        KeyField::Header(name) => Some(Place::Header(name.0.clone())),
+        KeyField::Body(path) => Some(Place::Body(path.0.clone())),
+        KeyField::Template(template) => Some(Place::Template(template.0.clone())),
+        KeyField::Cloudevents => None,
+    }
+}
+
+fn sequence(field: &SequenceField) -> Option<Place> {
+    match field {
+        SequenceField::Header(name) => Some(Place::Header(name.0.clone())),
+        SequenceField::Body(path) => Some(Place::Body(path.0.clone())),
+        SequenceField::Cloudevents => None,
+    }
+}
+
+fn tenant(tenant: &Tenant) -> Option<Place> {
+    match tenant {
+        Tenant::Public => None,
+        Tenant::Header(name) => Some(Place::Header(name.0.clone())),
+        Tenant::Body(path) => Some(Place::Body(path.0.clone())),
+    }
+}

@@ -1,0 +1,116 @@
+//! How messages come in and where they go.
+
+use std::time::Duration;
+
+use http::HeaderName;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+
+use crate::value::{Either, Endpoint, Many, Name, Named, Secret, Word};
+
+/// The service that handles messages: its URL, or a map that says more.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "Either<Endpoint, Long>")]
+pub struct Deliver {
+    /// Where messages are posted.
+    pub url: Endpoint,
+    /// How long it may take to answer.
+    pub timeout: Option<Duration>,
+    /// Headers that are sent besides the message's own.
+    pub headers: Named<Word<Secret>>,
+}
+
+/// The service that handles messages.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Deliver")]
+struct Long {
+    /// Where messages are posted.
+    url: Word<Endpoint>,
+    /// How long it may take to answer. Default: the deadline.
+    timeout: Option<Word<Duration>>,
+    /// Headers that are sent besides the message's own; their values are kept secret.
+    #[serde(default)]
+    headers: Named<Word<Secret>>,
+}
+
+impl From<Either<Endpoint, Long>> for Deliver {
+    fn from(written: Either<Endpoint, Long>) -> Self {
+        match written {
+            Either::Short(url) => Self {
+                url,
+                timeout: None,
+                headers: Named::default(),
+            },
+            Either::Long(long) => Self {
+                url: long.url.0,
+                timeout: long.timeout.map(|timeout| timeout.0),
+                headers: long.headers,
+            },
+        }
+    }
+}
+
+impl JsonSchema for Deliver {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "UrlOrDeliver".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Either::<Endpoint, Long>::json_schema(generator)
+    }
+}
+
+/// How posted messages are signed, and what the signature is checked with: `secret` or `secrets`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Signature {
+    /// Whose way of signing it is.
+    pub scheme: Scheme,
+    /// The shared secret.
+    pub secret: Option<Word<Secret>>,
+    /// Several of which any may have signed, while one is being replaced.
+    pub secrets: Option<Many<Word<Secret>>>,
+    /// The header with the signature; only for generic, where it is required.
+    pub header: Option<Word<HeaderName>>,
+    /// How the signature is written; only for generic. Default: hex.
+    pub encoding: Option<Encoding>,
+    /// What stands in front of the signature, such as sha256=; only for generic. Default: nothing.
+    pub prefix: Option<Word<Name>>,
+    /// How old a signature may be; only for stripe, which signs the time too. Default: 5m.
+    pub tolerance: Option<Word<Duration>>,
+}
+
+/// Whose way of signing it is. All are HMAC-SHA256 of the body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheme {
+    /// Stripe-Signature, with the time.
+    Stripe,
+    /// X-Hub-Signature-256.
+    Github,
+    /// A header of your choice.
+    Generic,
+}
+
+impl Scheme {
+    /// The name in the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stripe => "stripe",
+            Self::Github => "github",
+            Self::Generic => "generic",
+        }
+    }
+}
+
+/// How a signature is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Encoding {
+    /// In hexadecimal digits.
+    #[default]
+    Hex,
+    /// In base64.
+    Base64,
+}

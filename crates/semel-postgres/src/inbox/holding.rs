@@ -1,0 +1,85 @@
+//! What the holder of a claim asks for while it works.
+
+use std::collections::HashMap;
+
+use semel_core::inbox::work::STEPS_MAX;
+use semel_core::inbox::{Renewal, Step, Ticket};
+use semel_core::{Error, Kind, LeaseTerm, Result};
+use uuid::Uuid;
+
+use super::tries::Call;
+use crate::engine::Engine;
+use crate::link::{Failure, Link};
+use crate::rows::{digest, sql_fence, sql_ms};
+use crate::value::Value;
+
+/// Extends the leases of tickets that still hold.
+pub(crate) struct Renewing<'a> {
+    pub(crate) tickets: &'a [Ticket],
+    pub(crate) lease: LeaseTerm,
+}
+
+impl Call for Renewing<'_> {
+    type Answer = Vec<Renewal>;
+
+    const DOING: &'static str = "renewing claims of messages";
+
+    async fn make(&self, engine: &Engine, link: &mut Link) -> Result<Vec<Renewal>, Failure> {
+        if self.tickets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut sorted: Vec<&Ticket> = self.tickets.iter().collect();
+        sorted.sort_by_key(|ticket| digest(&ticket.identity));
+        let params = [
+            Value::Uuids(sorted.iter().map(|t| digest(&t.identity)).collect()),
+            Value::ints(sorted.iter().map(|t| sql_fence(t.fence))),
+            Value::int(sql_ms(self.lease.get())),
+        ];
+        let rows = link.ask_alone(&engine.sql.inbox.renew, &params).await?;
+        let mut held: HashMap<Uuid, i64> = HashMap::new();
+        for row in &rows {
+            held.insert(row.digest(0)?, row.number(1)?);
+        }
+        let judge = |ticket: &Ticket| {
+            let fence = held.get(&digest(&ticket.identity));
+            match fence == Some(&sql_fence(ticket.fence)) {
+                true => Renewal::Held,
+                false => Renewal::Lost,
+            }
+        };
+        Ok(self.tickets.iter().map(judge).collect())
+    }
+}
+
+/// Remembers a step, if the ticket still holds.
+pub(crate) struct Remembering<'a> {
+    pub(crate) ticket: &'a Ticket,
+    pub(crate) step: &'a Step,
+}
+
+impl Call for Remembering<'_> {
+    type Answer = Renewal;
+
+    const DOING: &'static str = "remembering a step";
+
+    async fn make(&self, engine: &Engine, link: &mut Link) -> Result<Renewal, Failure> {
+        let params = [
+            Value::Uuid(Some(digest(&self.ticket.identity))),
+            Value::int(sql_fence(self.ticket.fence)),
+            Value::text(&*self.step.name),
+            Value::Bytes(Some(self.step.result.clone())),
+            Value::int(i64::try_from(STEPS_MAX).unwrap_or(i64::MAX)),
+        ];
+        let rows = link.ask_alone(&engine.sql.inbox.step, &params).await?;
+        let nothing = || crate::error::damaged("no answer about a step");
+        let row = rows.first().ok_or_else(nothing)?;
+        match (row.number(0)? != 0, row.number(1)? != 0) {
+            (false, _) => Ok(Renewal::Lost),
+            (true, true) => Ok(Renewal::Held),
+            (true, false) => {
+                let message = format!("a message remembers at most {STEPS_MAX} steps");
+                Err(Error::new(Kind::Limit, message).into())
+            }
+        }
+    }
+}

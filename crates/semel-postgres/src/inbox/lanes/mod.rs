@@ -1,0 +1,125 @@
+//! Lanes: the messages of one consumer with one key, of which only the head is ever due.
+//!
+//! Whoever changes what stands in a lane holds the lane's row, so nothing moves between a look and a decision. Where
+//! a new message goes is in `place`, and what happens when a head is done or stuck in `turn`; `front` has the decision
+//! of a turn, which is pure. Claims take no part in this: they only touch what is due.
+//!
+//! A message stands in its lane until it is dealt with, or until the lane goes on without it. By sequence, one that was
+//! passed over by hand before its turn stands there as a mark, so that it is not taken for missing.
+
+mod front;
+mod place;
+mod turn;
+
+pub(crate) use place::{Placed, Places};
+pub(crate) use turn::Care;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use semel_core::inbox::{Order, Plan};
+use uuid::Uuid;
+
+use crate::session::{Driver, Session};
+use crate::value::Value;
+
+/// A lane whose row is locked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lane {
+    /// The last sequence that was applied or passed over; -1 if the lane has begun at 0 and nothing is done yet.
+    pub(crate) done: Option<i64>,
+    /// Whether something that stands in it may be stuck.
+    pub(crate) stuck: bool,
+    /// Whether it is no longer as it is stored.
+    pub(crate) changed: bool,
+}
+
+impl Lane {
+    /// Everything up to here is done.
+    pub(crate) fn advance(&mut self, sequence: Option<i64>) {
+        if sequence > self.done {
+            (self.done, self.changed) = (sequence, true);
+        }
+    }
+
+    /// Something in it may be stuck.
+    pub(crate) const fn stick(&mut self) {
+        (self.stuck, self.changed) = (true, true);
+    }
+}
+
+/// Lanes of one consumer, by name.
+pub(crate) type Lanes = BTreeMap<String, Lane>;
+
+/// Whether messages go by their sequence.
+pub(crate) const fn by_sequence(order: Order) -> bool {
+    matches!(order, Order::Sequence { .. })
+}
+
+impl<D: Driver> Session<'_, D> {
+    /// Locks lanes until the transaction ends; those that do not exist are made.
+    pub(crate) async fn lock_lanes(
+        &mut self,
+        plan: &Plan,
+        names: BTreeSet<String>,
+    ) -> Result<Lanes, D::Error> {
+        if names.is_empty() {
+            return Ok(Lanes::new());
+        }
+        let params = vec![
+            Value::text(plan.consumer.to_string()),
+            Value::texts(names.iter().map(String::as_str)),
+        ];
+        let sql = &self.sql.inbox;
+        let mut lanes = self.held(params.clone()).await?;
+        if lanes.len() < names.len() {
+            self.driver.rows(&sql.make_lanes, params.clone()).await?;
+            lanes = self.held(params).await?;
+        }
+        Ok(lanes)
+    }
+
+    async fn held(&mut self, params: Vec<Value>) -> Result<Lanes, D::Error> {
+        let rows = self.driver.rows(&self.sql.inbox.lock_lanes, params).await?;
+        let mut lanes = Lanes::new();
+        for row in &rows {
+            let lane = Lane {
+                done: row.int(1)?,
+                stuck: row.number(2)? != 0,
+                changed: false,
+            };
+            lanes.insert(row.word(0)?.to_owned(), lane);
+        }
+        Ok(lanes)
+    }
+
+    /// Locks the lanes in which these messages stand.
+    pub(crate) async fn lock_lanes_of(
+        &mut self,
+        plan: &Plan,
+        digests: Vec<Uuid>,
+    ) -> Result<Lanes, D::Error> {
+        let params = vec![Value::Uuids(digests)];
+        let rows = self.driver.rows(&self.sql.inbox.lanes_of, params).await?;
+        let mut names = BTreeSet::new();
+        for row in &rows {
+            names.insert(row.word(0)?.to_owned());
+        }
+        self.lock_lanes(plan, names).await
+    }
+
+    /// Writes lanes back that have changed.
+    pub(crate) async fn save_lanes(&mut self, plan: &Plan, lanes: &Lanes) -> Result<(), D::Error> {
+        let changed: Vec<_> = lanes.iter().filter(|(_, lane)| lane.changed).collect();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let params = vec![
+            Value::text(plan.consumer.to_string()),
+            Value::texts(changed.iter().map(|(name, _)| name.as_str())),
+            Value::Ints(changed.iter().map(|(_, lane)| lane.done).collect()),
+            Value::ints(changed.iter().map(|(_, lane)| i64::from(lane.stuck))),
+        ];
+        let saved = self.driver.rows(&self.sql.inbox.save_lanes, params);
+        saved.await.map(drop)
+    }
+}

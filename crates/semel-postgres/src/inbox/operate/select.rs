@@ -1,0 +1,166 @@
+//! Which messages an operation is about.
+
+use semel_core::inbox::operate::{OPERATE_MAX, SELECT_IDS_MAX};
+use semel_core::inbox::{Cause, Operation, Selection, State};
+use semel_core::{Error, Fingerprint, Identity, Kind, Result, Tenant};
+use uuid::Uuid;
+
+use super::super::rows::{cause_of, identity_of, state_of};
+use crate::rows::{bytes32, digest};
+use crate::session::{Driver, Session};
+use crate::value::{Row, Value};
+
+/// The most tenants that are gone through for each id.
+const TENANTS_MAX: usize = 1_000;
+
+/// A message that was selected.
+#[derive(Debug, Clone)]
+pub(super) struct Selected {
+    pub(super) digest: Uuid,
+    pub(super) expires_ms: i64,
+    pub(super) number: i64,
+    pub(super) received_ms: i64,
+    pub(super) identity: Identity,
+    pub(super) fingerprint: Fingerprint,
+    pub(super) lane: Option<String>,
+    pub(super) sequence: Option<i64>,
+    pub(super) state: State,
+    pub(super) cause: Option<Cause>,
+    /// Whether only the record is left of it.
+    pub(super) is_gone: bool,
+}
+
+impl Selected {
+    fn of(row: &Row) -> Result<Self> {
+        Ok(Self {
+            digest: row.digest(0)?,
+            expires_ms: row.number(1)?,
+            number: row.number(2)?,
+            received_ms: row.number(3)?,
+            identity: identity_of(row, 4)?,
+            fingerprint: Fingerprint::from_bytes(bytes32(row, 8)?),
+            lane: row.text(9)?.map(str::to_owned),
+            sequence: row.int(10)?,
+            state: row.int(11)?.map_or(Ok(State::Completed), state_of)?,
+            cause: cause_of(row.text(12)?)?,
+            is_gone: row.number(13)? != 0,
+        })
+    }
+}
+
+/// Not too many ids.
+pub(super) fn check(select: &Selection) -> Result<()> {
+    match select.ids.len() {
+        count if count > SELECT_IDS_MAX => {
+            let message = format!("a selection names at most {SELECT_IDS_MAX} ids, found {count}");
+            Err(Error::new(Kind::Limit, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl<D: Driver> Session<'_, D> {
+    /// The messages that an operation is about, at most one more than it may change.
+    pub(super) async fn select(
+        &mut self,
+        operation: &Operation,
+    ) -> Result<Vec<Selected>, D::Error> {
+        let select = &operation.select;
+        if !select.ids.is_empty() {
+            return self.select_ids(operation).await;
+        }
+        let states: &[State] = match select.states.is_empty() {
+            true => operation.action.states(),
+            false => &select.states,
+        };
+        let mut found = self.select_work(operation, states).await?;
+        if states.contains(&State::Completed) && select.cause.is_none() {
+            found.extend(self.select_kept(operation).await?);
+        }
+        found.sort_by_key(|selected| selected.number);
+        found.truncate(OPERATE_MAX + 1);
+        Ok(found)
+    }
+
+    async fn select_work(
+        &mut self,
+        operation: &Operation,
+        states: &[State],
+    ) -> Result<Vec<Selected>, D::Error> {
+        let mut params = vec![Value::text(operation.plan.consumer.to_string())];
+        params.extend(filters(&operation.select, states));
+        params.push(Value::Text(operation.select.tenant.clone()));
+        params.push(limit());
+        self.selected(&self.sql.inbox.select_work, params).await
+    }
+
+    async fn select_kept(&mut self, operation: &Operation) -> Result<Vec<Selected>, D::Error> {
+        let (consumer, select) = (&operation.plan.consumer, &operation.select);
+        let [_states, lane, _cause, from, until] = filters(select, &[]);
+        let params = vec![
+            Value::text(consumer.name()),
+            Value::int(consumer.version()),
+            lane,
+            from,
+            until,
+            Value::Text(select.tenant.clone()),
+            limit(),
+        ];
+        self.selected(&self.sql.inbox.select_kept, params).await
+    }
+
+    async fn select_ids(&mut self, operation: &Operation) -> Result<Vec<Selected>, D::Error> {
+        let (consumer, select) = (&operation.plan.consumer, &operation.select);
+        let tenants = match &select.tenant {
+            Some(tenant) => vec![Tenant::new(tenant)?],
+            None => self.tenants(operation).await?,
+        };
+        let identities = tenants.iter().flat_map(|tenant| {
+            let of =
+                |id: &semel_core::Key| Identity::new(tenant.clone(), consumer.clone(), id.clone());
+            select.ids.iter().map(of)
+        });
+        let mut digests: Vec<Uuid> = identities.map(|identity| digest(&identity)).collect();
+        digests.sort_unstable();
+        digests.dedup();
+        let mut params = vec![Value::Uuids(digests)];
+        params.extend(filters(select, &select.states));
+        self.selected(&self.sql.inbox.select_ids, params).await
+    }
+
+    async fn tenants(&mut self, operation: &Operation) -> Result<Vec<Tenant>, D::Error> {
+        let params = vec![
+            Value::text(operation.plan.consumer.to_string()),
+            Value::int(i64::try_from(TENANTS_MAX + 1).unwrap_or(i64::MAX)),
+        ];
+        let rows = self.driver.rows(&self.sql.inbox.tenants, params).await?;
+        if rows.len() > TENANTS_MAX {
+            let message = format!(
+                "the consumer has messages of more than {TENANTS_MAX} tenants: name the one whose ids are meant"
+            );
+            return Err(Error::invalid(message).into());
+        }
+        let tenants = rows.iter().map(|row| Tenant::new(row.word(0)?));
+        Ok(tenants.collect::<Result<_>>()?)
+    }
+
+    async fn selected(&mut self, sql: &str, params: Vec<Value>) -> Result<Vec<Selected>, D::Error> {
+        let rows = self.driver.rows(sql, params).await?;
+        Ok(rows.iter().map(Selected::of).collect::<Result<_>>()?)
+    }
+}
+
+fn limit() -> Value {
+    Value::int(i64::try_from(OPERATE_MAX + 1).unwrap_or(i64::MAX))
+}
+
+/// States, lane, cause, from, until.
+fn filters(select: &Selection, states: &[State]) -> [Value; 5] {
+    [
+        Value::ints(states.iter().map(|state| i64::from(state.number()))),
+        Value::Text(select.lane.as_ref().map(ToString::to_string)),
+        Value::Text(select.cause.map(|cause| cause.name().to_owned())),
+        Value::Int(select.from.map(|at| at.as_millis())),
+        Value::Int(select.until.map(|at| at.as_millis())),
+    ]
+}

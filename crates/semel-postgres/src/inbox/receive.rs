@@ -1,0 +1,396 @@
+//! Messages that arrive: known ones are told from new ones, and new ones are stored with their work, all in one
+//! transaction.
+//!
+//! An insert of work may wait for a finish of the very same message, which deletes the row that is in the way and brings the
+//! record. So records are looked at once more after the insert, in a statement of its own, which sees what was
+//! committed meanwhile; what turns out to be settled is taken back, and the batch begins anew.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use bytes::Bytes;
+use semel_core::inbox::{Arrivals, BATCH_MAX, Cause, Message, Plan, Receipt, State};
+use semel_core::{Error, Fingerprint, Kind, Result, Timestamp};
+use uuid::Uuid;
+
+use super::lanes::{Placed, Places};
+use super::notes::Transition;
+use super::rows::{signed, state_of};
+use super::tries::Call;
+use crate::engine::Engine;
+use crate::link::{Failure, Link};
+use crate::rows::{bytes32, digest};
+use crate::session::{Driver, Session};
+use crate::value::Value;
+
+/// How often a batch begins anew because a message of it was dealt with at the same moment.
+const ROUNDS_MAX: usize = 10;
+/// The most bytes of payloads that one statement carries, unless a single one is larger.
+const BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// What became of a batch.
+pub(crate) struct Received {
+    pub(crate) receipts: Vec<Receipt>,
+    /// Whether something of it is due.
+    pub(crate) due: bool,
+}
+
+/// A batch on its way.
+pub(crate) struct Receiving<'a>(pub(crate) &'a Arrivals);
+
+impl Call for Receiving<'_> {
+    type Answer = Received;
+
+    const DOING: &'static str = "receiving messages";
+
+    async fn make(&self, engine: &Engine, link: &mut Link) -> Result<Received, Failure> {
+        Session::new(link, &engine.sql).receive(self.0).await
+    }
+}
+
+/// What is known about an id.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    fingerprint: Fingerprint,
+    state: State,
+}
+
+/// A message that is to be stored.
+struct New<'a> {
+    digest: Uuid,
+    message: std::borrow::Cow<'a, Message>,
+    number: i64,
+    placed: Placed,
+}
+
+/// A batch between the look and the writing.
+#[derive(Default)]
+struct Sorted<'a> {
+    receipts: Vec<Receipt>,
+    new: Vec<New<'a>>,
+    repeated: BTreeMap<Uuid, i64>,
+}
+
+/// All messages must be the consumer's own, and not too many.
+pub(crate) fn check(arrivals: &Arrivals) -> Result<()> {
+    semel_core::store::check_batch(arrivals.messages.len())?;
+    let consumer = &arrivals.plan.consumer;
+    let foreign = |message: &&Message| message.identity().scope() != consumer;
+    match arrivals.messages.iter().find(foreign) {
+        None => Ok(()),
+        Some(message) => Err(Error::invalid(format!(
+            "all messages of a batch belong to its consumer {consumer}, found one of {}",
+            message.identity().scope()
+        ))),
+    }
+}
+
+impl<D: Driver> Session<'_, D> {
+    /// Receives messages inside the open transaction.
+    pub(crate) async fn receive(&mut self, arrivals: &Arrivals) -> Result<Received, D::Error> {
+        check(arrivals)?;
+        let (plan, messages) = (&arrivals.plan, &arrivals.messages);
+        for _ in 0..ROUNDS_MAX {
+            let mut places = self.places(plan, messages).await?;
+            let (now, batch) = self.arrive(plan, messages).await?;
+            let known = self.known(messages.iter()).await?;
+            let mut sorted = Sorted::default();
+            let conflicts = sort(plan, messages, &known, &mut places, now, &mut sorted);
+            self.sort_conflicts(conflicts, &mut sorted).await?;
+            number(&mut sorted.new, batch);
+            if !self.enter(plan, &mut sorted.new, now).await? {
+                continue;
+            }
+            self.keep(plan, &sorted, now).await?;
+            self.save_lanes(plan, &places.lanes).await?;
+            if let Some((source, position)) = &arrivals.position {
+                let params = vec![
+                    Value::text(source),
+                    Value::text(position),
+                    Value::int(now.as_millis()),
+                ];
+                self.driver.rows(&self.sql.inbox.stand_at, params).await?;
+            }
+            let due = sorted.new.iter().any(|new| new.placed.due_ms.is_some());
+            return Ok(Received {
+                receipts: sorted.receipts,
+                due,
+            });
+        }
+        let message = "postgres, messages are dealt with faster than they can be looked at";
+        Err(Error::new(Kind::Unavailable, message).into())
+    }
+
+    async fn arrive(
+        &mut self,
+        plan: &Plan,
+        messages: &[Message],
+    ) -> Result<(Timestamp, i64), D::Error> {
+        let tenants: BTreeSet<&str> = messages.iter().map(tenant).collect();
+        let params = vec![
+            Value::text(plan.consumer.to_string()),
+            Value::text(plan.consumer.name()),
+            Value::int(plan.consumer.version()),
+            Value::texts(tenants),
+        ];
+        let rows = self.driver.rows(&self.sql.inbox.arrive, params).await?;
+        let row = rows.first().ok_or_else(nothing)?;
+        Ok((Timestamp::from_millis(row.number(0)?), row.number(1)?))
+    }
+
+    async fn known(
+        &mut self,
+        messages: impl Iterator<Item = &Message>,
+    ) -> Result<HashMap<Uuid, Known>, D::Error> {
+        let digests: BTreeSet<Uuid> = messages.map(|m| digest(m.identity())).collect();
+        let mut known = HashMap::new();
+        if digests.is_empty() {
+            return Ok(known);
+        }
+        let params = vec![Value::Uuids(digests.into_iter().collect())];
+        for row in &self.driver.rows(&self.sql.inbox.known, params).await? {
+            let (state, column) = match row.int(1)? {
+                Some(state) => (state_of(state)?, 2),
+                None => (State::Completed, 3),
+            };
+            let fingerprint = Fingerprint::from_bytes(bytes32(row, column)?);
+            known.insert(row.digest(0)?, Known { fingerprint, state });
+        }
+        Ok(known)
+    }
+
+    /// Messages whose id is taken by another payload are parked beside it, unless they are there already.
+    async fn sort_conflicts<'a>(
+        &mut self,
+        conflicts: Vec<(usize, Message)>,
+        sorted: &mut Sorted<'a>,
+    ) -> Result<(), D::Error> {
+        if conflicts.is_empty() {
+            return Ok(());
+        }
+        let known = self.known(conflicts.iter().map(|(_, m)| m)).await?;
+        let mut seen = BTreeSet::new();
+        for (at, message) in conflicts {
+            let digest = digest(message.identity());
+            if known.contains_key(&digest) || !seen.insert(digest) {
+                *sorted.repeated.entry(digest).or_default() += 1;
+                continue;
+            }
+            sorted.new.push(New {
+                digest,
+                message: std::borrow::Cow::Owned(message),
+                number: i64::try_from(at).unwrap_or(0),
+                placed: Placed::parked(Cause::Conflict),
+            });
+        }
+        Ok(())
+    }
+
+    /// Puts new messages to work; false if one of them turned out to be known.
+    async fn enter(
+        &mut self,
+        plan: &Plan,
+        new: &mut [New<'_>],
+        now: Timestamp,
+    ) -> Result<bool, D::Error> {
+        if new.is_empty() {
+            return Ok(true);
+        }
+        new.sort_by_key(|new| new.digest);
+        let sql = &self.sql.inbox;
+        let entered = self
+            .driver
+            .rows(&sql.enter, enter_values(plan, new, now))
+            .await?;
+        let entered: Vec<Uuid> = entered
+            .iter()
+            .map(|row| row.digest(0))
+            .collect::<Result<_>>()?;
+        let params = vec![Value::Uuids(entered.clone())];
+        let settled = self.driver.rows(&sql.settled, params.clone()).await?;
+        if entered.len() == new.len() && settled.is_empty() {
+            return Ok(true);
+        }
+        self.driver.rows(&sql.take_back, params).await?;
+        Ok(false)
+    }
+
+    /// Writes the messages themselves, and what else there is to write about them.
+    async fn keep(
+        &mut self,
+        plan: &Plan,
+        sorted: &Sorted<'_>,
+        now: Timestamp,
+    ) -> Result<(), D::Error> {
+        let sql = &self.sql.inbox;
+        let expires_ms = now.after(plan.retention.keep()).as_millis();
+        let mut rest = &sorted.new[..];
+        while !rest.is_empty() {
+            let (piece, later) = rest.split_at(fitting(rest));
+            let params = store_values(plan, piece, now, expires_ms);
+            self.driver.rows(&sql.store, params).await?;
+            rest = later;
+        }
+        let older = |new: &&New<'_>| new.placed.state == State::SkippedDuplicate;
+        let older: Vec<Uuid> = sorted.new.iter().filter(older).map(|n| n.digest).collect();
+        self.settle_skipped(plan, older, now).await?;
+        let notes: Vec<Transition> = sorted
+            .new
+            .iter()
+            .filter_map(|new| note(new, expires_ms, now))
+            .collect();
+        self.note_transitions(&notes).await?;
+        if !sorted.repeated.is_empty() {
+            let params = vec![
+                Value::int(now.as_millis()),
+                Value::int(expires_ms),
+                Value::Uuids(sorted.repeated.keys().copied().collect()),
+                Value::ints(sorted.repeated.values().copied()),
+            ];
+            self.driver.rows(&sql.repeat, params).await?;
+        }
+        Ok(())
+    }
+}
+
+fn tenant(message: &Message) -> &str {
+    message.identity().tenant().as_str()
+}
+
+fn nothing() -> Error {
+    crate::error::damaged("no answer to an arrival")
+}
+
+/// Tells new messages from known ones, in their order; conflicts come back with their place in the batch.
+fn sort<'a>(
+    plan: &Plan,
+    messages: &'a [Message],
+    known: &HashMap<Uuid, Known>,
+    places: &mut Places,
+    now: Timestamp,
+    sorted: &mut Sorted<'a>,
+) -> Vec<(usize, Message)> {
+    let (mut conflicts, mut first): (_, HashMap<Uuid, Known>) = (Vec::new(), HashMap::new());
+    for (at, message) in messages.iter().enumerate() {
+        let digest = digest(message.identity());
+        let receipt = match known.get(&digest).or_else(|| first.get(&digest)) {
+            Some(known) if known.fingerprint != message.fingerprint() => {
+                conflicts.push((at, message.clone().as_conflict()));
+                Receipt::Conflict
+            }
+            Some(known) => {
+                *sorted.repeated.entry(digest).or_default() += 1;
+                Receipt::Duplicate { state: known.state }
+            }
+            None => {
+                let placed = places.place(plan, message, now);
+                let (fingerprint, state) = (message.fingerprint(), placed.state);
+                first.insert(digest, Known { fingerprint, state });
+                sorted.new.push(New {
+                    digest,
+                    message: std::borrow::Cow::Borrowed(message),
+                    number: i64::try_from(at).unwrap_or(0),
+                    placed,
+                });
+                Receipt::Stored { state }
+            }
+        };
+        sorted.receipts.push(receipt);
+    }
+    conflicts
+}
+
+/// A message's number tells its batch and its place in it.
+fn number(new: &mut [New<'_>], batch: i64) {
+    const { assert!(BATCH_MAX <= 1_024, "a place in a batch has ten bits") };
+    for new in new {
+        new.number += batch << 10;
+    }
+}
+
+/// How many of the first fit into one statement.
+fn fitting(new: &[New<'_>]) -> usize {
+    let mut bytes = 0;
+    let fits = |new: &&New<'_>| {
+        bytes += new.message.payload().len();
+        bytes <= BYTES_MAX
+    };
+    new.iter().take_while(fits).count().max(1)
+}
+
+/// What is unusual about an arrival.
+fn note(new: &New<'_>, expires_ms: i64, now: Timestamp) -> Option<Transition> {
+    let cause = new.placed.cause?;
+    Some(Transition {
+        digest: new.digest,
+        expires_ms,
+        at_ms: now.as_millis(),
+        fence: semel_core::Fence::new(0),
+        generation: 0,
+        state: new.placed.state,
+        cause: Some(cause),
+        detail: None,
+    })
+}
+
+fn enter_values(plan: &Plan, new: &[New<'_>], now: Timestamp) -> Vec<Value> {
+    let expires_ms = now.after(plan.retention.keep()).as_millis();
+    let ints = |of: &dyn Fn(&Placed) -> Option<i64>| {
+        Value::Ints(new.iter().map(|n| of(&n.placed)).collect())
+    };
+    let texts = |of: &dyn Fn(&Placed) -> Option<String>| {
+        Value::Texts(new.iter().map(|n| of(&n.placed)).collect())
+    };
+    vec![
+        Value::text(plan.consumer.to_string()),
+        Value::int(now.as_millis()),
+        Value::int(0),
+        Value::Uuids(new.iter().map(|n| n.digest).collect()),
+        ints(&|_| Some(expires_ms)),
+        Value::ints(new.iter().map(|n| n.number)),
+        ints(&|_| Some(now.as_millis())),
+        ints(&|p| p.due_ms),
+        ints(&|p| p.deadline_ms),
+        ints(&|p| p.sequence),
+        ints(&|_| Some(0)),
+        ints(&|p| Some(i64::from(p.state.number()))),
+        Value::ByteStrings(new.iter().map(|n| Some(print(&n.message))).collect()),
+        texts(&|p| p.lane.clone()),
+        texts(&|p| p.cause.map(|cause| cause.name().to_owned())),
+    ]
+}
+
+fn print(message: &Message) -> Bytes {
+    Bytes::copy_from_slice(message.fingerprint().as_bytes())
+}
+
+fn store_values(plan: &Plan, new: &[New<'_>], now: Timestamp, expires_ms: i64) -> Vec<Value> {
+    let messages = || new.iter().map(|new| new.message.as_ref());
+    let ints = |of: &dyn Fn(&Message) -> Option<i64>| Value::Ints(messages().map(of).collect());
+    let texts = |of: &dyn Fn(&Message) -> Option<&str>| {
+        Value::Texts(messages().map(|m| of(m).map(str::to_owned)).collect())
+    };
+    let headers = messages().map(|message| {
+        let headers = message.headers();
+        (!headers.is_empty()).then(|| headers.encode().into())
+    });
+    vec![
+        Value::int(now.as_millis()),
+        Value::int(expires_ms),
+        Value::text(plan.consumer.name()),
+        Value::int(plan.consumer.version()),
+        Value::Uuids(new.iter().map(|n| n.digest).collect()),
+        Value::ints(new.iter().map(|n| n.number)),
+        ints(&|m| m.sequence().map(signed)),
+        ints(&|m| m.origin().offset),
+        ints(&|m| m.origin().partition.map(i64::from)),
+        ints(&|m| m.version().map(i64::from)),
+        texts(&|m| Some(tenant(m))),
+        texts(&|m| Some(m.identity().key().as_str())),
+        Value::ByteStrings(messages().map(|m| Some(print(m))).collect()),
+        texts(&|m| m.lane().map(semel_core::Key::as_str)),
+        texts(&|m| m.kind()),
+        texts(&|m| Some(m.origin().topic.as_str()).filter(|topic| !topic.is_empty())),
+        Value::ByteStrings(headers.collect()),
+        Value::ByteStrings(messages().map(|m| Some(m.payload().clone())).collect()),
+    ]
+}

@@ -1,0 +1,78 @@
+//! Lists of messages.
+
+use semel_core::inbox::{Entry, Page, Query, State};
+use semel_core::{Key, Result, Timestamp};
+
+use super::super::rows::{cause_of, identity_of, signed, small, state_of, unsigned};
+use crate::engine::Engine;
+use crate::error::damaged;
+use crate::value::{Row, Value};
+
+/// How many columns `{entry}` stands for.
+pub(super) const ENTRY_COLUMNS: usize = 19;
+
+impl Engine {
+    /// One page of messages, the newest first.
+    pub(crate) async fn list_messages(&self, query: &Query) -> Result<Page> {
+        let completed = query.states.is_empty() || query.states.contains(&State::Completed);
+        // Completed messages have no cause, so asking for one asks for work.
+        let sql = match completed && query.cause.is_none() {
+            true => &self.sql.inbox.list_kept,
+            false => &self.sql.inbox.list_work,
+        };
+        let rows = self
+            .read("listing messages", sql, &list_values(query))
+            .await?;
+        let mut entries = rows
+            .iter()
+            .map(|row| entry_of(row, 0))
+            .collect::<Result<Vec<Entry>>>()?;
+        let more = entries.len() > query.page_len();
+        entries.truncate(query.page_len());
+        let next = entries.last().filter(|_| more).map(|entry| entry.number);
+        Ok(Page { entries, next })
+    }
+}
+
+fn list_values(query: &Query) -> [Value; 6] {
+    let states: Vec<State> = match (query.states.is_empty(), query.cause) {
+        (true, Some(_)) => State::ALL.to_vec(),
+        _ => query.states.clone(),
+    };
+    // One more than the page, to know whether there is another.
+    let limit = i64::try_from(query.page_len() + 1).unwrap_or(i64::MAX);
+    [
+        Value::Text(query.consumer.as_ref().map(ToString::to_string)),
+        Value::Int(query.before.map(signed)),
+        Value::ints(states.iter().map(|state| i64::from(state.number()))),
+        Value::Text(query.lane.as_ref().map(ToString::to_string)),
+        Value::Text(query.cause.map(|cause| cause.name().to_owned())),
+        Value::int(limit),
+    ]
+}
+
+/// Reads `{entry}` from column `at` on.
+pub(super) fn entry_of(row: &Row, at: usize) -> Result<Entry> {
+    let text = |offset| Ok::<_, semel_core::Error>(row.text(at + offset)?.map(str::to_owned));
+    let instant =
+        |offset| Ok::<_, semel_core::Error>(row.int(at + offset)?.map(Timestamp::from_millis));
+    let lane = row.text(at + 9)?.map(Key::new).transpose();
+    Ok(Entry {
+        identity: identity_of(row, at)?,
+        number: unsigned(row.int(at + 4)?).unwrap_or(0),
+        state: state_of(row.number(at + 5)?)?,
+        cause: cause_of(row.text(at + 6)?)?,
+        error: text(7)?,
+        kind: text(8)?,
+        lane: lane.map_err(|e| damaged("a lane breaks the rules").caused_by(e))?,
+        sequence: unsigned(row.int(at + 10)?),
+        received_at: Timestamp::from_millis(row.number(at + 11)?),
+        changed_at: Timestamp::from_millis(row.number(at + 12)?),
+        due_at: instant(13)?,
+        attempts: small(row.number(at + 14)?),
+        generation: small(row.number(at + 15)?),
+        duplicates: unsigned(row.int(at + 16)?).unwrap_or(0),
+        worker: text(17)?,
+        payload_bytes: unsigned(row.int(at + 18)?),
+    })
+}

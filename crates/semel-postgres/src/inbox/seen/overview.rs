@@ -1,0 +1,126 @@
+//! Counts, gaps and the audit.
+
+use semel_core::inbox::{AuditEntry, Counts, Gap};
+use semel_core::{Error, Key, Result, Scope, Timestamp};
+
+use super::super::rows::unsigned;
+use crate::engine::Engine;
+use crate::error::damaged;
+use crate::value::{Row, Value};
+
+/// Messages of one consumer in one state are counted up to here.
+const COUNTED_MAX: i64 = 1_000_000;
+/// The most lanes with gaps, and the most lines of the audit, of one answer.
+const LINES_MAX: usize = 10_000;
+/// The most ranges of missing versions of one lane.
+const MISSING_MAX: usize = 100;
+
+impl Engine {
+    /// Counts for operators.
+    pub(crate) async fn message_counts(&self) -> Result<Vec<Counts>> {
+        let params = [Value::int(COUNTED_MAX)];
+        let sql = &self.sql.inbox.counts;
+        let rows = self.read("counting messages", sql, &params).await?;
+        rows.iter().map(counts_of).collect()
+    }
+
+    /// Which versions lanes wait for.
+    pub(crate) async fn gaps(&self, consumer: &Scope, limit: usize) -> Result<Vec<Gap>> {
+        let limit = limit.min(LINES_MAX);
+        let params = [
+            Value::text(consumer.to_string()),
+            Value::int(i64::try_from(limit).unwrap_or(i64::MAX)),
+            Value::int(i64::try_from(MISSING_MAX + 1).unwrap_or(i64::MAX)),
+        ];
+        let sql = &self.sql.inbox.gaps;
+        let rows = self.read("looking for gaps", sql, &params).await?;
+        let mut gaps: Vec<(Gap, i64)> = Vec::new();
+        for row in &rows {
+            let lane = row.word(0)?;
+            if gaps.last().is_none_or(|(gap, _)| gap.lane.as_str() != lane) {
+                gaps.push(nothing_missing(consumer, row)?);
+            }
+            if let Some((gap, next)) = gaps.last_mut() {
+                range(gap, next, row)?;
+            }
+        }
+        let missing = gaps.into_iter().map(|(gap, _)| gap);
+        Ok(missing.filter(|gap| !gap.missing.is_empty()).collect())
+    }
+
+    /// The audit, the newest first.
+    pub(crate) async fn audit(&self, limit: usize) -> Result<Vec<AuditEntry>> {
+        let limit = i64::try_from(limit.min(LINES_MAX)).unwrap_or(i64::MAX);
+        let sql = &self.sql.inbox.audit;
+        let rows = self
+            .read("reading the audit", sql, &[Value::int(limit)])
+            .await?;
+        rows.iter().map(audit_of).collect()
+    }
+}
+
+fn scope_of(row: &Row, at: usize) -> Result<Scope> {
+    let parsed = row.word(at)?.parse();
+    parsed.map_err(|e: Error| damaged("a consumer breaks the rules").caused_by(e))
+}
+
+fn counts_of(row: &Row) -> Result<Counts> {
+    let count = |at| Ok::<_, Error>(unsigned(row.int(at)?).unwrap_or(0));
+    Ok(Counts {
+        consumer: scope_of(row, 0)?,
+        received: count(1)?,
+        in_progress: count(2)?,
+        stale: count(3)?,
+        failed_retryable: count(4)?,
+        failed_terminal: count(5)?,
+        parked: count(6)?,
+        skipped: count(7)?,
+        oldest_pending: row.int(8)?.map(Timestamp::from_millis),
+    })
+}
+
+/// The lane of a row, and the version that comes next in it.
+fn nothing_missing(consumer: &Scope, row: &Row) -> Result<(Gap, i64)> {
+    let lane =
+        Key::new(row.word(0)?).map_err(|e| damaged("a lane breaks the rules").caused_by(e))?;
+    let done = row.int(1)?;
+    let gap = Gap {
+        consumer: consumer.clone(),
+        lane,
+        done: unsigned(done),
+        missing: Vec::new(),
+        waiting: 0,
+        deadline: None,
+    };
+    Ok((gap, done.unwrap_or(-1) + 1))
+}
+
+/// Goes on to a range of versions that are there.
+fn range(gap: &mut Gap, next: &mut i64, row: &Row) -> Result<()> {
+    let (first, last, count) = (row.number(2)?, row.number(3)?, row.number(4)?);
+    if first > *next && gap.missing.len() < MISSING_MAX {
+        let ends = unsigned(Some(*next)).zip(unsigned(Some(first - 1)));
+        gap.missing.extend(ends);
+    }
+    if !gap.missing.is_empty() {
+        gap.waiting += unsigned(Some(count)).unwrap_or(0);
+        let deadline = row.int(5)?.map(Timestamp::from_millis);
+        gap.deadline = gap.deadline.into_iter().chain(deadline).min();
+    }
+    *next = last + 1;
+    Ok(())
+}
+
+fn audit_of(row: &Row) -> Result<AuditEntry> {
+    let text = |at| Ok::<_, Error>(row.word(at)?.to_owned());
+    Ok(AuditEntry {
+        at: Timestamp::from_millis(row.number(0)?),
+        by: text(1)?,
+        verb: text(2)?,
+        action: text(3)?,
+        consumer: scope_of(row, 4)?,
+        selection: text(5)?,
+        changed: unsigned(row.int(6)?).unwrap_or(0),
+        reason: row.text(7)?.map(str::to_owned),
+    })
+}

@@ -1,0 +1,126 @@
+//! The inbox's verbs on this store.
+
+use semel_core::inbox::{
+    Arrivals, AuditEntry, Bell, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap,
+    Operation, Page, Plan, Query, Receipt, Renewal, Report, Step, Ticket,
+};
+use semel_core::store::{Answer, check_batch};
+use semel_core::{Identity, Inbox, LeaseTerm, Scope};
+
+use super::holding::{Remembering, Renewing};
+use super::receive::Receiving;
+use super::tend::Tending;
+use super::{claim, finish, receive};
+use crate::store::PostgresStore;
+use crate::value::Value;
+
+impl PostgresStore {
+    /// Wakes whoever waits for messages of a consumer, in all processes. Messages that were received in a transaction of the
+    /// user's own ring no bell when it commits; who is in a hurry calls this after it.
+    pub fn ring(&self, consumer: &Scope) {
+        self.ringing.ring(consumer);
+    }
+}
+
+impl Inbox for PostgresStore {
+    fn receive(&self, arrivals: Arrivals) -> Answer<'_, Vec<Receipt>> {
+        Box::pin(async move {
+            receive::check(&arrivals)?;
+            let engine = self.engine();
+            engine.message_months(&arrivals.plan).await;
+            let received = engine.call_whole(&Receiving(&arrivals)).await?;
+            if received.due {
+                self.ring(&arrivals.plan.consumer);
+            }
+            Ok(received.receipts)
+        })
+    }
+
+    fn position(&self, source: String) -> Answer<'_, Option<String>> {
+        Box::pin(async move {
+            let engine = self.engine();
+            let sql = &engine.sql.inbox.position;
+            let rows = engine
+                .read("reading a position", sql, &[Value::text(source)])
+                .await?;
+            let position = rows.first().map_or(Ok(None), |row| row.text(0))?;
+            Ok(position.map(str::to_owned))
+        })
+    }
+
+    fn claim_batch(&self, ask: ClaimBatch) -> Answer<'_, Claimed> {
+        Box::pin(claim::claim_or_return(self.engine.clone(), ask))
+    }
+
+    fn renew(&self, tickets: Vec<Ticket>, lease: LeaseTerm) -> Answer<'_, Vec<Renewal>> {
+        Box::pin(async move {
+            check_batch(tickets.len())?;
+            let tickets = &tickets;
+            self.engine().call(&Renewing { tickets, lease }).await
+        })
+    }
+
+    fn finish(&self, plan: Plan, items: Vec<Finish>) -> Answer<'_, Vec<Finished>> {
+        Box::pin(async move {
+            let ended = finish::finish(self.engine(), &plan, &items).await?;
+            ended.due.iter().for_each(|consumer| self.ring(consumer));
+            Ok(ended.answers)
+        })
+    }
+
+    fn remember_step(&self, ticket: Ticket, step: Step) -> Answer<'_, Renewal> {
+        Box::pin(async move {
+            let (ticket, step) = (&ticket, &step);
+            self.engine().call(&Remembering { ticket, step }).await
+        })
+    }
+
+    fn tend(&self, plan: Plan, limit: usize) -> Answer<'_, usize> {
+        Box::pin(async move {
+            let tending = Tending { plan: &plan, limit };
+            let tended = self.engine().call_whole(&tending).await?;
+            if tended.due {
+                self.ring(&plan.consumer);
+            }
+            Ok(tended.changed)
+        })
+    }
+
+    fn bell(&self, consumer: &Scope) -> Bell {
+        self.ringing.bell(consumer)
+    }
+
+    fn list_messages(&self, query: Query) -> Answer<'_, Page> {
+        Box::pin(async move { self.engine().list_messages(&query).await })
+    }
+
+    fn message(&self, identity: Identity) -> Answer<'_, Option<Detail>> {
+        Box::pin(async move { self.engine().message(&identity).await })
+    }
+
+    fn gaps(&self, consumer: Scope, limit: usize) -> Answer<'_, Vec<Gap>> {
+        Box::pin(async move { self.engine().gaps(&consumer, limit).await })
+    }
+
+    fn counts(&self) -> Answer<'_, Vec<Counts>> {
+        Box::pin(async move { self.engine().message_counts().await })
+    }
+
+    fn operate(&self, operation: Operation) -> Answer<'_, Report> {
+        Box::pin(async move {
+            let operated = self.engine().operate(&operation).await?;
+            if operated.due {
+                self.ring(&operation.plan.consumer);
+            }
+            Ok(operated.report)
+        })
+    }
+
+    fn expose_processed(&self, view: String) -> Answer<'_, ()> {
+        Box::pin(async move { self.engine().expose_processed(&view).await })
+    }
+
+    fn audit(&self, limit: usize) -> Answer<'_, Vec<AuditEntry>> {
+        Box::pin(async move { self.engine().audit(limit).await })
+    }
+}

@@ -1,0 +1,2 @@
+SELECT generation, number, fence, worker, began_ms, ended_ms, state, cause, error, late
+FROM {s}semel_attempts WHERE digest = $1::uuid AND ended_ms >= $2::bigint ORDER BY id

@@ -1,0 +1,1 @@
+DELETE FROM {s}semel_steps WHERE digest = ANY ($1::uuid[])

@@ -1,0 +1,1 @@
+SELECT position FROM {s}semel_positions WHERE source = $1::text

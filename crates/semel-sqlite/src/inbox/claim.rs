@@ -1,0 +1,255 @@
+//! Claims of messages that are due, renewals, and steps that are remembered under a claim.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, Row, params};
+use semel_core::inbox::work::STEPS_MAX;
+use semel_core::inbox::{
+    Attempt, BATCH_MAX, Cause, ClaimBatch, Claimed, Job, OnLost, Renewal, State, Step, Ticket,
+};
+use semel_core::{Error, Kind, LeaseTerm, Result, Scope, Timestamp};
+
+use super::notes::number_of;
+use super::rows::{self, RawMessage, Work, message_columns, message_of, work_columns, work_of};
+use super::sql::{self, SqlCause, SqlState};
+use crate::fences;
+use crate::verbs::Session;
+
+/// What is due, oldest first. The work comes first in the join: it knows what is due.
+pub(super) const CANDIDATES: &str = concat!(
+    "SELECT ",
+    work_columns!(),
+    ", m.received_ms, EXISTS (SELECT 1 FROM semel_steps s WHERE s.number = w.number), ",
+    message_columns!(),
+    " FROM semel_work w CROSS JOIN semel_messages m ON m.number = w.number \
+     WHERE w.consumer = ?1 AND w.due_ms <= ?2 ORDER BY w.due_ms, w.number LIMIT ?3"
+);
+
+/// When the next one is due.
+pub(super) const NEXT_DUE: &str = "SELECT due_ms FROM semel_work WHERE consumer = ?1 AND due_ms IS NOT NULL \
+                                   ORDER BY due_ms LIMIT 1";
+
+/// A row that may be claimed.
+struct Candidate {
+    work: Work,
+    received_ms: i64,
+    has_steps: bool,
+    message: RawMessage,
+}
+
+impl Session<'_> {
+    /// Claims what is due, oldest first.
+    pub(super) fn claim_batch(&mut self, ask: &ClaimBatch) -> Result<Claimed> {
+        let max = ask.max.min(BATCH_MAX);
+        let Some(consumer) = self.consumer_number(&ask.consumer)? else {
+            return Ok(Claimed::default());
+        };
+        let mut jobs = Vec::new();
+        while jobs.len() < max {
+            let candidates = self.candidates(consumer, max - jobs.len())?;
+            let all = jobs.len() + candidates.len();
+            for candidate in candidates {
+                jobs.extend(self.claim_one(ask, candidate)?);
+            }
+            // Only what was held leaves room for others.
+            if jobs.len() == all {
+                break;
+            }
+        }
+        if !jobs.is_empty() {
+            fences::keep_claimed(self.connection, self.last_fence, self.now)
+                .map_err(sql::failed)?;
+        }
+        let next_due = match jobs.len() < max {
+            true => next_due(self.connection, consumer, self.now)?,
+            false => None,
+        };
+        Ok(Claimed { jobs, next_due })
+    }
+
+    fn candidates(&self, consumer: i64, limit: usize) -> Result<Vec<Candidate>> {
+        let read = |row: &Row<'_>| {
+            Ok(Candidate {
+                work: work_of(row, 0)?,
+                received_ms: row.get(11)?,
+                has_steps: row.get(12)?,
+                message: message_of(row, 13)?,
+            })
+        };
+        let values = params![consumer, self.now.as_millis(), limit];
+        sql::all(self.connection, CANDIDATES, values, read)
+    }
+
+    /// Claims one row; `None` if its worker was lost and it is to be held.
+    fn claim_one(&mut self, ask: &ClaimBatch, candidate: Candidate) -> Result<Option<Job>> {
+        let (work, now) = (&candidate.work, self.now);
+        let is_lost = work.state == State::InProgress;
+        if is_lost {
+            self.keep_lost(work, ask.on_lost)?;
+            if ask.on_lost == OnLost::Hold {
+                return self.hold(work).map(|()| None);
+            }
+        }
+        let (fence, lease_until) = (self.draw(), now.after(ask.lease.get()));
+        let attempt = work.attempts.saturating_add(1);
+        sql::run(
+            self.connection,
+            "UPDATE semel_work SET state = ?2, due_ms = ?3, fence = ?4, attempts = ?5, worker = ?6, \
+             changed_ms = ?7, cause = NULL WHERE number = ?1",
+            params![
+                work.number,
+                SqlState(State::InProgress),
+                lease_until.as_millis(),
+                fence.get(),
+                attempt,
+                ask.worker.as_str(),
+                now.as_millis(),
+            ],
+        )?;
+        let steps = match candidate.has_steps {
+            true => steps(self.connection, work.number)?,
+            false => Vec::new(),
+        };
+        let message = candidate.message.checked(&ask.consumer)?;
+        Ok(Some(Job {
+            ticket: Ticket {
+                identity: message.identity().clone(),
+                fence,
+            },
+            message: Arc::new(message),
+            attempt,
+            generation: work.generation,
+            replay: work.replay > 0,
+            reclaimed: is_lost,
+            received_at: Timestamp::from_millis(candidate.received_ms),
+            claimed_at: now,
+            lease_until,
+            steps,
+        }))
+    }
+
+    fn keep_lost(&self, work: &Work, on_lost: OnLost) -> Result<()> {
+        let state = match on_lost {
+            OnLost::Rerun => State::FailedRetryable,
+            OnLost::Hold => State::Parked,
+        };
+        let attempt = Attempt {
+            generation: work.generation,
+            number: work.attempts,
+            fence: work.fence,
+            worker: work.worker.clone(),
+            began_at: Timestamp::from_millis(work.changed_ms),
+            ended_at: self.now,
+            state,
+            cause: Some(Cause::LeaseEnded),
+            error: None,
+            late: false,
+        };
+        self.keep_attempt(work.number, &attempt)
+    }
+
+    /// Parks a message whose worker was lost. What that means for its lane is seen to when its consumer is tended, by its plan.
+    fn hold(&self, work: &Work) -> Result<()> {
+        let now_ms = self.now.as_millis();
+        sql::run(
+            self.connection,
+            "UPDATE semel_work SET state = ?2, cause = ?3, due_ms = NULL, changed_ms = ?4, \
+             deadline_ms = iif(lane IS NULL, NULL, ?4) WHERE number = ?1",
+            params![
+                work.number,
+                SqlState(State::Parked),
+                SqlCause(Some(Cause::Unknown)),
+                now_ms
+            ],
+        )
+        .map(drop)
+    }
+
+    /// Extends a lease whose claim still holds; it is never shortened.
+    pub(super) fn renew_message(&mut self, ticket: &Ticket, lease: LeaseTerm) -> Result<Renewal> {
+        let Some(work) = self.held(ticket)? else {
+            return Ok(Renewal::Lost);
+        };
+        let until_ms = self.now.after(lease.get()).as_millis();
+        let sql = "UPDATE semel_work SET due_ms = max(due_ms, ?2) WHERE number = ?1";
+        sql::run(self.connection, sql, params![work.number, until_ms])?;
+        Ok(Renewal::Held)
+    }
+
+    /// Remembers a step under a claim that still holds.
+    pub(super) fn remember_step(&mut self, ticket: &Ticket, step: &Step) -> Result<Renewal> {
+        let Some(work) = self.held(ticket)? else {
+            return Ok(Renewal::Lost);
+        };
+        let sql = "SELECT count(*), coalesce(sum(name = ?2), 0) FROM semel_steps WHERE number = ?1";
+        let values = params![work.number, step.name];
+        let counted = sql::one(self.connection, sql, values, |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+        let (count, same): (usize, usize) = counted.unwrap_or_default();
+        if same > 0 {
+            return Ok(Renewal::Held);
+        }
+        if count >= STEPS_MAX {
+            let message = format!("a message remembers at most {STEPS_MAX} steps");
+            return Err(Error::new(Kind::Limit, message));
+        }
+        sql::run(
+            self.connection,
+            "INSERT INTO semel_steps (number, name, position, result) VALUES (?1, ?2, ?3, ?4)",
+            params![work.number, step.name, count, step.result.as_ref()],
+        )?;
+        Ok(Renewal::Held)
+    }
+
+    /// The work of a claim that still holds.
+    fn held(&mut self, ticket: &Ticket) -> Result<Option<Work>> {
+        let identity = &ticket.identity;
+        let Some(consumer) = self.consumer_number(identity.scope())? else {
+            return Ok(None);
+        };
+        let found = rows::find(self.connection, consumer, identity)?;
+        let is_held = |work: &Work| work.state == State::InProgress && work.fence == ticket.fence;
+        Ok(found.and_then(|stored| stored.work).filter(is_held))
+    }
+}
+
+/// The steps of a message, in the order they were done.
+pub(super) fn steps(connection: &Connection, number: i64) -> Result<Vec<Step>> {
+    let sql = "SELECT name, result FROM semel_steps WHERE number = ?1 ORDER BY position";
+    sql::all(connection, sql, params![number], |row| {
+        Ok(Step {
+            name: row.get::<_, String>(0)?.into(),
+            result: row.get::<_, Vec<u8>>(1)?.into(),
+        })
+    })
+}
+
+/// An answer that needs no writer: nothing of this consumer is due.
+pub(super) fn nothing_due(
+    connection: &Connection,
+    consumer: &Scope,
+    now: Timestamp,
+) -> Result<Option<Claimed>> {
+    let Some(number) = number_of(connection, consumer)? else {
+        return Ok(Some(Claimed::default()));
+    };
+    let next_due = next_due(connection, number, now)?;
+    // A claim that lies ahead of this process's clock sets it right, and that is the writer's to do.
+    let is_behind = next_due.is_some() && fences::newest(connection)?.1 > now.as_millis();
+    Ok(match next_due {
+        Some(Duration::ZERO) => None,
+        _ if is_behind => None,
+        next_due => Some(Claimed {
+            jobs: Vec::new(),
+            next_due,
+        }),
+    })
+}
+
+/// How long until something of a consumer is due; nothing if it is already.
+fn next_due(connection: &Connection, consumer: i64, now: Timestamp) -> Result<Option<Duration>> {
+    let due_ms = sql::one(connection, NEXT_DUE, params![consumer], |row| row.get(0))?;
+    Ok(due_ms.map(|ms| Timestamp::from_millis(ms).since(now)))
+}

@@ -1,0 +1,300 @@
+//! The end of attempts.
+
+use std::time::Duration;
+
+use rusqlite::params;
+use semel_core::inbox::work::{ErrorText, INTENTS_MAX};
+use semel_core::inbox::{Attempt, Cause, Finish, Finished, Intent, Plan, State, Ticket, Verdict};
+use semel_core::{Error, Identity, Kind, Outcome, Result, Timestamp};
+
+use super::lanes::{self, Lane};
+use super::notes::Consumer;
+use super::placing::Placed;
+use super::receive::check_owner;
+use super::records::{self, Ending};
+use super::rows::{self, Stored, Work};
+use super::sql::{self, SqlCause, SqlState};
+use crate::verbs::Session;
+
+/// Refuses ends that break the rules, before anything is written.
+pub(super) fn check(plan: &Plan, item: &Finish) -> Result<()> {
+    let (expected, found) = (&plan.consumer, item.ticket.identity.scope());
+    if expected != found {
+        return Err(Error::invalid(format!(
+            "all messages of a call must belong to the consumer {expected}, found one of {found}"
+        )));
+    }
+    let Verdict::Completed { intents, .. } = &item.verdict else {
+        return Ok(());
+    };
+    if intents.len() > INTENTS_MAX {
+        let message = format!(
+            "a message has at most {INTENTS_MAX} intents, found {}",
+            intents.len()
+        );
+        return Err(Error::new(Kind::Limit, message));
+    }
+    let own = |intent: &Intent| check_owner(&intent.plan, &intent.message);
+    intents.iter().try_for_each(own)
+}
+
+/// A claim that is about to end.
+struct Held<'a> {
+    of: Consumer<'a>,
+    identity: &'a Identity,
+    stored: &'a Stored,
+    work: &'a Work,
+    took: Duration,
+}
+
+impl<'a> Held<'a> {
+    fn lane(&self) -> Option<Lane<'_>> {
+        let (of, lane) = (self.of, self.work.lane.as_deref());
+        lane.map(|name| Lane { of, name })
+    }
+
+    fn ending(&self, outcome: &'a Outcome, now: Timestamp) -> Ending<'a> {
+        let claimed_ms = match self.work.state {
+            State::InProgress => self.work.changed_ms,
+            _ => before(now, self.took).as_millis(),
+        };
+        Ending {
+            identity: self.identity,
+            fingerprint: self.stored.fingerprint,
+            fence: Some(self.work.fence),
+            attempt: self.work.attempts,
+            claimed_ms,
+            outcome,
+            took: self.took,
+            retention: self.of.plan.retention,
+        }
+    }
+
+    fn attempt(
+        &self,
+        state: State,
+        cause: Cause,
+        error: Option<&ErrorText>,
+        now: Timestamp,
+    ) -> Attempt {
+        Attempt {
+            generation: self.work.generation,
+            number: self.work.attempts,
+            fence: self.work.fence,
+            worker: self.work.worker.clone(),
+            began_at: Timestamp::from_millis(self.work.changed_ms),
+            ended_at: now,
+            state,
+            cause: Some(cause),
+            error: error.map(|error| error.as_str().to_owned()),
+            late: false,
+        }
+    }
+}
+
+impl Session<'_> {
+    /// Ends one attempt. It has been checked.
+    pub(super) fn finish_message(&mut self, plan: &Plan, item: &Finish) -> Result<Finished> {
+        let identity = &item.ticket.identity;
+        let Some(of) = self.consumer(plan)? else {
+            return Ok(Finished::Lost);
+        };
+        let Some(stored) = rows::find(self.connection, of.number, identity)? else {
+            return Ok(Finished::Lost);
+        };
+        let work = stored.work.as_ref();
+        if let Some(work) = work.filter(|work| work.is_held_by(item.ticket.fence)) {
+            let held = Held {
+                of,
+                identity,
+                stored: &stored,
+                work,
+                took: item.took,
+            };
+            self.conclude(&held, &item.verdict)?;
+            return Ok(Finished::Done);
+        }
+        if self.was_settled_by(&item.ticket, &item.verdict)? {
+            return Ok(Finished::Done);
+        }
+        self.keep_late(&stored, item)?;
+        Ok(Finished::Lost)
+    }
+
+    /// Whether this very end was written before: the caller did not hear of it and asks again.
+    fn was_settled_by(&self, ticket: &Ticket, verdict: &Verdict) -> Result<bool> {
+        if !verdict.state().is_final() {
+            return Ok(false);
+        }
+        let record = records::brief(self.connection, &ticket.identity)?;
+        Ok(record.is_some_and(|r| r.fence == ticket.fence && r.is_settled(self.now)))
+    }
+
+    fn conclude(&mut self, held: &Held<'_>, verdict: &Verdict) -> Result<()> {
+        match verdict {
+            Verdict::Completed { outcome, intents } => self.complete(held, outcome, intents),
+            Verdict::Skip { cause } => self.pass_over(held, *cause),
+            Verdict::Retry {
+                after,
+                cause,
+                error,
+            } => {
+                let due_ms = self.now.after(*after).as_millis();
+                self.fail(held, State::FailedRetryable, *cause, error, Some(due_ms))
+            }
+            Verdict::Terminal { error } => {
+                self.fail(held, State::FailedTerminal, Cause::Terminal, error, None)
+            }
+            Verdict::Park { cause, error } => self.fail(held, State::Parked, *cause, error, None),
+            Verdict::Return => self.give_back(held),
+        }
+    }
+
+    /// The record is settled, the work is gone, and what is to be sent because of it is received.
+    fn complete(&mut self, held: &Held<'_>, outcome: &Outcome, intents: &[Intent]) -> Result<()> {
+        self.settle_message(&held.ending(outcome, self.now))?;
+        let number = held.work.number;
+        let sql = "DELETE FROM semel_work WHERE number = ?1";
+        sql::run(self.connection, sql, params![number])?;
+        if held.work.replay > 0 {
+            // The record says only when it was completed for the first time.
+            let (cause, by) = (Some(Cause::Replayed), held.work.worker.as_deref());
+            self.keep_transition(number, State::Completed, cause, by)?;
+        }
+        for intent in intents {
+            let target = self.consumer_or_new(&intent.plan)?;
+            self.receive_one(target, &intent.message)?;
+        }
+        match held.lane() {
+            Some(lane) => self.after_applied(lane, held.work.sequence),
+            None => Ok(()),
+        }
+    }
+
+    fn pass_over(&mut self, held: &Held<'_>, cause: Cause) -> Result<()> {
+        let outcome = Outcome::succeeded("");
+        let now = self.now;
+        self.settle_message(&held.ending(&outcome, now))?;
+        let attempt = held.attempt(State::SkippedDuplicate, cause, None, now);
+        self.keep_attempt(held.work.number, &attempt)?;
+        let placed = Placed {
+            state: State::SkippedDuplicate,
+            cause: Some(cause),
+            ..Placed::WAITING
+        };
+        self.put(held.of, held.work.number, placed)?;
+        let Some(lane) = held.lane() else {
+            return Ok(());
+        };
+        lanes::leave(self.connection, held.work.number)?;
+        self.after_applied(lane, held.work.sequence)
+    }
+
+    fn fail(
+        &mut self,
+        held: &Held<'_>,
+        state: State,
+        cause: Cause,
+        error: &ErrorText,
+        due_ms: Option<i64>,
+    ) -> Result<()> {
+        let attempt = held.attempt(state, cause, Some(error), self.now);
+        self.keep_attempt(held.work.number, &attempt)?;
+        sql::run(
+            self.connection,
+            "UPDATE semel_work SET state = ?2, cause = ?3, error = ?4, due_ms = ?5, changed_ms = ?6, \
+             deadline_ms = NULL, worker = NULL WHERE number = ?1",
+            params![
+                held.work.number,
+                SqlState(state),
+                SqlCause(Some(cause)),
+                error.as_str(),
+                due_ms,
+                self.now.as_millis(),
+            ],
+        )?;
+        match (due_ms, held.lane()) {
+            (Some(_), lane) => {
+                self.ring(&held.of.plan.consumer);
+                // A message that was held as unknown may have had others parked behind it.
+                match lane {
+                    Some(lane) => self.free(lane, held.work.spot()),
+                    None => Ok(()),
+                }
+            }
+            (None, Some(lane)) => self.after_stuck(lane, held.work.spot()),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// It was not begun: it is due again since it arrived, so that nothing that came later overtakes it.
+    fn give_back(&mut self, held: &Held<'_>) -> Result<()> {
+        let number = held.work.number;
+        sql::run(
+            self.connection,
+            "UPDATE semel_work SET state = ?2, cause = NULL, due_ms = ?3, changed_ms = ?4, \
+             attempts = max(attempts - 1, 0), deadline_ms = NULL, worker = NULL WHERE number = ?1",
+            params![
+                number,
+                SqlState(State::Received),
+                held.stored.received_ms,
+                self.now.as_millis(),
+            ],
+        )?;
+        let by = held.work.worker.as_deref();
+        self.keep_transition(number, State::Received, Some(Cause::Returned), by)?;
+        self.ring(&held.of.plan.consumer);
+        match held.lane() {
+            Some(lane) => self.free(lane, held.work.spot()),
+            None => Ok(()),
+        }
+    }
+
+    /// What came too late is kept for whoever asks, with what is still known of its claim.
+    fn keep_late(&self, stored: &Stored, item: &Finish) -> Result<()> {
+        let sql = "SELECT generation, attempt, worker, began_ms FROM semel_attempts \
+                   WHERE number = ?1 AND fence = ?2 ORDER BY position LIMIT 1";
+        let fence = item.ticket.fence;
+        let values = params![stored.number, crate::verbs::sql_fence(fence)];
+        let claim = sql::one(self.connection, sql, values, |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        })?;
+        let work = stored.work.as_ref();
+        let (generation, number, worker, began_ms) = claim.unwrap_or_else(|| {
+            let generation = work.map_or(0, |work| work.generation);
+            let number = work.map_or(1, |work| work.attempts);
+            (
+                generation,
+                number,
+                None,
+                before(self.now, item.took).as_millis(),
+            )
+        });
+        let (cause, error) = match &item.verdict {
+            Verdict::Retry { cause, error, .. } | Verdict::Park { cause, error } => {
+                (Some(*cause), Some(error))
+            }
+            Verdict::Terminal { error } => (Some(Cause::Terminal), Some(error)),
+            Verdict::Skip { cause } => (Some(*cause), None),
+            Verdict::Completed { .. } | Verdict::Return => (None, None),
+        };
+        let attempt = Attempt {
+            generation,
+            number,
+            fence,
+            worker,
+            began_at: Timestamp::from_millis(began_ms),
+            ended_at: self.now,
+            state: item.verdict.state(),
+            cause,
+            error: error.map(|error| error.as_str().to_owned()),
+            late: true,
+        };
+        self.keep_attempt(stored.number, &attempt)
+    }
+}
+
+fn before(now: Timestamp, took: Duration) -> Timestamp {
+    let took_ms = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(now.as_millis().saturating_sub(took_ms))
+}

@@ -1,0 +1,180 @@
+//! The inbox on the same file: messages that wait to take effect, beside the records that say what has.
+//!
+//! Read it in this order: `migrations/0003_inbox.sql` says what is in the tables; `rows`, `records`, `history` and `lanes` read
+//! and write them; `receive`, `claim` and `finish` are the verbs; `placing` asks the core for a message's place in its lane and
+//! `going` lets lanes go on; `operate`, `select` and `acts` carry out what people decide; `query` and `overview` show what
+//! is there; `tend` looks after deadlines and retention. [`tx`] is the user's own transaction.
+//!
+//! All verbs go through the store's one writer, so many callers share a commit, and no two of them ever decide about the same lane
+//! at once. Bells ring after the commit.
+
+mod acts;
+mod claim;
+mod filter;
+mod finish;
+mod going;
+mod history;
+mod lanes;
+mod notes;
+mod operate;
+mod overview;
+mod placing;
+mod processed;
+mod query;
+mod receive;
+mod records;
+mod rows;
+mod select;
+mod sql;
+mod tend;
+#[cfg(test)]
+mod tests;
+pub mod tx;
+
+pub(crate) use notes::Notes;
+pub use tx::{finish_in, receive_in};
+
+use semel_core::inbox::{
+    Arrivals, AuditEntry, Bell, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, Inbox,
+    Operation, Page, Plan, Query, Receipt, Renewal, Report, Step, Ticket,
+};
+use semel_core::store::Answer;
+use semel_core::{Error, Identity, LeaseTerm, Result, Scope};
+
+use crate::store::SqliteStore;
+use crate::verbs::Session;
+
+impl SqliteStore {
+    /// Wakes whoever waits for messages of a consumer: for those who received or finished some in a transaction of their own.
+    pub fn ring(&self, consumer: &Scope) {
+        self.bells.ring(consumer);
+    }
+
+    /// Queues a verb of one item for the writer, unless the item breaks the rules.
+    fn write_one<I, A>(
+        &self,
+        checked: Result<()>,
+        item: I,
+        verb: impl Fn(&mut Session<'_>, &I) -> Result<A> + Send + 'static,
+    ) -> Answer<'_, A>
+    where
+        I: Send + 'static,
+        A: Send + 'static,
+    {
+        if let Err(error) = checked {
+            return refused(error);
+        }
+        let written = self.write(vec![item], verb);
+        Box::pin(async move {
+            let answers = written.await?;
+            let answer = answers.into_iter().next();
+            Ok(answer.expect("the writer gives one answer per item"))
+        })
+    }
+}
+
+fn refused<'a, A: Send + 'a>(error: Error) -> Answer<'a, A> {
+    Box::pin(std::future::ready(Err(error)))
+}
+
+impl Inbox for SqliteStore {
+    fn receive(&self, arrivals: Arrivals) -> Answer<'_, Vec<Receipt>> {
+        self.write_one(receive::check(&arrivals), arrivals, |session, arrivals| {
+            session.receive(arrivals)
+        })
+    }
+
+    fn position(&self, source: String) -> Answer<'_, Option<String>> {
+        self.read(&self.reads, move |connection| {
+            overview::position(connection, &source)
+        })
+    }
+
+    /// Whether anything is due is seen without the writer, so that those who find nothing disturb nobody.
+    fn claim_batch(&self, ask: ClaimBatch) -> Answer<'_, Claimed> {
+        let nothing = self.at_once.ask(&self.clock, |connection, now| {
+            claim::nothing_due(connection, &ask.consumer, now)
+        });
+        if let Some(Some(nothing)) = nothing {
+            return Box::pin(std::future::ready(Ok(nothing)));
+        }
+        self.write_one(Ok(()), ask, |session, ask| session.claim_batch(ask))
+    }
+
+    fn renew(&self, tickets: Vec<Ticket>, lease: LeaseTerm) -> Answer<'_, Vec<Renewal>> {
+        self.write(tickets, move |session, ticket| {
+            session.renew_message(ticket, lease)
+        })
+    }
+
+    fn finish(&self, plan: Plan, items: Vec<Finish>) -> Answer<'_, Vec<Finished>> {
+        if let Err(error) = items.iter().try_for_each(|item| finish::check(&plan, item)) {
+            return refused(error);
+        }
+        self.write(items, move |session, item| {
+            session.finish_message(&plan, item)
+        })
+    }
+
+    fn remember_step(&self, ticket: Ticket, step: Step) -> Answer<'_, Renewal> {
+        self.write_one(Ok(()), (ticket, step), |session, (ticket, step)| {
+            session.remember_step(ticket, step)
+        })
+    }
+
+    fn tend(&self, plan: Plan, limit: usize) -> Answer<'_, usize> {
+        self.write_one(Ok(()), (plan, limit), |session, (plan, limit)| {
+            session.tend(plan, *limit)
+        })
+    }
+
+    fn bell(&self, consumer: &Scope) -> Bell {
+        self.bells.bell(consumer)
+    }
+
+    fn list_messages(&self, query: Query) -> Answer<'_, Page> {
+        self.read(&self.slow_reads, move |connection| {
+            query::list(connection, &query)
+        })
+    }
+
+    fn message(&self, identity: Identity) -> Answer<'_, Option<Detail>> {
+        let clock = self.clock.clone();
+        self.read(&self.reads, move |connection| {
+            query::message(connection, &identity, clock.now())
+        })
+    }
+
+    fn gaps(&self, consumer: Scope, limit: usize) -> Answer<'_, Vec<Gap>> {
+        self.read(&self.slow_reads, move |connection| {
+            overview::gaps(connection, &consumer, limit)
+        })
+    }
+
+    fn counts(&self) -> Answer<'_, Vec<Counts>> {
+        let clock = self.clock.clone();
+        self.read(&self.slow_reads, move |connection| {
+            overview::counts(connection, clock.now())
+        })
+    }
+
+    fn operate(&self, operation: Operation) -> Answer<'_, Report> {
+        self.write_one(
+            operate::check(&operation),
+            operation,
+            |session, operation| session.operate(operation),
+        )
+    }
+
+    fn expose_processed(&self, view: String) -> Answer<'_, ()> {
+        self.write_one(processed::check(&view), view, |session, view| {
+            session.expose_processed(view)
+        })
+    }
+
+    fn audit(&self, limit: usize) -> Answer<'_, Vec<AuditEntry>> {
+        self.read(&self.slow_reads, move |connection| {
+            overview::audit(connection, limit)
+        })
+    }
+}

@@ -1,0 +1,209 @@
+//! What people see of an inbox as a whole: counts, gaps, the audit, positions.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, params};
+use semel_core::inbox::{AuditEntry, Counts, Gap, State};
+use semel_core::store::PAGE_MAX;
+use semel_core::{Key, Result, Scope, Timestamp};
+
+use super::sql::{self, SqlState};
+use super::{notes, query};
+use crate::error::damaged;
+
+/// The most ranges of missing versions that one gap shows.
+const RANGES_MAX: usize = 100;
+
+/// How far a source has been received.
+pub(super) fn position(connection: &Connection, source: &str) -> Result<Option<String>> {
+    let sql = "SELECT position FROM semel_positions WHERE source = ?1";
+    sql::one(connection, sql, params![source], |row| row.get(0))
+}
+
+/// Counts of every consumer.
+pub(super) fn counts(connection: &Connection, now: Timestamp) -> Result<Vec<Counts>> {
+    let sql = "SELECT consumer, scope, version FROM semel_consumers";
+    let consumers = sql::all(connection, sql, &[], |row| {
+        Ok((row.get(0)?, row.get::<_, String>(1)?, row.get(2)?))
+    })?;
+    let mut counts: BTreeMap<i64, (Counts, Option<i64>)> = BTreeMap::new();
+    for (number, name, version) in consumers {
+        let none = Counts::none(query::scope(&name, version)?);
+        counts.insert(number, (none, None));
+    }
+    // What stands still is counted in its index, whatever else is in the table.
+    for sql in [
+        "SELECT consumer, state, count(*), min(number), 0 FROM semel_work \
+         WHERE due_ms IS NULL AND ?1 IS NOT NULL GROUP BY state, consumer",
+        "SELECT consumer, state, count(*), min(number), sum(due_ms <= ?1) FROM semel_work \
+         WHERE due_ms IS NOT NULL GROUP BY consumer, state",
+    ] {
+        let groups = sql::all(connection, sql, params![now.as_millis()], |row| {
+            let state: SqlState = row.get(1)?;
+            Ok((row.get(0)?, state.0, row.get(2)?, row.get(3)?, row.get(4)?))
+        })?;
+        for (consumer, state, count, first, past) in groups {
+            if let Some((counts, oldest)) = counts.get_mut(&consumer) {
+                add(
+                    counts,
+                    oldest,
+                    Group {
+                        state,
+                        count,
+                        first,
+                        past,
+                    },
+                );
+            }
+        }
+    }
+    let mut all = Vec::with_capacity(counts.len());
+    for (mut counts, oldest) in counts.into_values() {
+        counts.oldest_pending = received_at(connection, oldest)?;
+        all.push(counts);
+    }
+    all.sort_by(|a, b| a.consumer.cmp(&b.consumer));
+    Ok(all)
+}
+
+/// Work of one consumer in one state.
+struct Group {
+    state: State,
+    count: u64,
+    /// The lowest number.
+    first: i64,
+    /// How much of it has been due.
+    past: u64,
+}
+
+fn add(counts: &mut Counts, oldest: &mut Option<i64>, group: Group) {
+    match group.state {
+        State::Received => counts.received += group.count,
+        State::InProgress => {
+            counts.in_progress += group.count;
+            counts.stale += group.past;
+        }
+        State::FailedRetryable => counts.failed_retryable += group.count,
+        State::FailedTerminal => counts.failed_terminal += group.count,
+        State::Parked => counts.parked += group.count,
+        State::SkippedDuplicate => counts.skipped += group.count,
+        State::Completed => {}
+    }
+    if matches!(
+        group.state,
+        State::Received | State::InProgress | State::FailedRetryable
+    ) {
+        // Numbers are drawn in the order of arrival.
+        *oldest = Some(oldest.map_or(group.first, |oldest| oldest.min(group.first)));
+    }
+}
+
+fn received_at(connection: &Connection, number: Option<i64>) -> Result<Option<Timestamp>> {
+    let Some(number) = number else {
+        return Ok(None);
+    };
+    let sql = "SELECT received_ms FROM semel_messages WHERE number = ?1";
+    let found = sql::one(connection, sql, params![number], |row| row.get(0))?;
+    Ok(found.map(Timestamp::from_millis))
+}
+
+/// The lanes of a consumer that wait for versions.
+pub(super) fn gaps(connection: &Connection, consumer: &Scope, limit: usize) -> Result<Vec<Gap>> {
+    let Some(number) = notes::number_of(connection, consumer)? else {
+        return Ok(Vec::new());
+    };
+    let sql = "SELECT lane, min(deadline_ms) FROM semel_work WHERE consumer = ?1 \
+               AND cause IN ('gap', 'gap-expired') AND lane IS NOT NULL \
+               GROUP BY lane ORDER BY lane LIMIT ?2";
+    let limit = limit.min(PAGE_MAX);
+    let lanes = sql::all(connection, sql, params![number, limit], |row| {
+        Ok((row.get::<_, String>(0)?, row.get(1)?))
+    })?;
+    let mut gaps = Vec::with_capacity(lanes.len());
+    for (lane, deadline_ms) in lanes {
+        let (done, missing) = missing(connection, number, &lane)?;
+        let Some((first, _)) = missing.first() else {
+            // What was missing has arrived and is being dealt with.
+            continue;
+        };
+        let waiting = waiting(connection, number, &lane, *first)?;
+        let lane = Key::new(lane);
+        gaps.push(Gap {
+            consumer: consumer.clone(),
+            lane: lane.map_err(|e| damaged("a lane breaks the rules").caused_by(e))?,
+            done,
+            missing,
+            waiting,
+            deadline: Option::<i64>::map(deadline_ms, Timestamp::from_millis),
+        });
+    }
+    Ok(gaps)
+}
+
+fn waiting(connection: &Connection, consumer: i64, lane: &str, missing: u64) -> Result<u64> {
+    let sql = "SELECT count(*) FROM semel_work \
+               WHERE consumer = ?1 AND lane = ?2 AND sequence > ?3 AND state <> ?4";
+    let skipped = SqlState(State::SkippedDuplicate);
+    let values = params![consumer, lane, missing, skipped];
+    let found = sql::one(connection, sql, values, |row| row.get(0))?;
+    Ok(found.unwrap_or(0))
+}
+
+type Missing = (Option<u64>, Vec<(u64, u64)>);
+
+/// How far a lane has come, and the ranges of versions that neither stand in it nor were passed.
+fn missing(connection: &Connection, consumer: i64, lane: &str) -> Result<Missing> {
+    let sql = "SELECT done FROM semel_lanes WHERE consumer = ?1 AND lane = ?2";
+    let done = sql::one(connection, sql, params![consumer, lane], |row| row.get(0))?;
+    let done: i64 = done.unwrap_or(-1);
+    let mut next = u64::try_from(done + 1).unwrap_or(0);
+    let sql = "SELECT DISTINCT sequence FROM semel_work \
+               WHERE consumer = ?1 AND lane = ?2 AND sequence > ?3 ORDER BY sequence";
+    let present = sql::all(connection, sql, params![consumer, lane, done], |row| {
+        row.get::<_, u64>(0)
+    })?;
+    let mut ranges = Vec::new();
+    for sequence in present {
+        if sequence > next {
+            ranges.push((next, sequence - 1));
+        }
+        next = sequence + 1;
+        if ranges.len() == RANGES_MAX {
+            break;
+        }
+    }
+    Ok((u64::try_from(done).ok(), ranges))
+}
+
+/// The audit, the newest first.
+pub(super) fn audit(connection: &Connection, limit: usize) -> Result<Vec<AuditEntry>> {
+    let sql = "SELECT at_ms, actor, verb, action, consumer, selection, changed, reason \
+               FROM semel_audit ORDER BY id DESC LIMIT ?1";
+    let lines = sql::all(connection, sql, params![limit.min(PAGE_MAX)], |row| {
+        let consumer: String = row.get(4)?;
+        Ok((
+            consumer,
+            (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?),
+            (row.get(5)?, row.get(6)?, row.get(7)?),
+        ))
+    })?;
+    let lines = lines.into_iter();
+    lines
+        .map(
+            |(consumer, (at_ms, by, verb, action), (selection, changed, reason))| {
+                let parsed = consumer.parse::<Scope>();
+                Ok(AuditEntry {
+                    at: Timestamp::from_millis(at_ms),
+                    by,
+                    verb,
+                    action,
+                    consumer: parsed
+                        .map_err(|e| damaged("a consumer breaks the rules").caused_by(e))?,
+                    selection,
+                    changed,
+                    reason,
+                })
+            },
+        )
+        .collect()
+}

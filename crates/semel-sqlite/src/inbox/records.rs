@@ -1,0 +1,140 @@
+//! The records of messages: what was dealt with is settled there, in the space that all doors share.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+use semel_core::{Fence, Fingerprint, Identity, Outcome, Result, Retention, Timestamp};
+
+use super::sql;
+use crate::error::damaged;
+use crate::rows;
+use crate::verbs::Session;
+
+/// What receivers and finishers need to know of a record.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Brief {
+    pub(super) fence: Fence,
+    pub(super) fingerprint: Fingerprint,
+    /// When its retention ends, if it is settled.
+    expires_ms: Option<i64>,
+}
+
+impl Brief {
+    /// Whether it is settled and its retention lasts: only then it suppresses.
+    pub(super) fn is_settled(&self, now: Timestamp) -> bool {
+        self.expires_ms.is_some_and(|ms| ms > now.as_millis())
+    }
+
+    /// Whether it is settled and its retention has ended: then it is as good as absent.
+    pub(super) fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires_ms.is_some_and(|ms| ms <= now.as_millis())
+    }
+}
+
+/// The record of an identity, without its outcome.
+pub(super) fn brief(connection: &Connection, identity: &Identity) -> Result<Option<Brief>> {
+    let sql = "SELECT k.fence, c.fingerprint, o.expires_ms, \
+               c.key = ?2 AND c.tenant = ?3 AND c.scope = ?4 AND c.version = ?5 \
+               FROM semel_keys k JOIN semel_claims c ON c.fence = k.fence \
+               LEFT JOIN semel_outcomes o ON o.fence = k.fence WHERE k.digest = ?1";
+    let (key, scope) = (identity.key().as_str(), identity.scope());
+    let values = params![
+        identity.digest().short(),
+        key,
+        identity.tenant().as_str(),
+        scope.name(),
+        scope.version()
+    ];
+    let found = sql::one(connection, sql, values, |row| {
+        let brief = Brief {
+            fence: Fence::new(row.get(0)?),
+            fingerprint: Fingerprint::from_bytes(row.get(1)?),
+            expires_ms: row.get(2)?,
+        };
+        Ok((brief, row.get::<_, bool>(3)?))
+    })?;
+    match found {
+        Some((_, false)) => Err(damaged("two identities share one short digest")),
+        found => Ok(found.map(|(brief, _)| brief)),
+    }
+}
+
+/// How a message was dealt with.
+pub(super) struct Ending<'a> {
+    pub(super) identity: &'a Identity,
+    pub(super) fingerprint: Fingerprint,
+    /// The fence of its claim; a new one is drawn for what was never claimed.
+    pub(super) fence: Option<Fence>,
+    pub(super) attempt: u32,
+    pub(super) claimed_ms: i64,
+    pub(super) outcome: &'a Outcome,
+    pub(super) took: Duration,
+    pub(super) retention: Retention,
+}
+
+impl Session<'_> {
+    /// Settles the record of a message. A live record that is there already stays as it is.
+    pub(super) fn settle_message(&mut self, ending: &Ending<'_>) -> Result<()> {
+        match brief(self.connection, ending.identity)? {
+            Some(brief) if !brief.is_expired(self.now) => return Ok(()),
+            Some(_) => {
+                if let Some(expired) = rows::load(self.connection, ending.identity)? {
+                    rows::retire(self.connection, &expired).map_err(rows::writing)?;
+                }
+            }
+            None => {}
+        }
+        let mut fence = ending.fence.unwrap_or_else(|| self.draw());
+        // A fence of ours may be taken by an outcome that another store granted and this one keeps.
+        while insert_claim(self.connection, fence, ending)? == 0 {
+            fence = self.draw();
+        }
+        sql::run(
+            self.connection,
+            "INSERT INTO semel_keys (digest, fence) VALUES (?1, ?2)",
+            params![ending.identity.digest().short(), fence.get()],
+        )?;
+        self.insert_outcome(fence, ending)
+    }
+
+    fn insert_outcome(&self, fence: Fence, ending: &Ending<'_>) -> Result<()> {
+        let archive = ending.retention.archive();
+        let (flags, status, headers, body, omitted_len, omitted_digest) =
+            rows::outcome_columns(ending.outcome, archive);
+        sql::run(
+            self.connection,
+            "INSERT INTO semel_outcomes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            params![
+                fence.get(),
+                self.now.after(ending.retention.keep()).as_millis(),
+                self.now.as_millis(),
+                i64::try_from(ending.took.as_millis()).unwrap_or(i64::MAX),
+                flags,
+                status,
+                headers,
+                body,
+                omitted_len,
+                omitted_digest,
+            ],
+        )
+        .map(drop)
+    }
+}
+
+fn insert_claim(connection: &Connection, fence: Fence, ending: &Ending<'_>) -> Result<usize> {
+    let identity = ending.identity;
+    sql::run(
+        connection,
+        "INSERT OR IGNORE INTO semel_claims VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        params![
+            fence.get(),
+            identity.tenant().as_str(),
+            identity.scope().name(),
+            identity.scope().version(),
+            identity.key().as_str(),
+            ending.fingerprint.as_bytes(),
+            ending.attempt,
+            ending.claimed_ms,
+        ],
+    )
+}

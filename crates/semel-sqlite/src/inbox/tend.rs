@@ -1,0 +1,161 @@
+//! Housekeeping: lanes whose patience has ended, and messages whose retention has.
+
+use std::time::Duration;
+
+use rusqlite::params;
+use semel_core::inbox::order::GapThen;
+use semel_core::inbox::{BATCH_MAX, Cause, Order, Plan, State};
+use semel_core::{Identity, Result};
+
+use super::going::Progress;
+use super::lanes::Lane;
+use super::notes::Consumer;
+use super::placing::Placed;
+use super::rows::{self, Work};
+use super::{records, sql};
+use crate::verbs::Session;
+
+impl Session<'_> {
+    /// Looks after lanes of one consumer whose deadline has passed; how many messages changed.
+    pub(super) fn tend(&mut self, plan: &Plan, limit: usize) -> Result<usize> {
+        let Some(of) = self.consumer(plan)? else {
+            return Ok(0);
+        };
+        let sql = "SELECT number FROM semel_work WHERE consumer = ?1 AND deadline_ms <= ?2 \
+                   ORDER BY deadline_ms LIMIT ?3";
+        let values = params![of.number, self.now.as_millis(), limit.min(BATCH_MAX)];
+        let numbers: Vec<i64> = sql::all(self.connection, sql, values, |row| row.get(0))?;
+        let mut changed = 0;
+        for number in numbers {
+            // The one before it may have moved it.
+            if let Some(work) = rows::work(self.connection, number)? {
+                changed += usize::from(self.tend_one(of, &work)?);
+            }
+        }
+        Ok(changed)
+    }
+
+    fn tend_one(&mut self, of: Consumer<'_>, work: &Work) -> Result<bool> {
+        let Some(name) = work.lane.as_deref() else {
+            return Ok(false);
+        };
+        let lane = Lane { of, name };
+        match (work.state, work.cause) {
+            (State::Parked, Some(Cause::Gap)) => self.end_patience(lane, work),
+            (State::Parked, Some(Cause::Unknown)) => {
+                self.forget_deadline(work.number)?;
+                self.after_stuck(lane, work.spot())?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// A missing version did not arrive in time.
+    fn end_patience(&mut self, lane: Lane<'_>, work: &Work) -> Result<bool> {
+        let done = lane.done(self.connection)?.unwrap_or(-1);
+        let first = lane.first(self.connection)?;
+        let Some(first) = first.filter(|first| first.spot.sequence > done + 1) else {
+            // The next version is there and will be dealt with. Then the lane looks again whether one is missing.
+            self.forget_deadline(work.number)?;
+            return Ok(false);
+        };
+        let then = match lane.order() {
+            Order::Sequence { on_gap, .. } => on_gap.then,
+            Order::None | Order::Arrival { .. } => GapThen::Advance,
+        };
+        match then {
+            GapThen::Hold => {
+                let placed = Placed::parked(Cause::GapExpired);
+                self.put(lane.of, work.number, placed)?;
+                self.keep_transition(work.number, placed.state, placed.cause, None)?;
+            }
+            GapThen::Advance => {
+                lane.pass(self.connection, first.spot.sequence - 1)?;
+                let cause = Some(Cause::GapExpired);
+                self.go_on(
+                    lane,
+                    Progress {
+                        cause,
+                        ..Progress::NONE
+                    },
+                )?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn forget_deadline(&self, number: i64) -> Result<()> {
+        let sql = "UPDATE semel_work SET deadline_ms = NULL WHERE number = ?1";
+        sql::run(self.connection, sql, params![number]).map(drop)
+    }
+
+    /// The message goes with its record, unless it is still to be worked on.
+    pub(crate) fn forget_message_of(&mut self, identity: &Identity) -> Result<()> {
+        let Some(consumer) = self.consumer_number(identity.scope())? else {
+            return Ok(());
+        };
+        let Some(stored) = rows::find(self.connection, consumer, identity)? else {
+            return Ok(());
+        };
+        let is_needed = |work: Work| work.state != State::SkippedDuplicate || work.lane.is_some();
+        match stored.work.is_some_and(is_needed) {
+            true => Ok(()),
+            false => self.forget_message(stored.number),
+        }
+    }
+
+    /// Deletes expired messages that have neither work nor a record, such as those whose record a person erased. They are rare, so one
+    /// step looks at a few messages and the next one goes on from there. Whether another step at once makes sense.
+    pub(crate) fn sweep_messages(&mut self, limit: usize) -> Result<bool> {
+        let sql = "SELECT value FROM semel_meta WHERE name = 'swept_number'";
+        let from: i64 = sql::one(self.connection, sql, &[], |row| row.get(0))?.unwrap_or(0);
+        let sql = "SELECT m.number, m.expires_ms, m.tenant, m.key, c.scope, c.version, w.number IS NOT NULL \
+                   FROM semel_messages m JOIN semel_consumers c ON c.consumer = m.consumer \
+                   LEFT JOIN semel_work w ON w.number = m.number \
+                   AND (w.state <> 6 OR w.lane IS NOT NULL) \
+                   WHERE m.number > ?1 ORDER BY m.number LIMIT ?2";
+        let looked = sql::all(self.connection, sql, params![from, limit], |row| {
+            let (number, expires_ms): (i64, i64) = (row.get(0)?, row.get(1)?);
+            let (tenant, key): (String, String) = (row.get(2)?, row.get(3)?);
+            let (scope, version): (String, u32) = (row.get(4)?, row.get(5)?);
+            Ok((
+                number,
+                expires_ms,
+                (tenant, key, scope, version),
+                row.get::<_, bool>(6)?,
+            ))
+        })?;
+        let mut deleted = false;
+        for (number, expires_ms, (tenant, key, scope, version), is_needed) in &looked {
+            if *is_needed || *expires_ms > self.now.as_millis() {
+                continue;
+            }
+            let identity = rows::identity(&super::query::scope(scope, *version)?, tenant, key)?;
+            if records::brief(self.connection, &identity)?.is_none() {
+                self.forget_message(*number)?;
+                deleted = true;
+            }
+        }
+        let is_full = looked.len() == limit;
+        let next = looked.last().filter(|_| is_full).map_or(0, |last| last.0);
+        if next != from {
+            sql::run(
+                self.connection,
+                "INSERT INTO semel_meta (name, value) VALUES ('swept_number', ?1) \
+                 ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                params![next],
+            )?;
+        }
+        Ok(deleted && is_full)
+    }
+
+    /// Lines of the audit go when old events do.
+    pub(crate) fn forget_audit(&self, limit: usize, keep: Duration) -> Result<usize> {
+        let keep_ms = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
+        let cutoff_ms = self.now.as_millis().saturating_sub(keep_ms);
+        let sql = "DELETE FROM semel_audit WHERE id IN \
+                   (SELECT id FROM semel_audit WHERE at_ms < ?1 ORDER BY id LIMIT ?2)";
+        sql::run(self.connection, sql, params![cutoff_ms, limit])
+    }
+}

@@ -1,0 +1,161 @@
+//! The end of a message, its effect and its intents in a transaction of the user's own.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use semel_core::inbox::{
+    Arrivals, Finish, Finished, Intent, Job, Message, Plan, Receipt, State, Verdict,
+};
+use semel_core::{Identity, Inbox, Kind, Outcome, Store, StoreExt};
+use semel_sqlite::inbox::{finish_in, receive_in};
+
+use crate::desk::{Desk, LEASE, completed, finish_of, identity, message};
+
+const TARGET: &str = "intent:mail@1";
+
+fn with_account(desk: &Desk) -> Connection {
+    let connection = desk.connection();
+    let sql = "CREATE TABLE account (balance INTEGER NOT NULL); INSERT INTO account VALUES (0)";
+    connection.execute_batch(sql).unwrap();
+    connection
+}
+
+fn begin(connection: &mut Connection) -> Transaction<'_> {
+    let immediate = TransactionBehavior::Immediate;
+    connection.transaction_with_behavior(immediate).unwrap()
+}
+
+fn balance(connection: &Connection) -> i64 {
+    let sql = "SELECT balance FROM account";
+    connection.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+/// Completed, with a mail to be sent because of it.
+fn with_mail(job: &Job) -> Finish {
+    let id = format!("{}/mail", job.ticket.identity.key());
+    let identity = Identity::parse("public", TARGET, &id).unwrap();
+    let intent = Intent {
+        plan: Arc::new(Plan::new(TARGET.parse().unwrap())),
+        message: Message::new(identity, "to be sent").unwrap(),
+    };
+    let verdict = Verdict::Completed {
+        outcome: Outcome::succeeded("done"),
+        intents: vec![intent],
+    };
+    finish_of(job, verdict)
+}
+
+fn deposit(tx: &Transaction<'_>, desk: &Desk, finish: &Finish) -> Finished {
+    let sql = "UPDATE account SET balance = balance + 100";
+    tx.execute(sql, []).unwrap();
+    finish_in(tx, &desk.plan, finish).unwrap()
+}
+
+#[tokio::test]
+async fn marker_effect_and_intents_commit_together() {
+    let desk = Desk::new();
+    let mut connection = with_account(&desk);
+    desk.receive(vec![message("m")]).await;
+    let job = desk.claim_one().await;
+    let tx = begin(&mut connection);
+    assert_eq!(deposit(&tx, &desk, &with_mail(&job)), Finished::Done);
+    tx.commit().unwrap();
+    assert_eq!(balance(&connection), 100);
+    assert_eq!(desk.state("m").await, State::Completed);
+    let mail = Identity::parse("public", TARGET, "m/mail").unwrap();
+    let mail = desk.store.message(mail).await.unwrap().unwrap();
+    assert_eq!(mail.entry.state, State::Received);
+    let again = desk.receive(vec![message("m")]).await;
+    let state = State::Completed;
+    assert_eq!(again, [Receipt::Duplicate { state }]);
+}
+
+#[tokio::test]
+async fn marker_effect_and_intents_roll_back_together() {
+    let desk = Desk::new();
+    let mut connection = with_account(&desk);
+    desk.receive(vec![message("m")]).await;
+    let job = desk.claim_one().await;
+    let tx = begin(&mut connection);
+    assert_eq!(deposit(&tx, &desk, &with_mail(&job)), Finished::Done);
+    tx.rollback().unwrap();
+    assert_eq!(balance(&connection), 0);
+    assert_eq!(desk.state("m").await, State::InProgress);
+    assert!(
+        desk.store
+            .look_up_one(identity("m"))
+            .await
+            .unwrap()
+            .is_none()
+    );
+    let mail = Identity::parse("public", TARGET, "m/mail").unwrap();
+    assert!(desk.store.message(mail).await.unwrap().is_none());
+    // The claim is still good.
+    assert_eq!(desk.finish(&job, completed()).await, Finished::Done);
+}
+
+#[tokio::test]
+async fn an_owner_that_was_replaced_learns_of_it_before_its_effect_commits() {
+    let desk = Desk::new();
+    let mut connection = with_account(&desk);
+    desk.receive(vec![message("m")]).await;
+    let old = desk.claim_one().await;
+    desk.clock.advance(LEASE * 2);
+    let new = desk.claim_one().await;
+    let tx = begin(&mut connection);
+    assert_eq!(deposit(&tx, &desk, &with_mail(&old)), Finished::Lost);
+    tx.rollback().unwrap();
+    let tx = begin(&mut connection);
+    assert_eq!(deposit(&tx, &desk, &with_mail(&new)), Finished::Done);
+    tx.commit().unwrap();
+    assert_eq!(balance(&connection), 100);
+}
+
+#[tokio::test]
+async fn messages_are_received_with_the_rest_of_a_transaction() {
+    let desk = Desk::new();
+    let mut connection = with_account(&desk);
+    let arrivals = Arrivals {
+        plan: desk.plan.clone(),
+        messages: vec![message("m")],
+        position: Some(("file".to_owned(), "line 1".to_owned())),
+    };
+    let tx = begin(&mut connection);
+    receive_in(&tx, &arrivals).unwrap();
+    tx.rollback().unwrap();
+    assert!(desk.detail("m").await.is_none());
+    let mut bell = desk.store.bell(&desk.plan.consumer);
+    let tx = begin(&mut connection);
+    receive_in(&tx, &arrivals).unwrap();
+    tx.commit().unwrap();
+    desk.store.ring(&desk.plan.consumer);
+    bell.rung().await;
+    // All transactions of a process share one clock, which the files of other tests may have set ahead of this store's.
+    desk.clock.advance(LEASE * 1_000_000);
+    assert_eq!(desk.process_all().await, ["m"]);
+    let position = desk.store.position("file".to_owned()).await.unwrap();
+    assert_eq!(position.as_deref(), Some("line 1"));
+}
+
+#[tokio::test]
+async fn what_breaks_the_rules_leaves_the_transaction_as_it_was() {
+    let desk = Desk::new();
+    let mut connection = with_account(&desk);
+    let tx = begin(&mut connection);
+    let sql = "UPDATE account SET balance = 1";
+    tx.execute(sql, []).unwrap();
+    let mut arrivals = Arrivals {
+        plan: Plan::new("other@1".parse().unwrap()),
+        messages: vec![message("m")],
+        position: None,
+    };
+    let error = receive_in(&tx, &arrivals).unwrap_err();
+    assert_eq!(error.kind(), Kind::Invalid);
+    arrivals.messages.clear();
+    arrivals.position = Some(("file".to_owned(), "x".repeat(10_000)));
+    let error = receive_in(&tx, &arrivals).unwrap_err();
+    assert_eq!(error.kind(), Kind::Limit);
+    tx.commit().unwrap();
+    assert_eq!(balance(&connection), 1);
+    desk.store.stats().await.unwrap();
+}
