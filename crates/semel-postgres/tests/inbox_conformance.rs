@@ -1,15 +1,38 @@
-//! The inbox on PostgreSQL holds to the suite that every inbox is held to.
+//! The inbox on PostgreSQL holds to the suite that every inbox is held to, with and without a pooler in between.
 
 mod support;
 
-use std::sync::Arc;
+mod direct {
+    use std::sync::Arc;
 
-use semel_testkit::inbox::Subject;
+    use semel_testkit::inbox::Subject;
 
-async fn fresh() -> Subject {
-    let schema = support::Schema::new();
-    let store = Arc::new(schema.open().await);
-    Subject::in_real_time(store.clone(), store).keeping(schema)
+    use super::support::Schema;
+
+    async fn fresh() -> Subject {
+        let schema = Schema::new();
+        let store = Arc::new(schema.open().await);
+        Subject::in_real_time(store.clone(), store).keeping(schema)
+    }
+
+    semel_testkit::inbox_conformance!("PostgreSQL", fresh().await);
 }
 
-semel_testkit::inbox_conformance!("PostgreSQL", fresh().await);
+mod pooled {
+    use std::sync::Arc;
+
+    use semel_testkit::inbox::Subject;
+
+    use super::support::Schema;
+    use super::support::bouncer::Bouncer;
+
+    async fn fresh() -> Subject {
+        let (bouncer, schema) = (Bouncer::start(""), Schema::new());
+        let url = format!("{}?prepare=off", bouncer.url);
+        let connected = schema.config_at(&url).connect().await;
+        let store = Arc::new(connected.expect("the pooler lets it through"));
+        Subject::in_real_time(store.clone(), store).keeping((schema, bouncer))
+    }
+
+    semel_testkit::inbox_conformance!("PostgreSQL behind PgBouncer", fresh().await);
+}

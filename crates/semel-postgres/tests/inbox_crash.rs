@@ -10,7 +10,7 @@ use semel_testkit::inbox_crash::{Opened, Opening, Options};
 use support::Schema;
 
 /// A process that connects and prepares its statements takes its time.
-const KILLS: usize = 100;
+const KILLS: usize = 200;
 
 fn open(_: PathBuf) -> Opening<Opened> {
     Box::pin(async move {

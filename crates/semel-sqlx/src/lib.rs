@@ -46,4 +46,4 @@ mod tx;
 pub use consumer::Consumer;
 pub use semel_postgres::Config;
 pub use semel_postgres::consumer::{Message, Next, Processed};
-pub use tx::{Tables, claim_in, release_in, settle_in};
+pub use tx::{Tables, claim_in, finish_in, receive_in, release_in, settle_in};

@@ -1,9 +1,10 @@
 //! The verbs in a transaction of the user's own.
 
 use semel_core::Result;
+use semel_core::inbox::{Arrivals, Finish, Finished, Plan, Receipt};
 use semel_core::record::Claim;
 use semel_core::store::{ClaimAnswer, ClaimRequest, ReleaseAnswer, SettleAnswer, SettleRequest};
-use semel_postgres::{Config, tx};
+use semel_postgres::{Config, inbox, tx};
 use sqlx::{Postgres, Transaction};
 
 use crate::driver::Sqlx;
@@ -34,6 +35,50 @@ pub async fn release_in(
     claim: &Claim,
 ) -> Result<ReleaseAnswer> {
     tx::release_in(&mut Sqlx(tx), claim).await
+}
+
+/// [`semel_core::Inbox::finish`] in the user's transaction, on the tables of the usual schema; see [`semel_postgres::inbox`].
+///
+/// What is finished, and the intents of it, become visible when the transaction commits; if it rolls back, the claim is as it was.
+///
+/// ```no_run
+/// use semel_core::inbox::{Finish, Finished, Job, Plan, Verdict};
+/// use semel_core::Outcome;
+/// use semel_sqlx::finish_in;
+///
+/// # async fn pay(pool: &sqlx::PgPool, plan: &Plan, job: &Job) -> Result<(), Box<dyn std::error::Error>> {
+/// let mut tx = pool.begin().await?;
+/// sqlx::query("UPDATE account SET cents = cents + 100").execute(&mut *tx).await?;
+/// let end = Finish {
+///     ticket: job.ticket.clone(),
+///     took: std::time::Duration::ZERO,
+///     verdict: Verdict::Completed {
+///         outcome: Outcome::succeeded("paid"),
+///         intents: Vec::new(),
+///     },
+/// };
+/// match finish_in(&mut tx, plan, &[end]).await?[..] {
+///     [Finished::Done] => tx.commit().await?,
+///     // Somebody else has claimed the message since, and its effect is theirs.
+///     _ => tx.rollback().await?,
+/// }
+/// # Ok(()) }
+/// ```
+pub async fn finish_in(
+    tx: &mut Transaction<'_, Postgres>,
+    plan: &Plan,
+    items: &[Finish],
+) -> Result<Vec<Finished>> {
+    inbox::finish_in(&mut Sqlx(tx), plan, items).await
+}
+
+/// [`semel_core::Inbox::receive`] in the user's transaction, on the tables of the usual schema: messages are stored if and when it
+/// commits.
+pub async fn receive_in(
+    tx: &mut Transaction<'_, Postgres>,
+    arrivals: &Arrivals,
+) -> Result<Vec<Receipt>> {
+    inbox::receive_in(&mut Sqlx(tx), arrivals).await
 }
 
 /// The tables of another schema than the usual one. Cheap to clone.
@@ -71,5 +116,24 @@ impl Tables {
         claim: &Claim,
     ) -> Result<ReleaseAnswer> {
         self.0.release(&mut Sqlx(tx), claim).await
+    }
+
+    /// See [`finish_in`].
+    pub async fn finish(
+        &self,
+        tx: &mut Transaction<'_, Postgres>,
+        plan: &Plan,
+        items: &[Finish],
+    ) -> Result<Vec<Finished>> {
+        self.0.finish(&mut Sqlx(tx), plan, items).await
+    }
+
+    /// See [`receive_in`].
+    pub async fn receive(
+        &self,
+        tx: &mut Transaction<'_, Postgres>,
+        arrivals: &Arrivals,
+    ) -> Result<Vec<Receipt>> {
+        self.0.receive(&mut Sqlx(tx), arrivals).await
     }
 }

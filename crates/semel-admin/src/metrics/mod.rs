@@ -25,7 +25,7 @@ use prometheus_client::registry::Registry;
 use semel_core::inbox::Inbox;
 use semel_core::record::Claim;
 use semel_core::store::{self, Store, Swept};
-use semel_core::{Error, Kind, Timestamp};
+use semel_core::{Error, Kind, Scope, Timestamp};
 use tokio::time::{Instant, timeout};
 
 use crate::log;
@@ -126,6 +126,11 @@ impl Metrics {
                 tracing::warn!(target: "semel::admin", error = %error, "the inbox did not say how it stands");
             }
         }
+    }
+
+    /// Shows an alert of a consumer as not firing, before anybody has judged it.
+    pub fn expect_alert(&self, consumer: &Scope, alert: &'static str) {
+        self.told.expect_alert(consumer, alert);
     }
 
     /// Counts what a step of the sweep did.

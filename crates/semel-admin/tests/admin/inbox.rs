@@ -1,12 +1,15 @@
 //! Messages for operators.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use insta::assert_snapshot;
 use semel_admin::{Admin, Config, Metered, Metrics, Parts};
+use semel_core::inbox::watch::{End, Watch};
 use semel_core::inbox::work::ErrorText;
 use semel_core::inbox::{
-    Arrivals, Cause, ClaimBatch, Finish, Job, Message, OnLost, Receipt, Step, Verdict, WorkerName,
+    Arrivals, Cause, ClaimBatch, Finish, Job, Message, OnLost, Receipt, State, Step, Verdict,
+    WorkerName,
 };
 use semel_core::{Headers, Identity, LeaseTerm, MemoryStore, Outcome};
 use serde_json::{Value, json};
@@ -449,4 +452,34 @@ async fn a_store_without_an_inbox_says_so() {
     assert!(refused.body.contains("SQLite or PostgreSQL"), "{refused:?}");
     drop(stop);
     served.await.unwrap();
+}
+
+#[tokio::test]
+async fn the_documentation_names_every_series_and_no_other() {
+    const PAGE: &str = include_str!("../../../../docs/inbox.md");
+    let server = filled().await;
+    let message = message("mailer@1", "evt-1");
+    server.metrics.received(&message, Receipt::Conflict);
+    let end = End {
+        state: State::Parked,
+        cause: Some(Cause::Handler),
+        took: Duration::ZERO,
+        late: false,
+    };
+    server.metrics.finished(&message, end);
+    let consumer = message.identity().scope();
+    server.metrics.expect_alert(consumer, "parked");
+    let text = server.get("/metrics").await.body;
+    let declared = text.lines().filter_map(|line| {
+        let (name, kind) = line.strip_prefix("# TYPE ")?.split_once(' ')?;
+        let suffix = if kind == "counter" { "_total" } else { "" };
+        let ours = name.starts_with("semel_inbox") || name == "semel_alert";
+        ours.then(|| format!("{name}{suffix}"))
+    });
+    let rows = PAGE.lines().filter_map(|line| {
+        let name = line.strip_prefix("| `semel_")?.split('`').next()?;
+        Some(format!("semel_{name}"))
+    });
+    let named: BTreeSet<String> = rows.collect();
+    assert_eq!(named, declared.collect::<BTreeSet<String>>());
 }

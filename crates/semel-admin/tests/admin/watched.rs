@@ -83,6 +83,9 @@ fn everything_that_an_engine_reports_has_a_series() {
 fn an_alert_is_one_while_it_fires_and_zero_afterwards() {
     let metrics = Metrics::new();
     let consumer = "mailer@1".parse().unwrap();
+    metrics.expect_alert(&consumer, "pending-age");
+    let quiet = "semel_alert{consumer=\"mailer@1\",alert=\"pending-age\"} 0";
+    assert_has(&metrics.text(), &[quiet]);
     for (firing, line) in [
         (
             true,

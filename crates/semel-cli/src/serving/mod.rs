@@ -14,7 +14,7 @@ mod signals;
 mod source;
 mod watch;
 
-pub(crate) use inbox::rule;
+pub(crate) use inbox::{rule, served};
 pub(crate) use policies::policies;
 pub(crate) use source::{Flags, Setting, Source};
 

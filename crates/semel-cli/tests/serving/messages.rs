@@ -59,7 +59,14 @@ fn a_posted_message_is_delivered_once_and_its_duplicate_is_acknowledged() {
         assert_eq!(delivery.header(name), value, "{name}");
     }
     delivery.answer(200);
-    wait_for_state(dir.path(), "evt-1", "COMPLETED");
+    let done = wait_for_state(dir.path(), "evt-1", "COMPLETED");
+    let kept = done["arrived"]["headers"].as_array().unwrap();
+    let names: Vec<_> = kept.iter().map(|header| &header["name"]).collect();
+    assert_eq!(
+        names,
+        ["x-trace"],
+        "what is the connection's or Semel's is not kept"
+    );
     let again = server.send("evt-1", r#"{"to":"ada"}"#);
     assert_eq!(again.status, 200, "{}", again.body);
     let other = server.send("evt-1", r#"{"to":"bob"}"#);

@@ -123,14 +123,14 @@ async fn refused(post: &Post, mut ending: Ending, error: &Error) {
     let batch = vec![ending];
     match tried(post, &batch).await {
         Ok(answers) => tell(post, batch, answers).await,
-        Err(_) => post.shared.flights.end(batch[0].finish.ticket.fence),
+        Err(_) => post.shared.flights.end(&batch[0].finish.ticket),
     }
 }
 
 async fn tell(post: &Post, batch: Vec<Ending>, answers: Answers) {
     let shared = &post.shared;
     for (ending, answer) in batch.into_iter().zip(answers.finished) {
-        shared.flights.end(ending.finish.ticket.fence);
+        shared.flights.end(&ending.finish.ticket);
         let state = ending.finish.verdict.state();
         let is_late = match answer {
             Finished::Done => false,

@@ -5,13 +5,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use semel_core::inbox::Ticket;
-use semel_core::{Fence, LeaseTerm};
+use semel_core::{Digest, LeaseTerm};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// Every claim in flight, by its fence, which no other claim of the store has.
+/// Every claim in flight, one per message.
 #[derive(Debug, Default)]
-pub(crate) struct Flights(Mutex<HashMap<Fence, Flight>>);
+pub(crate) struct Flights(Mutex<HashMap<Digest, Flight>>);
 
 #[derive(Debug)]
 struct Flight {
@@ -26,7 +26,8 @@ struct Flight {
 pub(crate) type Lost = oneshot::Receiver<()>;
 
 impl Flights {
-    /// A claim that was asked for at `asked`.
+    /// A claim that was asked for at `asked`. An older claim of the same message is lost with it: its lease has ended, and here nobody
+    /// need wait for the store to say so.
     pub(crate) fn begin(&self, ticket: Ticket, lease: LeaseTerm, asked: Instant) -> Lost {
         let (sender, lost) = oneshot::channel();
         let flight = Flight {
@@ -35,13 +36,17 @@ impl Flights {
             lost: sender,
             ticket,
         };
-        self.all().insert(flight.ticket.fence, flight);
+        let digest = flight.ticket.identity.digest();
+        if let Some(older) = self.all().insert(digest, flight) {
+            // Whoever has just finished need not be told.
+            let _ = older.lost.send(());
+        }
         lost
     }
 
     /// A claim that is finished or given up.
-    pub(crate) fn end(&self, fence: Fence) {
-        self.all().remove(&fence);
+    pub(crate) fn end(&self, ticket: &Ticket) {
+        self.take(ticket);
     }
 
     /// The claims with this lease that were last renewed so long ago or longer.
@@ -54,23 +59,60 @@ impl Flights {
     }
 
     /// A claim was renewed; it was asked for at `asked`.
-    pub(super) fn renewed(&self, fence: Fence, asked: Instant) {
-        if let Some(flight) = self.all().get_mut(&fence) {
+    pub(super) fn renewed(&self, ticket: &Ticket, asked: Instant) {
+        let mut all = self.all();
+        let flight = all.get_mut(&ticket.identity.digest());
+        if let Some(flight) = flight.filter(|flight| flight.ticket.fence == ticket.fence) {
             flight.alive_from = asked;
         }
     }
 
     /// A claim is somebody else's now: whoever works on it is told.
-    pub(super) fn lost(&self, fence: Fence) {
-        let lost = self.all().remove(&fence);
-        if let Some(flight) = lost {
-            // Whoever has just finished need not be told.
+    pub(super) fn lost(&self, ticket: &Ticket) {
+        if let Some(flight) = self.take(ticket) {
             let _ = flight.lost.send(());
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<Fence, Flight>> {
+    /// Takes out this claim, but no newer one of the same message.
+    fn take(&self, ticket: &Ticket) -> Option<Flight> {
+        let (mut all, digest) = (self.all(), ticket.identity.digest());
+        match all.get(&digest)?.ticket.fence == ticket.fence {
+            true => all.remove(&digest),
+            false => None,
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<Digest, Flight>> {
         // The map is whole after every statement, so a poisoned lock protects nothing.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use semel_core::{Fence, Identity};
+
+    fn ticket(fence: u64) -> Ticket {
+        Ticket {
+            identity: Identity::parse("public", "mailer", "1").unwrap(),
+            fence: Fence::new(fence),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_newer_claim_of_the_same_message_ends_the_older_one_and_not_the_other_way_round() {
+        let (flights, lease) = (Flights::default(), LeaseTerm::default());
+        let older = flights.begin(ticket(1), lease, Instant::now());
+        let mut newer = flights.begin(ticket(2), lease, Instant::now());
+        assert!(older.await.is_ok());
+        flights.lost(&ticket(1));
+        flights.end(&ticket(1));
+        assert!(newer.try_recv().is_err());
+        assert_eq!(flights.older(lease, Duration::ZERO), [ticket(2)]);
+        flights.lost(&ticket(2));
+        assert!(newer.await.is_ok());
+        assert!(flights.older(lease, Duration::ZERO).is_empty());
     }
 }

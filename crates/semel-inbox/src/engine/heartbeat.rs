@@ -53,8 +53,8 @@ async fn renew_batch(shared: &Shared, lease: LeaseTerm, tickets: &[Ticket]) -> b
     };
     for (ticket, answer) in tickets.iter().zip(answers) {
         match answer {
-            Renewal::Held => shared.flights.renewed(ticket.fence, asked),
-            Renewal::Lost => shared.flights.lost(ticket.fence),
+            Renewal::Held => shared.flights.renewed(ticket, asked),
+            Renewal::Lost => shared.flights.lost(ticket),
         }
     }
     true

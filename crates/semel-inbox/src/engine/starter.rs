@@ -107,13 +107,13 @@ impl Starter {
 }
 
 async fn work(post: Arc<Post>, load: Arc<Load>, finisher: mpsc::Sender<Ending>, queued: Queued) {
-    let (fence, begun) = (queued.job.ticket.fence, Instant::now());
+    let (ticket, begun) = (queued.job.ticket.clone(), Instant::now());
     match attempt::run(&post, queued.job, queued.lost).await {
         Ended::Finish(ending) => {
             let _ = finisher.send(ending).await;
         }
         Ended::Already(ending) => {
-            post.shared.flights.end(fence);
+            post.shared.flights.end(&ticket);
             post.shared.nudge.send_replace(());
             let identity = ending.message.identity();
             post.shared
@@ -123,7 +123,7 @@ async fn work(post: Arc<Post>, load: Arc<Load>, finisher: mpsc::Sender<Ending>, 
                 .watch
                 .finished(&ending.message, ending.end(false));
         }
-        Ended::Lost => post.shared.flights.end(fence),
+        Ended::Lost => post.shared.flights.end(&ticket),
     }
     load.ended(begun.elapsed());
 }

@@ -111,9 +111,10 @@ async fn the_answer_decides() {
 
 #[tokio::test]
 async fn a_handler_that_cannot_be_reached_is_tried_again() {
-    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    // A port that is taken, so that nobody else gets it, and at which nobody listens.
+    let nobody = tokio::net::TcpSocket::new_v4().unwrap();
+    nobody.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let addr = nobody.local_addr().unwrap();
-    drop(nobody);
     let rig = Rig::new();
     let handler = HttpHandler::new(&format!("http://{addr}/?token=s3cret")).unwrap();
     let mut policy = consumer("mailer@2");
@@ -125,6 +126,7 @@ async fn a_handler_that_cannot_be_reached_is_tried_again() {
         .until(&identity("mailer@2", "evt-1"), State::Parked)
         .await;
     running.shutdown().await;
+    drop(nobody);
     assert_eq!(detail.entry.cause, Some(Cause::AttemptsExhausted));
     let error = detail.entry.error.unwrap();
     assert!(error.contains("not reached"), "{error}");

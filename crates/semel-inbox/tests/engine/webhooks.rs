@@ -205,7 +205,8 @@ async fn after_the_effect_the_sender_learns_what_became_of_it() {
     let mut policy = consumer("mail");
     policy.ack = Ack::AfterEffect;
     let webhook = Webhook::new("mail".parse().unwrap()).rule(Rule::stripe());
-    let hook = Hook::start(&rig, policy, webhook.wait(Duration::from_millis(100))).await;
+    let patient = webhook.clone().wait(Duration::from_secs(30));
+    let hook = Hook::start(&rig, policy.clone(), patient).await;
     let good = hook.post("/inbox/mail", &[], r#"{"id":"1"}"#).await;
     assert_eq!(
         (good.status, &good.body["state"]),
@@ -214,6 +215,8 @@ async fn after_the_effect_the_sender_learns_what_became_of_it() {
     let bad = hook.post("/inbox/mail", &[], r#"{"id":"2","bad":1}"#).await;
     assert_eq!((bad.status, bad.problem()), (422, "message-failed"));
     assert_eq!(bad.body["state"], "FAILED_TERMINAL");
+    hook.stop().await;
+    let hook = Hook::start(&rig, policy, webhook.wait(Duration::from_millis(1))).await;
     let slow = r#"{"id":"3","slow":1}"#;
     let told = hook.post("/inbox/mail", &[], slow).await;
     assert_eq!((told.status, told.retry_after), (202, true));
@@ -246,5 +249,44 @@ async fn credentials_are_not_kept_and_other_headers_are() {
     for name in ["authorization", "cookie", "semel-fence", "host"] {
         assert!(!names.contains(&name), "{names:?}");
     }
+    hook.stop().await;
+}
+
+#[tokio::test]
+async fn stripes_second_delivery_differs_and_is_a_duplicate_all_the_same() {
+    let rig = Rig::new();
+    let webhook = Webhook::new("mail".parse().unwrap()).rule(Rule::stripe());
+    let hook = Hook::start(&rig, consumer("mail"), webhook).await;
+    for (pending, status) in [(2, 202), (1, 200)] {
+        let body = format!(r#"{{"id":"evt_1","type":"t","pending_webhooks":{pending}}}"#);
+        let told = hook.post("/inbox/mail", &[], &body).await;
+        assert_eq!(told.status, status);
+    }
+    hook.stop().await;
+}
+
+#[tokio::test]
+async fn an_idempotency_key_may_be_the_id_and_does_not_stay_with_the_message() {
+    let rig = Rig::new();
+    let rule = Rule {
+        id: vec![semel_inbox::source::Place::header("Idempotency-Key").unwrap()],
+        ..Rule::cloud_events()
+    };
+    let webhook = Webhook::new("mail".parse().unwrap()).rule(rule);
+    let hook = Hook::start(&rig, consumer("mail"), webhook).await;
+    for (key, status) in [("\"k-1\"", 202), ("k-1", 200)] {
+        let told = hook
+            .post("/inbox/mail", &[("idempotency-key", key)], "hello")
+            .await;
+        assert_eq!((told.status, &told.body["id"]), (status, &"k-1".into()));
+    }
+    let detail = rig.until(&identity("mail", "k-1"), State::Completed).await;
+    let message = detail.message.unwrap();
+    assert!(
+        message
+            .headers()
+            .iter()
+            .all(|(name, _)| name != "idempotency-key")
+    );
     hook.stop().await;
 }

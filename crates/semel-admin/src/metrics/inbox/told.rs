@@ -187,6 +187,13 @@ impl Told {
         event_type.suppressed.inc_by(intents as u64);
     }
 
+    /// An alert that may fire stands at zero until it does.
+    pub(in crate::metrics) fn expect_alert(&self, consumer: &Scope, alert: &'static str) {
+        let consumer = self.consumer(consumer).label.clone();
+        let labels = ByAlert { consumer, alert };
+        drop(self.series.alerts.get_or_create(&labels));
+    }
+
     pub(super) fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
         let consumer = self.consumer(consumer).label.clone();
         let labels = ByAlert { consumer, alert };

@@ -12,7 +12,7 @@ use semel_core::{Fence, Identity, LeaseTerm, StoreExt};
 
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::serving::Source;
+use crate::serving::{self, Source};
 use crate::stores::{Opened, StoreArgs};
 use crate::{output, text};
 use report::Report;
@@ -63,20 +63,12 @@ fn config(path: &Path, file: &semel_policy::File) -> String {
 
 /// Whether messages have a home, if the file has consumers at all.
 fn inbox(file: &semel_policy::File, store: &StoreArgs) -> Option<Found> {
-    let bad = |error: semel_policy::Error| bad(error.to_string());
-    let compiled = file.consumers().map_err(bad);
-    let compiled = compiled.and_then(|all| Ok((all, file.targets().map_err(bad)?)));
-    let (stored, targets) = match compiled {
-        Ok((all, targets)) => (
-            all.iter().filter(|one| one.has_inbox).count(),
-            targets.len(),
-        ),
+    let (consumers, targets) = match serving::served(file) {
+        Ok((0, 0)) => return None,
+        Ok(served) => served,
         Err(error) => return Some(Err(error)),
     };
-    if (stored, targets) == (0, 0) {
-        return None;
-    }
-    let consumers = text::plural(stored as u64, "consumer", "consumers");
+    let consumers = text::plural(consumers as u64, "consumer", "consumers");
     let targets = text::plural(targets as u64, "target", "targets");
     let found = format!(
         "{consumers} and {targets} of intents, stored in {}",

@@ -11,8 +11,8 @@ pub(crate) use parts::rule;
 
 use std::sync::Arc;
 
-use semel_core::inbox::Inbox;
-use semel_inbox::{Engine, HttpHandler, Running, Settings};
+use semel_core::inbox::{Consumer, Inbox, Order};
+use semel_inbox::{Engine, HttpHandler, Running, Settings, alerts};
 use semel_policy::{CompiledConsumer, CompiledTarget, File};
 use tokio::sync::watch::Receiver;
 
@@ -43,6 +43,21 @@ impl Named {
         let is_something = !consumers.is_empty() || !targets.is_empty();
         Ok(is_something.then_some(Self { consumers, targets }))
     }
+}
+
+/// How many consumers and targets `semel serve` would serve; refuses what the engine would refuse.
+pub(crate) fn served(file: &File) -> Result<(usize, usize)> {
+    let Some(named) = Named::of(file)? else {
+        return Ok((0, 0));
+    };
+    for consumer in &named.consumers {
+        parts::deliver(consumer)?;
+    }
+    parts::webhooks(&named.consumers)?;
+    for target in &named.targets {
+        target::target(target)?.check()?;
+    }
+    Ok((named.consumers.len(), named.targets.len()))
 }
 
 impl Messages {
@@ -130,6 +145,7 @@ fn engine(process: &Process, file: &File, named: &Named, inbox: Arc<dyn Inbox>) 
             ..Settings::default()
         });
     for consumer in &named.consumers {
+        expect_alerts(process, &consumer.policy);
         let deliver = parts::deliver(consumer)?;
         let handler = HttpHandler::with_client(deliver.url.as_str(), client.clone())?;
         let handler = parts::dressed(handler, deliver)?;
@@ -142,4 +158,20 @@ fn engine(process: &Process, file: &File, named: &Named, inbox: Arc<dyn Inbox>) 
         engine = engine.target(target::target(target)?);
     }
     Ok(engine.build()?)
+}
+
+/// Alerts that may fire are there from the beginning, so that their absence says nothing.
+fn expect_alerts(process: &Process, policy: &Consumer) {
+    let (metrics, watched) = (process.watchers.metrics(), policy.alerts);
+    let in_order = matches!(policy.plan.order, Order::Sequence { .. });
+    for (alert, may_fire) in [
+        (alerts::DUPLICATE_SPIKE, watched.duplicate_spike),
+        (alerts::SEQUENCE_GAP, watched.sequence_gap && in_order),
+        (alerts::PENDING_AGE, watched.pending_age.is_some()),
+        (alerts::PARKED, watched.parked.is_some()),
+    ] {
+        if may_fire {
+            metrics.expect_alert(policy.name(), alert);
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! The verbs about messages: `inbox`, `dlq`, `replay` and `audit`, on a real store.
 
+mod checking;
 mod deciding;
+mod docs;
 mod filler;
 mod looking;
 mod replaying;

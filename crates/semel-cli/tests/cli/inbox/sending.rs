@@ -82,7 +82,17 @@ fn lines_of_a_file_are_received_once_and_what_is_no_message_is_set_aside() {
     ];
     let file = store.path().with_file_name("events.jsonl");
     std::fs::write(&file, lines.join("\n")).unwrap();
-    assert_snapshot!(store.semel("inbox import mailer events.jsonl").shown(), @"");
+    assert_snapshot!(store.semel("inbox import mailer events.jsonl").shown(), @r#"
+    stored      2
+    duplicates  0
+    conflicts   1   another payload under a known id, parked
+    rejected    2   no messages; set aside beside the file
+
+    stderr:
+    line 4: the message has no id, and its consumer requires one
+
+    exit: 0
+    "#);
     let shown = store
         .semel("inbox show mailer new-1 --json --payload")
         .json();
@@ -97,5 +107,10 @@ fn lines_of_a_file_are_received_once_and_what_is_no_message_is_set_aside() {
         (&again["stored"], &again["duplicates"]),
         (&0.into(), &2.into())
     );
-    assert_snapshot!(store.semel("inbox import mailer nowhere.jsonl").shown(), @"");
+    assert_snapshot!(store.semel("inbox import mailer nowhere.jsonl").shown(), @r#"
+    stderr:
+    error: file:nowhere.jsonl cannot be read: No such file or directory (os error 2)
+
+    exit: 74
+    "#);
 }

@@ -12,7 +12,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use semel_core::inbox::{Ack, Message, Origin, Receipt};
 use semel_core::outcome::BODY_BYTES_MAX;
 use semel_core::{Error, Headers, Kind, Scope};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::problem::Problem;
 use super::reply::{self, Told};
@@ -25,6 +25,8 @@ use crate::source::rule::{self, Refusal, Rule};
 
 /// The largest body unless the webhook says otherwise.
 const BYTES_MAX: usize = 1024 * 1024;
+/// How long a body may take to arrive unless the webhook says otherwise.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a sender waits for the effect unless the webhook says otherwise.
 const WAIT: Duration = Duration::from_secs(10);
 
@@ -46,6 +48,7 @@ pub struct Webhook {
     rule: Rule,
     signature: Option<Signature>,
     body_bytes_max: usize,
+    body_timeout: Duration,
     wait: Duration,
 }
 
@@ -57,6 +60,7 @@ impl Webhook {
             rule: Rule::cloud_events(),
             signature: None,
             body_bytes_max: BYTES_MAX,
+            body_timeout: BODY_TIMEOUT,
             wait: WAIT,
         }
     }
@@ -76,6 +80,12 @@ impl Webhook {
     /// Another limit for bodies than 1 MiB; at most 16 MiB.
     pub fn body_bytes_max(mut self, bytes: usize) -> Self {
         self.body_bytes_max = bytes.min(BODY_BYTES_MAX);
+        self
+    }
+
+    /// How long a body may take to arrive; 30 seconds by default.
+    pub const fn body_timeout(mut self, timeout: Duration) -> Self {
+        self.body_timeout = timeout;
         self
     }
 
@@ -169,7 +179,12 @@ impl Hook {
         if announced.is_some_and(|bytes| bytes > limit) {
             return Err(too_large());
         }
-        match Limited::new(body, limit).collect().await {
+        let read = Limited::new(body, limit).collect();
+        let Ok(read) = timeout(self.webhook.body_timeout, read).await else {
+            let detail = "the request body stopped arriving".to_owned();
+            return Err(Box::new(Problem::BodyTimeout.response(detail)));
+        };
+        match read {
             Ok(read) => Ok(read.to_bytes()),
             Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
             Err(_) => Err(Box::new(

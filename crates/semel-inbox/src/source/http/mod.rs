@@ -10,6 +10,7 @@
 //! | 400 `message-id-missing`, `message-sequence-missing`, `message-invalid` | it is no message of this consumer |
 //! | 401 `signature-invalid` | the signature is missing, wrong or too old; nothing is stored |
 //! | 404 `consumer-unknown` | there is no such consumer here |
+//! | 408 `body-timeout` | the body stopped arriving |
 //! | 409 `message-conflict` | the id is known with another payload; this one is parked beside it |
 //! | 413 `body-too-large` | the body is above the limit |
 //! | 422 `message-failed` | after the effect: it failed for good or is parked |

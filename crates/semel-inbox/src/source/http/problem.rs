@@ -18,6 +18,7 @@ pub(super) enum Problem {
     ConsumerUnknown,
     Conflict,
     BodyTooLarge,
+    BodyTimeout,
     BodyBroken,
     Failed,
     StoreUnavailable,
@@ -60,6 +61,11 @@ impl Problem {
                 "body-too-large",
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "The request body is too large",
+            ),
+            Self::BodyTimeout => (
+                "body-timeout",
+                StatusCode::REQUEST_TIMEOUT,
+                "The request body did not arrive in time",
             ),
             Self::BodyBroken => (
                 "body-broken",

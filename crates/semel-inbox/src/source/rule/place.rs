@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use semel_core::{Error, Result, Template};
 use semel_http::path::JsonPath;
 use serde_json::{Map, Value};
+use sfv::{BareItem, Item, Parser};
 
 use super::{Raw, Refusal, scalar};
 
@@ -43,7 +44,7 @@ impl Place {
     /// What is there; nothing if nothing is.
     pub(super) fn find(&self, seen: &Seen<'_>) -> Result<Option<String>, Refusal> {
         match self {
-            Self::Header(name) => Ok(seen.raw.header(name).map(str::to_owned)),
+            Self::Header(name) => header(name, seen.raw),
             Self::Body(path) => match path.find(seen.document())[..] {
                 [] | [Value::Null] => Ok(None),
                 [value] => match scalar(value) {
@@ -61,6 +62,23 @@ impl Place {
                 ))
             }
         }
+    }
+}
+
+/// A header's text. `Idempotency-Key` may be an RFC 9651 string: `"abc"` and `abc` are the same key.
+fn header(name: &str, raw: &Raw) -> Result<Option<String>, Refusal> {
+    let Some(value) = raw.header(name).filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
+    if !name.eq_ignore_ascii_case("idempotency-key") || !value.starts_with('"') {
+        return Ok(Some(value.to_owned()));
+    }
+    let item = Parser::new(value.as_bytes()).parse::<Item>();
+    match item.map(|item| item.bare_item) {
+        Ok(BareItem::String(text)) => Ok(Some(text.as_str().to_owned())),
+        _ => Err(Refusal::invalid(
+            "Idempotency-Key begins with a quote but is no RFC 9651 string",
+        )),
     }
 }
 

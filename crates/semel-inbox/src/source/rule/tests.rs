@@ -179,3 +179,33 @@ fn refusals_never_quote_the_payload() {
         assert!(!refusal.to_string().contains("s3cret"), "{refusal}");
     }
 }
+
+#[test]
+fn what_is_compared_is_the_rules_choice_and_a_derived_id_always_follows_from_the_payload() {
+    let compared = |compare: Compare, payload: &str| {
+        let rule = Rule {
+            compare,
+            id: vec![Place::header("idempotency-key").unwrap()],
+            ..Rule::default()
+        };
+        let found = message(&rule, raw(&[("Idempotency-Key", "\"k 1\"")], payload));
+        assert_eq!(id(&found), "k 1");
+        found.fingerprint()
+    };
+    let (a, b) = (r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1}"#);
+    let json = Compare::CanonicalJson;
+    assert_eq!(compared(json, a), compared(json, b));
+    assert_ne!(compared(Compare::Raw, a), compared(Compare::Raw, b));
+    assert_eq!(
+        compared(Compare::Nothing, a),
+        compared(Compare::Nothing, "x")
+    );
+    let mut lax = consumer();
+    lax.id_required = false;
+    let rule = Rule {
+        compare: Compare::Nothing,
+        ..Rule::default()
+    };
+    let derived = |payload| rule.message(&lax, raw(&[], payload)).unwrap();
+    assert_ne!(derived(a).identity(), derived("{}").identity());
+}

@@ -1,13 +1,18 @@
 -- The happy path: the claim is the one that the row has. Work goes, the record comes; a record that is there already, because
--- the message is replayed or came through another door, stays as it is.
+-- the message is replayed or came through another door, stays as it is. Rows are found one by one and then taken by their place, as in ../settle.sql; one that a heartbeat moves at this
+-- moment is not returned, and takes the slower way.
 WITH clock AS MATERIALIZED (SELECT {now} AS now_ms),
-gone AS (
-    DELETE FROM {s}semel_work w
-    USING unnest(
+asked AS MATERIALIZED (
+    SELECT w.at, i.* FROM unnest(
         $4::uuid[], $5::bigint[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::bigint[],
         $11::bytea[], $12::bytea[], $13::bigint[], $14::bytea[]
     ) AS i (digest, fence, tenant, key, took_ms, flags, status, headers, body, omitted_len, omitted_digest)
-    WHERE w.digest = i.digest AND w.fence = i.fence AND w.state = 1
+    CROSS JOIN LATERAL (SELECT w.ctid AS at FROM {s}semel_work w WHERE w.digest = i.digest OFFSET 0) w
+    LIMIT cardinality($4::uuid[])
+),
+gone AS (
+    DELETE FROM {s}semel_work w USING asked i
+    WHERE w.ctid = i.at AND w.digest = i.digest AND w.fence = i.fence AND w.state = 1
     RETURNING w.digest, w.fence, w.changed_ms, w.attempts, w.generation, w.expires_ms, w.fingerprint, w.replay, w.lane,
               w.sequence, i.tenant, i.key, i.took_ms, i.flags, i.status, i.headers, i.body, i.omitted_len, i.omitted_digest
 ),
