@@ -237,6 +237,14 @@ impl Link {
         self.run(&begin).await
     }
 
+    /// Opens a transaction of one caller, who waits for others as long as half of the time that there is.
+    pub(crate) async fn begin_patiently(&mut self) -> Result<(), Failure> {
+        let (begin, lock) = (self.begin_text(), self.timeout.as_millis() / 2);
+        self.in_transaction = true;
+        self.run(&format!("{begin}; SET LOCAL lock_timeout = {lock}"))
+            .await
+    }
+
     fn begin_text(&self) -> String {
         let begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
         if self.prepare {

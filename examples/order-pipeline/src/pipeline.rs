@@ -36,6 +36,7 @@ pub(crate) async fn run(
     )?;
     let payments = Target::new("payments", provider)?
         .timeout(Duration::from_secs(5))
+        .lease(LeaseTerm::new(LEASE)?)
         .retry(patient()?);
     let running = Engine::builder(store)
         .consumer(orders()?, handler(database, note_and_charge))
@@ -101,8 +102,7 @@ struct Placed {
 fn note_and_charge(connection: &mut Connection, ctx: &Ctx) -> Result<Done, Failure> {
     let placed: Placed = payload(ctx)?;
     let charge = json!({ "order": placed.order, "cents": placed.cents });
-    let charge = Draft::new("payments", "charge", charge.to_string());
-    ctx.send(charge.header("content-type", "application/json"))?;
+    ctx.send(Draft::json("payments", "charge", &charge)?)?;
     in_transaction(connection, ctx, |tx| {
         let order = ("order_id", &placed.order as _);
         create_once(tx, "orders", order, &[("cents", &placed.cents)]).map(drop)

@@ -8,6 +8,7 @@ mod admin;
 mod endings;
 mod handler;
 mod messages;
+mod python;
 mod readme;
 mod reloading;
 mod support;

@@ -5,15 +5,23 @@ use std::process::{Child, Command, Stdio};
 
 use crate::support::{Semel, ask};
 
-/// The README's block that begins with this fence.
-fn block(fence: &str) -> String {
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let readme = fs::read_to_string(readme).unwrap();
-    let (_, rest) = readme.split_once(fence).unwrap();
+/// The first block of a page that begins with this fence.
+pub(crate) fn block(page: &str, fence: &str) -> String {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let page = fs::read_to_string(format!("{root}/{page}")).unwrap();
+    let (_, rest) = page.split_once(fence).unwrap();
     rest.split_once("```").unwrap().0.to_owned()
 }
 
-struct Shop(Child);
+/// The Python that tests use.
+pub(crate) fn python() -> String {
+    std::env::var("SEMEL_TEST_PYTHON").expect(
+        "SEMEL_TEST_PYTHON names no Python: run the tests with `cargo xtask test`, or \
+         `cargo xtask services up python` and export what it prints",
+    )
+}
+
+pub(crate) struct Shop(pub(crate) Child);
 
 impl Drop for Shop {
     fn drop(&mut self) {
@@ -24,18 +32,14 @@ impl Drop for Shop {
 
 #[test]
 fn the_readmes_shop_charges_once() {
-    let python = std::env::var("SEMEL_TEST_PYTHON").expect(
-        "SEMEL_TEST_PYTHON names no Python: run the tests with `cargo xtask test`, or \
-         `cargo xtask services up python` and export what it prints",
-    );
     let dir = tempfile::tempdir().unwrap();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);
-    let script = block("```python\n").replace("8080", &port.to_string());
+    let script = block("README.md", "```python\n").replace("8080", &port.to_string());
     let addr = format!("127.0.0.1:{port}").parse().unwrap();
     fs::write(dir.path().join("shop.py"), script).unwrap();
-    let shop = Command::new(python)
+    let shop = Command::new(python())
         .arg("shop.py")
         .current_dir(dir.path())
         .stderr(Stdio::null())

@@ -1,6 +1,8 @@
 //! An intent as a handler asks for it.
 
 use bytes::Bytes;
+use semel_core::inbox::retry::Failure;
+use serde::Serialize;
 
 /// What a handler wants sent. See [`crate::Ctx::send`].
 #[derive(Clone)]
@@ -27,6 +29,16 @@ impl Draft {
             headers: Vec::new(),
             id: None,
         }
+    }
+
+    /// The same for a value that is sent as JSON. One that is no JSON is a terminal failure.
+    pub fn json(
+        target: impl Into<String>,
+        name: impl Into<String>,
+        value: &impl Serialize,
+    ) -> Result<Self, Failure> {
+        let json = serde_json::to_vec(value).map_err(Failure::terminal)?;
+        Ok(Self::new(target, name, json).header("content-type", "application/json"))
     }
 
     /// With one more header.

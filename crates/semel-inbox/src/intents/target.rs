@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use reqwest::Url;
 use semel_core::inbox::{Alerts, Consumer, OnLost, Plan, Retry};
-use semel_core::{Error, Result, Retention, Scope};
+use semel_core::{Error, LeaseTerm, Result, Retention, Scope};
 
 use super::convention::{KeyPlace, Shape, Vendor};
 use super::reconcile::ReconcileUrl;
@@ -55,6 +55,7 @@ pub struct Target {
     pub(super) timeout: Duration,
     pub(super) retry: Retry,
     pub(super) on_unknown: Option<OnUnknown>,
+    lease: LeaseTerm,
     workers: usize,
     retention: Retention,
     alerts: Alerts,
@@ -79,6 +80,7 @@ impl Target {
             timeout: TIMEOUT,
             retry: Retry::default(),
             on_unknown: None,
+            lease: LeaseTerm::default(),
             workers: 8,
             retention: Retention::default(),
             alerts: Alerts::default(),
@@ -154,6 +156,12 @@ impl Target {
     /// What to do if nobody knows whether it happened.
     pub fn on_unknown(mut self, on_unknown: OnUnknown) -> Self {
         self.on_unknown = Some(on_unknown);
+        self
+    }
+
+    /// How long a claim lasts unless it is renewed: how long an intent waits whose process was lost. 30 seconds by default.
+    pub const fn lease(mut self, lease: LeaseTerm) -> Self {
+        self.lease = lease;
         self
     }
 
@@ -244,6 +252,7 @@ impl Target {
             ..Plan::new(self.scope())
         };
         consumer.retry = self.retry;
+        consumer.lease = self.lease;
         // The sender's own timeouts come first, because they know whether something was sent.
         consumer.deadline = self.timeout.saturating_mul(2) + Duration::from_secs(30);
         consumer.workers = self.workers;

@@ -12,9 +12,18 @@ use crate::support::{Rig, consumer, identity, message, quick};
 
 /// Delivers one message to a server and waits for its end.
 async fn delivered(server: &Server, message: Message, end: State) -> Detail {
+    delivered_within(Duration::from_secs(180), server, message, end).await
+}
+
+async fn delivered_within(
+    limit: Duration,
+    server: &Server,
+    message: Message,
+    end: State,
+) -> Detail {
     let rig = Rig::new();
     let handler = HttpHandler::new(&server.url("/handle")).unwrap();
-    let handler = handler.timeout(Duration::from_millis(300));
+    let handler = handler.timeout(limit);
     let mut policy = consumer("mailer@2");
     policy.retry = quick(3);
     let running = rig.engine().consumer(policy, handler).build().unwrap();
@@ -96,7 +105,6 @@ async fn the_answer_decides() {
         (status(503), State::Parked, 3),
         (status(429), State::Parked, 3),
         (Reply::Silence, State::Parked, 3),
-        (Reply::Never, State::Parked, 3),
         (word("final", 500), State::FailedTerminal, 1),
         (word("retryable", 200), State::Parked, 3),
         (word("park", 200), State::Parked, 1),
@@ -107,6 +115,16 @@ async fn the_answer_decides() {
         delivered(&server, plain(), end).await;
         assert_eq!(server.requests().len(), requests, "{name}");
     }
+}
+
+#[tokio::test]
+async fn no_answer_in_time_is_tried_again() {
+    let server = Server::scripted(vec![Reply::Never]).await;
+    let limit = Duration::from_millis(50);
+    let detail = delivered_within(limit, &server, plain(), State::Parked).await;
+    assert_eq!(detail.attempts.len(), 3);
+    let error = detail.entry.error.unwrap();
+    assert!(error.contains("no answer within 50ms"), "{error}");
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ fn charge() -> semel_core::Identity {
 
 fn pay(url: &str) -> Target {
     let target = Target::new("pay", url).unwrap();
-    target.retry(quick(4)).timeout(Duration::from_millis(300))
+    target.retry(quick(4)).timeout(Duration::from_secs(180))
 }
 
 /// Runs order `o-1` and waits for the end of its charge.
@@ -73,7 +73,7 @@ async fn lost_answers_and_broken_connections_charge_once() {
         _ => None,
     };
     let (rig, provider) = (Rig::new(), Provider::start(faults).await);
-    let target = pay(&provider.server.url("/charges"));
+    let target = pay(&provider.server.url("/charges")).timeout(Duration::from_secs(2));
     let detail = charged(&rig, rig.engine().target(target), State::Completed).await;
     assert_eq!(provider.server.requests().len(), 4);
     assert_eq!(provider.charges(), 1);

@@ -154,7 +154,9 @@ async fn an_engine_that_is_dropped_leaves_its_work_to_others() {
         began.add_permits(1);
         async { std::future::pending().await }
     });
-    let first = rig.engine().consumer(consumer("mail"), stuck);
+    let mut policy = consumer("mail");
+    policy.lease = LeaseTerm::default();
+    let first = rig.engine().consumer(policy, stuck);
     let first = first.build().unwrap().start();
     rig.receive(message("mail", "m-1", "hi")).await;
     begun.acquire().await.unwrap().forget();

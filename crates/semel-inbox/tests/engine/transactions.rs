@@ -18,7 +18,7 @@ async fn effect_end_and_intents_commit_together() {
     let (rig, provider) = (Rig::new(), Provider::start(|_| None).await);
     let connection = rusqlite::Connection::open(rig.dir.path().join("semel.db")).unwrap();
     connection
-        .busy_timeout(std::time::Duration::from_secs(20))
+        .busy_timeout(std::time::Duration::from_secs(180))
         .unwrap();
     connection
         .execute_batch("CREATE TABLE account (balance INTEGER); INSERT INTO account VALUES (0)")

@@ -205,7 +205,7 @@ async fn after_the_effect_the_sender_learns_what_became_of_it() {
     let mut policy = consumer("mail");
     policy.ack = Ack::AfterEffect;
     let webhook = Webhook::new("mail".parse().unwrap()).rule(Rule::stripe());
-    let patient = webhook.clone().wait(Duration::from_secs(30));
+    let patient = webhook.clone().wait(Duration::from_secs(180));
     let hook = Hook::start(&rig, policy.clone(), patient).await;
     let good = hook.post("/inbox/mail", &[], r#"{"id":"1"}"#).await;
     assert_eq!(

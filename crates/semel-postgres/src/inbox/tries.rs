@@ -39,7 +39,7 @@ impl<C: Call> Call for Whole<'_, C> {
     const DOING: &'static str = C::DOING;
 
     async fn make(&self, engine: &Engine, link: &mut Link) -> Result<C::Answer, Failure> {
-        link.begin().await?;
+        link.begin_patiently().await?;
         let done = self.0.make(engine, link).await;
         link.end(done).await
     }

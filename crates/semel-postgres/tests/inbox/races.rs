@@ -4,19 +4,21 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use semel_core::inbox::{Finished, Order, Plan};
+use semel_core::inbox::{Order, Plan, Receipt, State};
 use semel_core::{Inbox, Store};
 use tokio::task::JoinSet;
 
 use crate::support::Schema;
-use crate::verbs::{arrivals, claimed, complete, completed, id, ids, plan};
+use crate::support::verbs::PATIENCE;
+use crate::verbs::{arrivals, claimed, complete, id, ids, plan};
 
 /// The same few messages arrive again and again while workers complete them: each runs once.
 async fn hammer(plan: Plan) {
     const MESSAGES: usize = 200;
     const RECEIVERS: usize = 4;
     let schema = Schema::new();
-    let stores = [schema.open().await, schema.open().await].map(Arc::new);
+    let open = async || Arc::new(schema.config().timeout(PATIENCE).connect().await.unwrap());
+    let stores = [open().await, open().await];
     let ran: Arc<Mutex<HashMap<String, usize>>> = Arc::default();
     let over = Arc::new(AtomicBool::new(false));
     let mut workers = JoinSet::new();
@@ -75,47 +77,42 @@ async fn the_same_in_the_order_of_arrival() {
     hammer(plan).await;
 }
 
-/// Both insert, one waits for the other, and looks again.
+/// Between the look and the insert somebody else receives, runs and completes the same message: a trigger brings the record at
+/// that very moment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_receive_that_waited_for_a_finish_takes_its_work_back() {
+async fn what_was_settled_between_the_look_and_the_insert_is_taken_back() {
     let schema = Schema::new();
-    let store = Arc::new(schema.open().await);
-    let (plan, all) = (plan(), ids(1));
-    crate::verbs::received(&store, &plan, &all).await;
-    let jobs = claimed(&store, &plan, 1).await;
-    let mut client = schema.client().await;
-    let mut tx = client.transaction().await.unwrap();
-    let tables = semel_postgres::tx::Tables::new(&schema.config());
-    // The finish is done and not committed: what arrives now has to wait for it.
-    let ends = [completed(&jobs[0], Vec::new())];
-    let finished = tables.finish(&mut tx, &plan, &ends).await.unwrap();
-    assert_eq!(finished, [Finished::Done]);
-    // The message is known as long as the finish is not committed; the insert is made in a way that does not look first.
-    let digest = uuid::Uuid::from_bytes(jobs[0].ticket.identity.digest().short());
-    let insert = format!(
-        "INSERT INTO {s}.semel_work (digest, expires_ms, number, received_ms, fence, changed_ms, due_ms, attempts, generation, \
-         state, replay, stepped, consumer, fingerprint) \
-         VALUES ('{digest}', 0, 0, 0, 0, 0, 0, 0, 0, 0, false, false, 'mailer@1', '') ON CONFLICT DO NOTHING",
-        s = schema.name
-    );
-    let other = schema.client().await;
-    let waiting = tokio::spawn(async move { other.execute(&insert, &[]).await });
-    let watcher = schema.client().await;
-    let blocked =
-        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1";
-    let like = format!("INSERT INTO {}.semel_work%", schema.name);
-    crate::support::verbs::until("the insert waits", async || {
-        let count: i64 = watcher.query_one(blocked, &[&like]).await.unwrap().get(0);
-        count == 1
-    })
-    .await;
-    tx.commit().await.unwrap();
-    assert_eq!(
-        waiting.await.unwrap().unwrap(),
-        1,
-        "PostgreSQL lets it in: only a second look helps"
-    );
-    // What the store does in that place is held to it by the hammer; here its second look is shown to see the record.
-    let records = store.look_up(vec![jobs[0].ticket.identity.clone()]).await;
-    assert!(records.unwrap()[0].is_some());
+    let store = schema.open().await;
+    let (plan, all) = (plan(), ids(3));
+    let print = arrivals(&plan, &all).messages[1].fingerprint();
+    let print: String = print
+        .as_bytes()
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect();
+    let digest = arrivals(&plan, &all).messages[1]
+        .identity()
+        .digest()
+        .short();
+    let digest = uuid::Uuid::from_bytes(digest);
+    let client = schema.client().await;
+    client
+        .batch_execute(&format!(
+            "CREATE FUNCTION {s}.meanwhile() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             IF NEW.digest = '{digest}' THEN \
+             INSERT INTO {s}.semel_records (digest, fence, claimed_ms, nonce, state, attempt, version, tenant, scope, key, \
+                 fingerprint, expires_ms, settled_ms, took_ms, flags, status) \
+             VALUES (NEW.digest, 1, 1, 0, 2, 1, 1, 'public', 'mailer', 'm-1', decode('{print}', 'hex'), \
+                 9000000000000, 1, 1, 0, 0); END IF; RETURN NEW; END $$; \
+             CREATE TRIGGER meanwhile BEFORE INSERT ON {s}.semel_work FOR EACH ROW EXECUTE FUNCTION {s}.meanwhile()",
+            s = schema.name
+        ))
+        .await
+        .unwrap();
+    let receipts = store.receive(arrivals(&plan, &all)).await.unwrap();
+    let (new, done) = (State::Received, State::Completed);
+    let new = Receipt::Stored { state: new };
+    assert_eq!(receipts, [new, Receipt::Duplicate { state: done }, new]);
+    let jobs = claimed(&store, &plan, 10).await;
+    assert_eq!(jobs.iter().map(id).collect::<Vec<_>>(), ["m-0", "m-2"]);
 }

@@ -4,6 +4,7 @@ mod cancelled;
 mod consumer;
 mod cut;
 mod helpers;
+mod inbox;
 mod pooler;
 mod support;
 mod transactions;

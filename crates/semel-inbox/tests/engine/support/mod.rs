@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use semel_core::inbox::retry::Backoff;
 use semel_core::inbox::{Arrivals, Consumer, Detail, Message, Plan, Receipt, Retry, State};
-use semel_core::{Clock, Identity, Inbox, ManualClock, Timestamp};
+use semel_core::{Clock, Identity, Inbox, LeaseTerm, ManualClock, Timestamp};
 use semel_inbox::{Builder, Engine, Settings};
 use semel_sqlite::{Config, SqliteStore};
 use tempfile::TempDir;
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use watch::Seen;
 
 /// How long something that must become true may take before the test fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A store and who watches.
 pub(crate) struct Rig {
@@ -56,7 +56,7 @@ impl Rig {
     pub(crate) fn engine_on(&self, inbox: Arc<dyn Inbox>) -> Builder {
         let settings = Settings {
             poll: Duration::from_millis(20),
-            drain: Duration::from_secs(20),
+            drain: PATIENCE,
             tend: Duration::from_millis(20),
             alerts: Duration::from_millis(20),
         };
@@ -102,9 +102,11 @@ pub(crate) async fn eventually<T, Fut: Future<Output = Option<T>>>(
     found.unwrap_or_else(|_| panic!("this did not happen: {what}"))
 }
 
-/// A consumer whose retries do not take their time.
+/// A consumer whose retries do not take their time, and whose leases and deadlines no slow machine reaches.
 pub(crate) fn consumer(name: &str) -> Consumer {
     let mut consumer = Consumer::new(name.parse().unwrap());
+    consumer.lease = LeaseTerm::new(2 * PATIENCE).unwrap();
+    consumer.deadline = 2 * PATIENCE;
     consumer.retry = quick(5);
     consumer
 }

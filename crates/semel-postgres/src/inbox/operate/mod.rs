@@ -41,7 +41,7 @@ impl Call for Operating<'_> {
     const DOING: &'static str = "changing messages by hand";
 
     async fn make(&self, engine: &Engine, link: &mut Link) -> Result<Operated, Failure> {
-        link.begin().await?;
+        link.begin_patiently().await?;
         let operated = Session::new(link, &engine.sql).operate(self.0).await;
         match operated {
             Ok(mut predicted) if self.0.dry_run => {
