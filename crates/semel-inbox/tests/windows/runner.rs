@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 use crate::kills::{self, Plot};
 use crate::scenarios;
-use crate::stage::{Kind, Stage};
+use crate::stage::{self, Kind, Stage};
 
 /// How many cases run at the same time; most of them wait for a lease to end.
 const AT_ONCE: usize = 6;
@@ -40,10 +40,16 @@ pub(crate) fn run() -> ExitCode {
     let (chosen, others): (Vec<Case>, Vec<Case>) = cases()
         .into_iter()
         .partition(|case| case.name.contains(&filter));
+    if chosen.iter().any(|case| case.kind == Kind::Postgres) {
+        // Says once what is missing, rather than in every case.
+        stage::check_server();
+    }
     println!("\nrunning {} tests", chosen.len());
     let (count, runtime) = (chosen.len(), tokio::runtime::Runtime::new().unwrap());
     let failed = runtime.block_on(run_all(chosen));
-    println!("\nfailures: {failed:?}");
+    for name in &failed {
+        println!("failed: {name}");
+    }
     let word = if failed.is_empty() { "ok" } else { "FAILED" };
     println!(
         "\ntest result: {word}. {} passed; {} failed; 0 ignored; 0 measured; {} filtered out\n",
@@ -99,8 +105,8 @@ async fn run_all(cases: Vec<Case>) -> Vec<String> {
 
 /// Runs one case on a stage of its own; whether it passed. Why it did not is what its panic said.
 async fn run_one(number: usize, kind: Kind, act: Act) -> bool {
-    let stage = tokio::spawn(Stage::set(kind, number)).await;
-    let Ok(stage) = stage.map(Arc::new) else {
+    let set = tokio::spawn(Stage::set(kind, number)).await;
+    let Ok(stage) = set.map(Arc::new) else {
         return false;
     };
     let (on, place) = (stage.clone(), stage.place.clone());

@@ -34,14 +34,19 @@ pub(crate) fn engine(inbox: Arc<dyn Inbox>) -> Builder {
 /// The policy of a consumer whose claims and retries do not take their time.
 pub(crate) fn policy() -> Consumer {
     let mut consumer = Consumer::new(ORDERS.parse().unwrap());
-    consumer.lease = LeaseTerm::new(LEASE).unwrap();
+    consumer.lease = lease();
     consumer.retry = quick();
     consumer
 }
 
 /// The provider of intents.
 pub(crate) fn target(url: &str) -> Target {
-    Target::new(PAY, url).unwrap().retry(quick())
+    let target = Target::new(PAY, url).unwrap().retry(quick());
+    target.lease(lease())
+}
+
+fn lease() -> LeaseTerm {
+    LeaseTerm::new(LEASE).unwrap()
 }
 
 /// Many attempts, a few milliseconds apart.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use semel_core::Result;
-use semel_core::inbox::{Cause, OnTerminal, Order, Plan, State};
+use semel_core::inbox::{Cause, Order, Plan, State};
+use semel_core::{Result, Timestamp};
 use uuid::Uuid;
 
-use super::lanes::{Care, by_sequence};
+use super::lanes::{Care, Places, stick};
 use super::notes::Transition;
 use super::rows::Work;
 use super::tries::Call;
@@ -44,12 +44,14 @@ impl Call for Tending<'_> {
 
 impl<D: Driver> Session<'_, D> {
     async fn tend(&mut self, plan: &Plan, limit: usize) -> Result<Tended, D::Error> {
-        let count = Value::int(i64::try_from(limit).unwrap_or(i64::MAX));
         let sql = match plan.order {
             Order::None => &self.sql.inbox.stranded,
             Order::Arrival { .. } | Order::Sequence { .. } => &self.sql.inbox.overdue,
         };
-        let params = vec![Value::text(plan.consumer.to_string()), count];
+        let params = vec![
+            Value::text(plan.consumer.to_string()),
+            Value::int(i64::try_from(limit).unwrap_or(i64::MAX)),
+        ];
         let rows = self.driver.rows(sql, params).await?;
         if rows.is_empty() {
             return Ok(Tended::default());
@@ -63,55 +65,65 @@ impl<D: Driver> Session<'_, D> {
         let mut places = self.look_into(plan, lanes).await?;
         let locked = self.lock_work(digests).await?;
         let now = self.now().await?;
-        let (mut changed, mut notes, mut count) = (Vec::new(), Vec::new(), 0);
-        for mut work in locked.into_values() {
-            let overdue = work.deadline_ms.is_some_and(|at| at <= now.as_millis());
-            let Some(name) = work
-                .lane
-                .clone()
-                .filter(|_| overdue && work.state == State::Parked)
-            else {
-                continue;
-            };
-            work.deadline_ms = None;
-            let missing = work
-                .sequence
-                .is_some_and(|s| places.is_missing_before(&name, s));
-            let Some(lane) = places.lanes.get_mut(&name) else {
-                continue;
-            };
-            if work.is_stuck() {
-                count += 1;
-                // Its worker was lost, and whoever found out knew nothing of lanes.
-                match plan.order.on_terminal() {
-                    OnTerminal::Park => lane.stick(),
-                    OnTerminal::Advance => {
-                        if by_sequence(plan.order) {
-                            lane.advance(work.sequence);
-                        }
-                        work.leave();
-                    }
-                }
-            } else if missing {
-                // Otherwise everything that it waits for has arrived.
-                count += 1;
-                work.cause = Some(Cause::GapExpired);
-                notes.push(Transition::of(&work, Cause::GapExpired, now));
-            }
-            changed.push(work);
-        }
-        changed.sort_by_key(|work: &Work| work.digest);
-        self.save(&changed).await?;
-        self.note_transitions(&notes).await?;
+        let patience = Patience::ended(plan, &mut places, locked.into_values(), now);
+        self.save(&patience.saved).await?;
+        self.note_transitions(&patience.notes).await?;
         let due = self.turn(plan, &mut places.lanes, Care::Usual, now).await?;
-        let count = if plan.order == Order::None {
-            places.lanes.len()
-        } else {
-            count
+        let changed = match plan.order {
+            Order::None => places.lanes.len(),
+            Order::Arrival { .. } | Order::Sequence { .. } => patience.changed,
         };
-        Ok(Tended {
-            changed: count,
-            due,
-        })
+        Ok(Tended { changed, due })
+    }
+}
+
+/// What becomes of rows that have waited long enough.
+#[derive(Debug, Default)]
+struct Patience {
+    saved: Vec<Work>,
+    notes: Vec<Transition>,
+    changed: usize,
+}
+
+impl Patience {
+    fn ended(
+        plan: &Plan,
+        places: &mut Places,
+        rows: impl Iterator<Item = Work>,
+        now: Timestamp,
+    ) -> Self {
+        let mut ended = Self::default();
+        for work in rows {
+            let overdue = work.deadline_ms.is_some_and(|at| at <= now.as_millis());
+            if overdue && work.state == State::Parked {
+                ended.end(plan, places, work, now);
+            }
+        }
+        ended.saved.sort_by_key(|work| work.digest);
+        ended
+    }
+
+    fn end(&mut self, plan: &Plan, places: &mut Places, mut work: Work, now: Timestamp) {
+        let Some(name) = work.lane.clone() else {
+            return;
+        };
+        let missing = work
+            .sequence
+            .is_some_and(|sequence| places.is_missing_before(&name, sequence));
+        work.deadline_ms = None;
+        if work.is_stuck() {
+            // Its worker was lost, and whoever found out knew nothing of lanes.
+            self.changed += 1;
+            if let Some(lane) = places.lanes.get_mut(&name) {
+                stick(plan, lane, &mut work);
+            }
+        } else if missing {
+            self.changed += 1;
+            work.cause = Some(Cause::GapExpired);
+            self.notes
+                .push(Transition::of(&work, Cause::GapExpired, now));
+        }
+        // Otherwise everything that it waits for has arrived, and there is nothing to run out of.
+        self.saved.push(work);
     }
 }

@@ -59,10 +59,7 @@ async fn a_finish_in_a_lane_is_done_once_wherever_it_is_cut() {
     store.receive(batch).await.unwrap();
     for (n, expected) in all.iter().enumerate() {
         let jobs = claimed(&store, &plan, 10).await;
-        assert_eq!(
-            jobs.iter().map(crate::verbs::id).collect::<Vec<_>>(),
-            [expected.clone()]
-        );
+        assert_eq!((jobs.len(), &crate::verbs::id(&jobs[0])), (1, expected));
         proxy.cut_after(n * 25);
         let items = vec![completed(&jobs[0], Vec::new())];
         let finished = store.finish(plan.clone(), items).await.unwrap();

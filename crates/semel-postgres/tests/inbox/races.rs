@@ -54,7 +54,7 @@ async fn hammer(plan: Plan) {
     receivers.join_all().await;
     over.store(true, Ordering::SeqCst);
     workers.join_all().await;
-    let ran = ran.lock().unwrap();
+    let ran = ran.lock().unwrap().clone();
     assert_eq!(ran.len(), MESSAGES);
     assert!(ran.values().all(|count| *count == 1), "{ran:?}");
     let identities = ids(MESSAGES);

@@ -222,9 +222,19 @@ pub async fn a_selection_narrows_by_everything_it_sets(s: Subject) {
     s.finish(&jobs[0], parked()).await;
     s.finish(&jobs[1], terminal()).await;
     s.finish(&jobs[2], terminal()).await;
-    let since = jobs[2].received_at;
+    for (select, expected) in selections(jobs[2].received_at) {
+        let mut operation = s.operation(Action::Retry, select);
+        operation.dry_run = true;
+        let words = operation.select.describe();
+        let report: Report = s.operate_as(operation).await;
+        assert_eq!(report.changed, expected, "{words}");
+    }
+}
+
+/// Selections of two messages of one tenant and, since this moment, one of another; and how many each means.
+fn selections(since: semel_core::Timestamp) -> Vec<(Selection, u64)> {
     let all = Selection::default();
-    let selections = [
+    vec![
         (
             Selection {
                 tenant: Some("another".to_owned()),
@@ -284,14 +294,7 @@ pub async fn a_selection_narrows_by_everything_it_sets(s: Subject) {
             0,
         ),
         (all, 3),
-    ];
-    for (select, expected) in selections {
-        let mut operation = s.operation(Action::Retry, select);
-        operation.dry_run = true;
-        let words = operation.select.describe();
-        let report: Report = s.operate_as(operation).await;
-        assert_eq!(report.changed, expected, "{words}");
-    }
+    ]
 }
 
 /// Another consumer's messages are none of its business.

@@ -3,6 +3,9 @@
 use super::Plot;
 use crate::process::{Doing, Window};
 
+/// A kind of effect, by its name.
+type Kind = (&'static str, Doing);
+
 const NOTHING: Doing = Doing {
     row: false,
     call: false,
@@ -10,28 +13,28 @@ const NOTHING: Doing = Doing {
     steps: false,
     fails_first: false,
 };
-const ROW: (&str, Doing) = (
+const ROW: Kind = (
     "own_transaction",
     Doing {
         row: true,
         ..NOTHING
     },
 );
-const CALL: (&str, Doing) = (
+const CALL: Kind = (
     "provider_with_keys",
     Doing {
         call: true,
         ..NOTHING
     },
 );
-const INTENT: (&str, Doing) = (
+const INTENT: Kind = (
     "intent",
     Doing {
         intent: true,
         ..NOTHING
     },
 );
-const ROW_AND_INTENT: (&str, Doing) = (
+const ROW_AND_INTENT: Kind = (
     "own_transaction_with_an_intent",
     Doing {
         row: true,
@@ -39,7 +42,7 @@ const ROW_AND_INTENT: (&str, Doing) = (
         ..NOTHING
     },
 );
-const CALL_AND_ROW: (&str, Doing) = (
+const CALL_AND_ROW: Kind = (
     "provider_with_keys_then_own_transaction",
     Doing {
         call: true,
@@ -47,17 +50,17 @@ const CALL_AND_ROW: (&str, Doing) = (
         ..NOTHING
     },
 );
-const STEPS: (&str, Doing) = (
+const STEPS: Kind = (
     "provider_without_keys",
     Doing {
         steps: true,
         ..NOTHING
     },
 );
-const EACH: &[(&str, Doing)] = &[ROW, CALL, INTENT];
+const EACH: &[Kind] = &[ROW, CALL, INTENT];
 
 /// A window by its name, and the kinds of effects that it is tried with.
-const WINDOWS: [(&str, Window, &[(&str, Doing)]); 12] = [
+const WINDOWS: [(&str, Window, &[Kind]); 12] = [
     ("killed_before_it_was_stored", Window::BeforeStored, &[ROW]),
     ("killed_before_the_claim", Window::BeforeClaim, EACH),
     ("killed_after_the_claim", Window::AfterClaim, EACH),

@@ -7,11 +7,11 @@ use semel_core::inbox::Ack;
 use semel_inbox::source::Place;
 use semel_inbox::{Rule, Webhook, handler_fn};
 
+use super::Job;
 use super::gate::Gate;
 use super::handler::Hand;
 use super::life::say;
 use super::source::Remote;
-use super::Job;
 use crate::outside::INTENTS;
 use crate::workshop::{ORDERS, engine, policy, target};
 

@@ -17,6 +17,11 @@ use tempfile::TempDir;
 
 use crate::workshop::eventually;
 
+/// Fails with what to do if there is no server to test with.
+pub(crate) fn check_server() {
+    drop(postgres::url());
+}
+
 /// A kind of store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use semel_core::inbox::{Cause, Finish, OnTerminal, Plan, Verdict};
+use semel_core::inbox::{Cause, Finish, Plan, Verdict};
 use semel_core::{Error, Kind, Result, Scope, Timestamp};
 use uuid::Uuid;
 
-use super::super::lanes::{Lane, Lanes, by_sequence};
+use super::super::lanes::{Lane, Lanes, stick};
 use super::super::notes::{Attempt, Transition};
 use super::super::rows::Work;
 
@@ -59,11 +59,14 @@ impl Deciding {
             Verdict::Completed { .. } => unreachable!("completions have their own way"),
             Verdict::Retry { after, .. } => {
                 work.due_ms = Some(now.after(*after).as_millis());
-                if after.is_zero() {
-                    self.due.insert(plan.consumer.clone());
+                // Whoever sleeps until something else is due may have to get up earlier.
+                self.due.insert(plan.consumer.clone());
+            }
+            Verdict::Terminal { .. } | Verdict::Park { .. } => {
+                if let Some(lane) = self.lane_of(&work)? {
+                    stick(plan, lane, &mut work);
                 }
             }
-            Verdict::Terminal { .. } | Verdict::Park { .. } => self.stick(plan, &mut work)?,
             Verdict::Skip { cause } => {
                 work.deadline_ms = Some(now.after(plan.retention.keep()).as_millis());
                 if let Some(lane) = self.lane_of(&work)? {
@@ -99,24 +102,6 @@ impl Deciding {
         }
         work.worker = None;
         self.changed.push(work);
-        Ok(())
-    }
-
-    /// A head that failed for good or is parked: those behind it wait, or the lane goes on without it.
-    fn stick(&mut self, plan: &Plan, work: &mut Work) -> Result<()> {
-        let sequence = work.sequence;
-        let Some(lane) = self.lane_of(work)? else {
-            return Ok(());
-        };
-        match plan.order.on_terminal() {
-            OnTerminal::Park => lane.stick(),
-            OnTerminal::Advance => {
-                if by_sequence(plan.order) {
-                    lane.advance(sequence);
-                }
-                work.leave();
-            }
-        }
         Ok(())
     }
 }

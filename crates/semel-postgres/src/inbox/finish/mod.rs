@@ -69,6 +69,9 @@ fn is_plain(plan: &Plan, item: &Finish) -> bool {
 /// Ends attempts, each batch of the usual in one statement.
 pub(crate) async fn finish(engine: &Engine, plan: &Plan, items: &[Finish]) -> Result<Ended> {
     check(items)?;
+    for intent in items.iter().flat_map(intents) {
+        engine.message_months(&intent.plan).await;
+    }
     let mut ended = Ended::default();
     let mut answers: Vec<Option<Finished>> = vec![None; items.len()];
     let mut rest: Vec<usize> = (0..items.len()).collect();

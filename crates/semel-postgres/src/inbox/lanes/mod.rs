@@ -16,9 +16,10 @@ pub(crate) use turn::Care;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use semel_core::inbox::{Order, Plan};
+use semel_core::inbox::{OnTerminal, Order, Plan};
 use uuid::Uuid;
 
+use super::rows::Work;
 use crate::session::{Driver, Session};
 use crate::value::Value;
 
@@ -53,6 +54,19 @@ pub(crate) type Lanes = BTreeMap<String, Lane>;
 /// Whether messages go by their sequence.
 pub(crate) const fn by_sequence(order: Order) -> bool {
     matches!(order, Order::Sequence { .. })
+}
+
+/// A head that failed for good or is parked: those behind it wait, or the lane goes on without it.
+pub(crate) fn stick(plan: &Plan, lane: &mut Lane, work: &mut Work) {
+    match plan.order.on_terminal() {
+        OnTerminal::Park => lane.stick(),
+        OnTerminal::Advance => {
+            if by_sequence(plan.order) {
+                lane.advance(work.sequence);
+            }
+            work.leave();
+        }
+    }
 }
 
 impl<D: Driver> Session<'_, D> {

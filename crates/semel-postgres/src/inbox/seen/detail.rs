@@ -17,7 +17,9 @@ impl Engine {
         let id = Value::Uuid(Some(digest(identity)));
         let sql = &self.sql.inbox;
         let doing = "reading a message";
-        let rows = self.read(doing, &sql.detail, &[id.clone()]).await?;
+        let rows = self
+            .read(doing, &sql.detail, std::slice::from_ref(&id))
+            .await?;
         let record = self.load(std::slice::from_ref(identity)).await?;
         let record = record.into_iter().next().and_then(seen);
         let mut detail = match (rows.first(), record.as_deref()) {
