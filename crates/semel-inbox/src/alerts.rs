@@ -79,14 +79,9 @@ fn by_counts(
 fn tell(shared: &Shared, before: &mut HashMap<(Scope, &'static str), bool>, judged: Judged) {
     for (consumer, alert, firing) in judged {
         let was = before.insert((consumer.clone(), alert), firing);
-        if was.unwrap_or(false) == firing {
-            continue;
+        if was.unwrap_or(false) != firing {
+            shared.watch.alert(&consumer, alert, firing);
         }
-        match firing {
-            true => tracing::warn!(%consumer, alert, "an alert has begun"),
-            false => tracing::info!(%consumer, alert, "an alert has ended"),
-        }
-        shared.watch.alert(&consumer, alert, firing);
     }
 }
 

@@ -40,6 +40,7 @@ mod exchange;
 pub mod handler;
 pub mod intents;
 pub mod keys;
+mod log;
 mod pause;
 pub mod receiver;
 pub mod source;

@@ -80,7 +80,7 @@ const SETTINGS: [&str; 6] = [
 ];
 
 /// The statements that the store is built from, and the types of their parameters.
-const STATEMENTS: [(&str, &str, &str); 5] = [
+const STATEMENTS: [(&str, &str, &str); 10] = [
     (
         "claim",
         include_str!("../src/sql/claim.sql"),
@@ -98,6 +98,31 @@ const STATEMENTS: [(&str, &str, &str); 5] = [
     ),
     ("load", include_str!("../src/sql/load.sql"), "uuid[]"),
     ("lock", include_str!("../src/sql/lock.sql"), "uuid[]"),
+    (
+        "known",
+        include_str!("../src/sql/inbox/known.sql"),
+        "uuid[]",
+    ),
+    (
+        "settled",
+        include_str!("../src/sql/inbox/settled.sql"),
+        "uuid[]",
+    ),
+    (
+        "renew_work",
+        include_str!("../src/sql/inbox/renew.sql"),
+        "uuid[],bigint[],bigint",
+    ),
+    (
+        "save",
+        include_str!("../src/sql/inbox/save.sql"),
+        "uuid[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],text[],text[],text[],text[]",
+    ),
+    (
+        "complete",
+        include_str!("../src/sql/inbox/complete.sql"),
+        "text,bigint,bigint,uuid[],bigint[],text[],text[],bigint[],bigint[],bigint[],bytea[],bytea[],bigint[],bytea[]",
+    ),
 ];
 
 /// The plans that a session of the store makes now.
@@ -116,7 +141,9 @@ async fn plans(schema: &Schema) -> Vec<(&'static str, Vec<String>)> {
         let text = text
             .replace("{now}", now)
             .replace("{s}", &format!("{}.", schema.name));
-        let text = text.replace("{record}", "r.*");
+        let text = text
+            .replace("{record}", "r.*")
+            .replace("{settled_anew}", "ON CONFLICT (digest) DO NOTHING");
         let count = types.split(',').count();
         let nulls = vec!["NULL"; count].join(", ");
         client
@@ -160,8 +187,10 @@ async fn no_verb_that_was_planned_on_an_empty_table_reads_the_whole_table() {
     let s = &schema.name;
     let empty = format!("DELETE FROM {s}.semel_records");
     client.batch_execute(&empty).await.unwrap();
-    let vacuum = format!("VACUUM (ANALYZE) {s}.semel_records");
-    client.batch_execute(&vacuum).await.unwrap();
+    for table in ["semel_records", "semel_work"] {
+        let vacuum = format!("VACUUM (ANALYZE) {s}.{table}");
+        client.batch_execute(&vacuum).await.unwrap();
+    }
     for (name, plan) in plans(&schema).await {
         assert!(!reads_all(&plan), "{name}: {}", plan.join("\n"));
     }

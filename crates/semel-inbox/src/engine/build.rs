@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel_core::inbox::consumer::WORKERS_MAX;
-use semel_core::inbox::{Consumer, Inbox, NoWatch, Watch, WorkerName};
+use semel_core::inbox::{Consumer, Inbox, Watch, WorkerName};
 use semel_core::{Clock, Error, Result, Scope, SystemClock};
 
 use tokio::sync::watch;
@@ -18,6 +18,7 @@ use super::settings::Settings;
 use crate::exchange;
 use crate::handler::Handler;
 use crate::intents::{CONSUMER_PREFIX, Sender, Target, Targets};
+use crate::log::Log;
 use crate::pause;
 use crate::source::{Feed, Rule, Source};
 
@@ -72,7 +73,7 @@ impl Builder {
         self
     }
 
-    /// Who measures.
+    /// Who measures; by default nobody, and alerts and conflicts are logged.
     pub fn watch(mut self, watch: Arc<dyn Watch>) -> Self {
         self.watch = Some(watch);
         self
@@ -139,7 +140,7 @@ impl Builder {
         let shared = Arc::new(Shared {
             inbox: self.inbox,
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::new())),
-            watch: self.watch.unwrap_or_else(|| Arc::new(NoWatch)),
+            watch: self.watch.unwrap_or_else(|| Arc::new(Log)),
             worker: self.worker.map_or_else(worker_name, Ok)?,
             settings: self.settings,
             targets: Arc::new(targets),

@@ -209,9 +209,5 @@ fn tell(post: &Post, quality: &Mutex<Quality>, messages: &[Message], receipts: &
         quality.look(message, *receipt);
         post.tally.count(*receipt);
         post.shared.watch.received(message, *receipt);
-        if *receipt == Receipt::Conflict {
-            let (consumer, id) = (post.consumer.name(), message.identity().key());
-            tracing::warn!(%consumer, message = %id, "the same id came with another payload; it is parked");
-        }
     }
 }

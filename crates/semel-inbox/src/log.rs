@@ -1,0 +1,31 @@
+//! What an engine says when nobody measures it: alerts and conflicts, in the log.
+
+use semel_core::Scope;
+use semel_core::inbox::watch::End;
+use semel_core::inbox::{Message, Receipt, Watch};
+
+/// Whoever gives an engine a [`Watch`] of their own is told the same there, and says it in their own way.
+pub(crate) struct Log;
+
+impl Watch for Log {
+    fn received(&self, message: &Message, receipt: Receipt) {
+        if receipt == Receipt::Conflict {
+            let identity = message.identity();
+            let (consumer, id) = (identity.scope(), identity.key());
+            tracing::warn!(%consumer, message = %id, "the same id came with another payload; it is parked");
+        }
+    }
+
+    fn finished(&self, _: &Message, _: End) {}
+
+    fn reclaimed(&self, _: &Message) {}
+
+    fn suppressed(&self, _: &Message, _: usize) {}
+
+    fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
+        match firing {
+            true => tracing::warn!(%consumer, alert, "an alert has begun"),
+            false => tracing::info!(%consumer, alert, "an alert has ended"),
+        }
+    }
+}
