@@ -96,11 +96,10 @@ impl<'a> Bench<'a> {
     /// All queues are empty before and after.
     async fn round(&self, first: First) -> Result<Round> {
         let (receive, receive_raw) = self.receive(first).await?;
+        self.empty().await?;
         let (deal_parked, deal, deal_raw) = self.deal_batches(first).await?;
         let (single, single_raw) = self.deal_singly(first).await?;
-        for side in self.sides() {
-            side.empty().await?;
-        }
+        self.empty().await?;
         let (flow, flow_raw) = self.flow(first).await?;
         Ok(Round {
             receive,
@@ -115,8 +114,11 @@ impl<'a> Bench<'a> {
         })
     }
 
-    fn sides(&self) -> impl Iterator<Item = &Side> {
-        self.parked.iter().chain([&self.ours, &self.raw])
+    async fn empty(&self) -> Result<()> {
+        for side in self.parked.iter().chain([&self.ours, &self.raw]) {
+            side.empty().await?;
+        }
+        Ok(())
     }
 
     async fn receive(&self, first: First) -> Result<(Measured, Measured)> {
@@ -129,20 +131,16 @@ impl<'a> Bench<'a> {
     }
 
     async fn deal_batches(&self, first: First) -> Result<(Option<Measured>, Measured, Measured)> {
-        for side in self.sides() {
-            side.fill(self.options.messages).await?;
-        }
-        let (ours, raw, batch) = (&self.ours, &self.raw, self.options.batch);
         let (parked, plain, by_hand);
         match first {
             First::Ours => {
                 parked = self.deal_parked().await?;
-                plain = self.deal(ours, batch).await?;
-                by_hand = self.deal(raw, batch).await?;
+                plain = self.deal(&self.ours).await?;
+                by_hand = self.deal(&self.raw).await?;
             }
             First::Raw => {
-                by_hand = self.deal(raw, batch).await?;
-                plain = self.deal(ours, batch).await?;
+                by_hand = self.deal(&self.raw).await?;
+                plain = self.deal(&self.ours).await?;
                 parked = self.deal_parked().await?;
             }
         }
@@ -150,13 +148,10 @@ impl<'a> Bench<'a> {
     }
 
     async fn deal_singly(&self, first: First) -> Result<(Measured, Measured)> {
-        let (ours, raw) = (&self.ours, &self.raw);
-        for side in [ours, raw] {
-            side.fill(self.options.messages / ONE_AT_A_TIME).await?;
-        }
+        let (ours, raw) = (self.one_by_one(&self.ours), self.one_by_one(&self.raw));
         Ok(match first {
-            First::Ours => (self.deal(ours, 1).await?, self.deal(raw, 1).await?),
-            First::Raw => swap(self.deal(raw, 1).await?, self.deal(ours, 1).await?),
+            First::Ours => (ours.await?, raw.await?),
+            First::Raw => swap(raw.await?, ours.await?),
         })
     }
 
@@ -170,14 +165,28 @@ impl<'a> Bench<'a> {
         })
     }
 
-    async fn deal(&self, side: &Side, batch: usize) -> Result<Measured> {
+    async fn deal(&self, side: &Side) -> Result<Measured> {
+        let InboxOptions {
+            messages, batch, ..
+        } = self.options;
+        self.deal_with(side, *messages, *batch).await
+    }
+
+    async fn one_by_one(&self, side: &Side) -> Result<Measured> {
+        let waiting = self.options.messages / ONE_AT_A_TIME;
+        self.deal_with(side, waiting, 1).await
+    }
+
+    /// Each side is filled just before its own turn, so that all of them begin with what a fill leaves to write behind.
+    async fn deal_with(&self, side: &Side, waiting: usize, batch: usize) -> Result<Measured> {
+        side.fill(waiting).await?;
         (self.options.rest)().await?;
         side.deal(self.options, batch).await
     }
 
     async fn deal_parked(&self) -> Result<Option<Measured>> {
         match &self.parked {
-            Some(side) => self.deal(side, self.options.batch).await.map(Some),
+            Some(side) => self.deal(side).await.map(Some),
             None => Ok(None),
         }
     }
