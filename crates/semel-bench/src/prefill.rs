@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use semel_core::store::{BATCH_MAX, ClaimAnswer};
+use semel_core::store::{BATCH_MAX, ClaimAnswer, all};
 use semel_core::{Error, Kind, Result, Store};
 use tokio::task::JoinSet;
 
@@ -46,12 +46,12 @@ async fn batch(store: Arc<dyn Store>, seed: u64, numbers: Range<u64>) -> Result<
     let answers = store.claim(samples.iter().map(Sample::claim).collect());
     let settles = samples
         .iter()
-        .zip(answers.await?)
-        .map(|(sample, answer)| match answer {
+        .zip(answers.await)
+        .map(|(sample, answer)| match answer? {
             ClaimAnswer::Granted(lease) => Ok(sample.settle(lease.claim)),
             other => Err(unexpected("a granted claim", &other)),
         });
-    store.settle(settles.collect::<Result<_>>()?).await?;
+    all(store.settle(settles.collect::<Result<_>>()?).await)?;
     Ok(count)
 }
 

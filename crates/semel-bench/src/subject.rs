@@ -99,6 +99,6 @@ async fn pair(store: &dyn Store, sample: &Sample) -> Result<()> {
     };
     match store.settle_one(sample.settle(claim)).await? {
         SettleAnswer::Settled => Ok(()),
-        SettleAnswer::Late => Err(unexpected("a settled claim", &SettleAnswer::Late)),
+        other => Err(unexpected("a settled claim", &other)),
     }
 }

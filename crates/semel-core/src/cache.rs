@@ -11,14 +11,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::clock::{Clock, Timestamp};
+use crate::clock::Timestamp;
+use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::identity::{Digest, Identity};
-use crate::record::{Claim, Event, Record, State};
+use crate::record::{Record, State};
 use crate::store::{
-    Answer, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, Page, Query, ReleaseAnswer,
-    RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Stats,
-    Store, Swept,
+    Answers, Batch, ClaimAnswer, ClaimRequest, Layer, ResolveAnswer, ResolveRequest, Store,
 };
 
 /// How long an entry is believed.
@@ -30,18 +29,15 @@ const ENTRY_BYTES: usize = 512;
 #[derive(Debug)]
 pub struct Cached {
     store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
     // Held for a look and a clone of one pointer, never across an await.
     entries: Mutex<Entries>,
 }
 
 impl Cached {
-    /// In front of `store`, with at most `bytes_max` of records. `clock` must be the one that the
-    /// store judges retention by.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, bytes_max: usize) -> Self {
+    /// In front of `store`, with at most `bytes_max` of records.
+    pub fn new(store: Arc<dyn Store>, bytes_max: usize) -> Self {
         Self {
             store,
-            clock,
             entries: Mutex::new(Entries::new(bytes_max)),
         }
     }
@@ -52,20 +48,20 @@ impl Cached {
     }
 
     fn find(&self, identity: &Identity, fingerprint: Fingerprint) -> Option<Arc<Record>> {
-        let now = self.clock.now();
+        let now = self.store.now();
         let record = self.entries().get(identity.digest(), now)?;
         (record.fingerprint == fingerprint).then_some(record)
     }
 
     /// What the store answered to a question that was asked at `asked`. Nothing is learned if an
     /// operator decided about anything meanwhile: the answer may be from before.
-    fn learn(&self, answers: &[ClaimAnswer], asked: (Timestamp, u64)) {
+    fn learn(&self, answers: &[Result<ClaimAnswer>], asked: (Timestamp, u64)) {
         let mut entries = self.entries();
         if entries.decisions != asked.1 {
             return;
         }
         for answer in answers {
-            if let ClaimAnswer::Settled(record) = answer {
+            if let Ok(ClaimAnswer::Settled(record)) = answer {
                 entries.put(record, asked.0);
             }
         }
@@ -170,49 +166,37 @@ impl Entries {
     }
 }
 
-impl Store for Cached {
-    fn at_hand(&self, identity: &Identity, fingerprint: Fingerprint) -> Option<Arc<Record>> {
-        self.find(identity, fingerprint)
-            .or_else(|| self.store.at_hand(identity, fingerprint))
+impl Layer for Cached {
+    fn beneath(&self) -> &dyn Store {
+        self.store.as_ref()
     }
 
-    /// A call of which every item is at hand does not reach the store.
-    fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
+    fn cached(&self, identity: &Identity, fingerprint: Fingerprint) -> Option<Arc<Record>> {
+        self.find(identity, fingerprint)
+            .or_else(|| self.store.cached(identity, fingerprint))
+    }
+
+    /// A call of which every item is a cache hit does not reach the store.
+    fn claim(&self, items: Batch<ClaimRequest>) -> Answers<'_, ClaimAnswer> {
         let found = items
             .iter()
             .map(|item| self.find(&item.identity, item.fingerprint));
-        let found: Option<Vec<_>> = found.collect();
+        let found: Option<Batch<_>> = found.collect();
         if let Some(records) = found {
-            let answers = records.into_iter().map(ClaimAnswer::Settled).collect();
-            return Box::pin(std::future::ready(Ok(answers)));
+            let answers = records.into_iter().map(ClaimAnswer::Settled).map(Ok);
+            return Box::pin(std::future::ready(answers.collect()));
         }
-        let asked = (self.clock.now(), self.entries().decisions);
+        let asked = (self.store.now(), self.entries().decisions);
         Box::pin(async move {
-            let answers = self.store.claim(items).await?;
+            let answers = self.store.claim(items).await;
             self.learn(&answers, asked);
-            Ok(answers)
+            answers
         })
     }
 
-    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
-        self.store.renew(items)
-    }
-
-    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
-        self.store.settle(items)
-    }
-
-    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
-        self.store.release(items)
-    }
-
-    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
-        self.store.mark_unknown(items)
-    }
-
-    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
+    fn resolve(&self, items: Batch<ResolveRequest>) -> Answers<'_, ResolveAnswer> {
         Box::pin(async move {
-            let digests: Vec<_> = items.iter().map(|i| i.claim.identity.digest()).collect();
+            let digests: Batch<_> = items.iter().map(|i| i.claim.identity.digest()).collect();
             let resolved = self.store.resolve(items).await;
             let mut entries = self.entries();
             entries.decisions += 1;
@@ -221,26 +205,6 @@ impl Store for Cached {
                 .for_each(|digest| entries.forget(digest));
             resolved
         })
-    }
-
-    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
-        self.store.look_up(identities)
-    }
-
-    fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {
-        self.store.history(identity)
-    }
-
-    fn list(&self, query: Query) -> Answer<'_, Page> {
-        self.store.list(query)
-    }
-
-    fn sweep(&self, limit: usize) -> Answer<'_, Swept> {
-        self.store.sweep(limit)
-    }
-
-    fn stats(&self) -> Answer<'_, Stats> {
-        self.store.stats()
     }
 }
 

@@ -7,6 +7,7 @@
 mod keep;
 
 use std::collections::{BTreeMap, HashMap};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::{Clock, SteadyClock, SystemClock, Timestamp};
@@ -15,9 +16,9 @@ use crate::identity::{Digest, Identity};
 use crate::protocol::{self, Change, Step};
 use crate::record::{Claim, Event, EventKind, Fence, Record, State};
 use crate::store::{
-    Answer, ClaimAnswer, ClaimRequest, EVENTS_MAX, MarkAnswer, MarkRequest, Page, Query,
-    ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
-    SettleRequest, StateFilter, Stats, Store, Swept, check_batch,
+    Answer, Answers, Batch, ClaimAnswer, ClaimRequest, EVENTS_MAX, Limits, MarkAnswer, MarkRequest,
+    Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest,
+    SettleAnswer, SettleRequest, StateFilter, Stats, Store, Swept, check_batch, each_fails,
 };
 
 /// The most records that the store holds; claims beyond it are refused.
@@ -62,17 +63,17 @@ impl MemoryStore {
     }
 
     /// Runs one verb over all items under one lock.
-    fn each<I, A>(
-        &self,
-        items: Vec<I>,
+    fn each<'a, I, A: Send + 'a>(
+        &'a self,
+        items: Batch<I>,
         verb: impl Fn(&mut Table, I, Timestamp) -> Result<A>,
-    ) -> Result<Vec<A>> {
-        check_batch(items.len())?;
+    ) -> Answers<'a, A> {
+        if let Err(error) = check_batch(items.len()) {
+            return ready(each_fails(items.len(), &error));
+        }
         let (mut table, now) = self.table();
-        items
-            .into_iter()
-            .map(|item| verb(&mut table, item, now))
-            .collect()
+        let answers = items.into_iter().map(|item| verb(&mut table, item, now));
+        ready(answers.collect())
     }
 }
 
@@ -122,25 +123,34 @@ impl Table {
         }
     }
 
-    fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> ClaimAnswer {
+    fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> Result<ClaimAnswer> {
+        self.has_room()?;
         let current = self.records.get(&request.identity.digest());
         let next = Fence::new(self.last_fence + 1);
         let step = protocol::claim(current, request, next, now);
         if matches!(step.change, Change::Grant(_)) {
             self.last_fence = next.get();
         }
-        self.apply(&request.identity, step)
+        Ok(self.apply(&request.identity, step))
     }
 
-    /// Whether there is room for `more` records, with their histories and archives.
-    fn has_room(&self, more: usize) -> Result<()> {
+    fn settle(&mut self, request: &SettleRequest, now: Timestamp) -> Result<SettleAnswer> {
+        Limits::exact().check(&request.outcome)?;
+        let identity = &request.claim.identity;
+        let highest = Fence::new(self.last_fence);
+        let step = protocol::settle(self.current(identity), request, highest, now);
+        Ok(self.apply(identity, step))
+    }
+
+    /// Whether there is room for one more record, with its history and archive.
+    fn has_room(&self) -> Result<()> {
         let held = self
             .records
             .len()
             .max(self.history.len())
             .max(self.archive.len())
             .max(self.bars.len());
-        if held + more > RECORDS_MAX {
+        if held >= RECORDS_MAX {
             let message = format!("the store in memory holds at most {RECORDS_MAX} records");
             return Err(Error::new(Kind::Limit, message));
         }
@@ -200,7 +210,8 @@ impl Table {
         stats
     }
 
-    fn list(&self, query: &Query, now: Timestamp) -> Page {
+    fn list(&self, query: &Query, now: Timestamp) -> Result<Page> {
+        let behind = query.before_fence()?;
         let archived = query.state == Some(StateFilter::Archived);
         let mut found: Vec<Record> = if archived {
             self.archive.values().cloned().collect()
@@ -212,19 +223,14 @@ impl Table {
         };
         found.retain(|record| archived || matches(query, record));
         found.retain(|record| of_query(query, record));
+        found.retain(|record| behind.is_none_or(|behind| record.fence < behind));
         for record in &mut found {
             if let State::Settled(settled) = &mut record.state {
                 settled.outcome.body = settled.outcome.body.left_out();
             }
         }
         found.sort_by_key(|record| std::cmp::Reverse(record.fence));
-        let more = found.len() > query.page_len();
-        found.truncate(query.page_len());
-        let next = found.last().filter(|_| more).map(|record| record.fence);
-        Page {
-            records: found,
-            next,
-        }
+        Ok(Page::by_fence(found, query))
     }
 }
 
@@ -249,64 +255,64 @@ fn matches(query: &Query, record: &Record) -> bool {
 fn of_query(query: &Query, record: &Record) -> bool {
     let identity = &record.identity;
     let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|w| w == found);
-    is(&query.tenant, identity.tenant().as_str())
-        && is(&query.scope, &identity.scope().to_string())
-        && query.before.is_none_or(|before| record.fence < before)
+    is(&query.tenant, identity.tenant().as_str()) && is(&query.scope, &identity.scope().to_string())
 }
 
 /// Nothing in memory waits, so every verb answers at once.
-fn ready<'a, T: Send + 'a>(result: Result<T>) -> Answer<'a, T> {
-    Box::pin(std::future::ready(result))
+fn ready<'a, T: Send + 'a>(answer: T) -> Pin<Box<dyn Future<Output = T> + Send + 'a>> {
+    Box::pin(std::future::ready(answer))
 }
 
 impl Store for MemoryStore {
-    fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
-        let room = self.table().0.has_room(items.len());
-        ready(room.and_then(|()| self.each(items, |table, item, now| Ok(table.claim(&item, now)))))
+    fn limits(&self) -> Limits {
+        Limits::exact()
     }
 
-    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
-        ready(
-            self.each(items, |table, RenewRequest { claim, lease }, now| {
-                let step = protocol::renew(table.current(&claim.identity), claim.fence, lease, now);
-                Ok(table.apply(&claim.identity, step))
-            }),
-        )
+    fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
-    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
-        ready(self.each(items, |table, item, now| {
-            let step = protocol::settle(table.current(&item.claim.identity), &item, now);
-            Ok(table.apply(&item.claim.identity, step))
-        }))
+    fn claim(&self, items: Batch<ClaimRequest>) -> Answers<'_, ClaimAnswer> {
+        self.each(items, |table, item, now| table.claim(&item, now))
     }
 
-    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
-        ready(self.each(items, |table, Claim { identity, fence }, now| {
+    fn renew(&self, items: Batch<RenewRequest>) -> Answers<'_, RenewAnswer> {
+        self.each(items, |table, RenewRequest { claim, lease }, now| {
+            let step = protocol::renew(table.current(&claim.identity), claim.fence, lease, now);
+            Ok(table.apply(&claim.identity, step))
+        })
+    }
+
+    fn settle(&self, items: Batch<SettleRequest>) -> Answers<'_, SettleAnswer> {
+        self.each(items, |table, item, now| table.settle(&item, now))
+    }
+
+    fn release(&self, items: Batch<Claim>) -> Answers<'_, ReleaseAnswer> {
+        self.each(items, |table, Claim { identity, fence }, now| {
             let step = protocol::release(table.current(&identity), fence, now);
             Ok(table.apply(&identity, step))
-        }))
+        })
     }
 
-    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
-        ready(self.each(items, |table, item, now| {
+    fn mark_unknown(&self, items: Batch<MarkRequest>) -> Answers<'_, MarkAnswer> {
+        self.each(items, |table, item, now| {
             let step = protocol::mark_unknown(table.current(&item.claim.identity), &item, now);
             Ok(table.apply(&item.claim.identity, step))
-        }))
+        })
     }
 
-    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
-        ready(self.each(items, |table, item, now| {
+    fn resolve(&self, items: Batch<ResolveRequest>) -> Answers<'_, ResolveAnswer> {
+        self.each(items, |table, item, now| {
             let step = protocol::resolve(table.current(&item.claim.identity), &item, now);
             Ok(table.apply(&item.claim.identity, step))
-        }))
+        })
     }
 
-    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
-        ready(self.each(identities, |table, identity, now| {
+    fn look_up(&self, identities: Batch<Identity>) -> Answers<'_, Option<Arc<Record>>> {
+        self.each(identities, |table, identity, now| {
             let found = table.current(&identity).cloned();
             Ok(protocol::view(found, now).map(Arc::new))
-        }))
+        })
     }
 
     fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {
@@ -317,7 +323,7 @@ impl Store for MemoryStore {
 
     fn list(&self, query: Query) -> Answer<'_, Page> {
         let (table, now) = self.table();
-        ready(Ok(table.list(&query, now)))
+        ready(table.list(&query, now))
     }
 
     fn sweep(&self, limit: usize) -> Answer<'_, Swept> {

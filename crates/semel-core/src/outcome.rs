@@ -236,6 +236,17 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// The same outcome; of a body above `bytes_max` only length and digest.
+    #[must_use]
+    pub fn capped(mut self, bytes_max: usize) -> Self {
+        if let Body::Kept(bytes) = self.body {
+            self.body = Body::capped(bytes, bytes_max);
+        }
+        self
+    }
+}
+
 /// An outcome that is on record, with when and how it came about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {

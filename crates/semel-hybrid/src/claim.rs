@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use semel_core::record::{Claim, EventKind, Lease, Record, UnknownCause};
-use semel_core::store::{ClaimAnswer, ClaimRequest, MarkRequest, NoteRequest, Room, check_batch};
+use semel_core::store::{
+    Batch, ClaimAnswer, ClaimRequest, MarkRequest, NoteRequest, Room, check_batch, each_fails,
+    merge,
+};
 use semel_core::{Error, Fence, Kind, Result, Timestamp};
 
 use crate::Hybrid;
@@ -13,130 +16,81 @@ use crate::copy::{Repair, claim_of, copy_of, drop_copy, end_unknown};
 const ROUNDS_MAX: usize = 3;
 
 impl Hybrid {
-    pub(crate) async fn claim_all(&self, items: Vec<ClaimRequest>) -> Result<Vec<ClaimAnswer>> {
-        check_batch(items.len())?;
-        let mut answers = vec![None; items.len()];
-        let claimed = self.claim_in_rounds(&items, &mut answers).await;
-        let answered = claimed.and_then(|()| {
-            let answers = answers.iter().cloned();
-            let all: Option<Vec<ClaimAnswer>> = answers.collect();
-            all.ok_or_else(stale)
-        });
-        if answered.is_err() {
-            // Nothing runs under a claim that its caller is not told of.
-            self.give_back(answers.iter().flatten()).await;
+    pub(crate) async fn claim_all(&self, items: Batch<ClaimRequest>) -> Batch<Result<ClaimAnswer>> {
+        if let Err(error) = check_batch(items.len()) {
+            return each_fails(items.len(), &error);
         }
-        answered
-    }
-
-    async fn claim_in_rounds(
-        &self,
-        items: &[ClaimRequest],
-        answers: &mut [Option<ClaimAnswer>],
-    ) -> Result<()> {
+        let mut answers: Batch<Option<Result<ClaimAnswer>>> = items.iter().map(|_| None).collect();
         for _ in 0..ROUNDS_MAX {
             let open: Vec<usize> = (0..items.len()).filter(|i| answers[*i].is_none()).collect();
             if open.is_empty() {
                 break;
             }
-            let asked: Vec<ClaimRequest> = open.iter().map(|i| items[*i].clone()).collect();
-            for (i, answer) in open.into_iter().zip(self.claim_once(asked).await?) {
+            let asked: Batch<ClaimRequest> = open.iter().map(|i| items[*i].clone()).collect();
+            for (i, answer) in open.into_iter().zip(self.claim_once(asked).await) {
                 answers[i] = answer;
             }
         }
-        Ok(())
+        let answered = answers.into_iter();
+        answered
+            .map(|answer| answer.unwrap_or_else(|| Err(stale())))
+            .collect()
     }
 
     /// One round; `None` where a copy was in the way that is gone now.
-    async fn claim_once(&self, items: Vec<ClaimRequest>) -> Result<Vec<Option<ClaimAnswer>>> {
-        let fast = self.fast.claim(items.clone()).await?;
-        let rooms = match self.rooms(&items, &fast).await {
-            Ok(rooms) => rooms,
-            Err(_) if fast.iter().all(|a| matches!(a, ClaimAnswer::Settled(_))) => {
-                return Ok(fast.into_iter().map(Some).collect());
-            }
-            Err(error) => {
-                self.give_back(&fast).await;
-                return Err(error);
-            }
-        };
-        if let Some(error) = forgotten(&fast, &rooms) {
-            self.give_back(&fast).await;
-            return Err(error);
-        }
+    async fn claim_once(&self, items: Batch<ClaimRequest>) -> Vec<Option<Result<ClaimAnswer>>> {
+        let fast = self.fast.claim(items.clone()).await;
+        let rooms = self.rooms(&items, &fast).await;
         let mut verdicts = Verdicts::default();
         let answers: Vec<_> = (items.iter().zip(fast).zip(rooms))
-            .map(|((item, answer), room)| verdicts.decide(item, answer, room))
+            .map(|((item, answer), room)| verdicts.answer(item, answer, room))
             .collect();
         self.repair(verdicts.repair).await;
         if !verdicts.notes.is_empty() {
             // The caller is refused either way; only the audit would miss it.
-            let _ = self.durable.note(verdicts.notes).await;
+            let _ = self.durable.note(verdicts.notes.into()).await;
         }
-        Ok(answers)
+        answers
     }
 
     /// What the durable store says about each item, asked after the fast store has answered: what it
     /// does not know by then can only be kept by those who hold a claim now.
     ///
-    /// A takeover bars the owner that it takes over from; a first claim has nobody to bar.
-    async fn rooms(&self, items: &[ClaimRequest], answers: &[ClaimAnswer]) -> Result<Vec<Room>> {
-        let (mut bars, mut checks) = (Vec::new(), Vec::new());
-        let is_takeover =
-            |answer: &_| matches!(answer, ClaimAnswer::Granted(lease) if takes_over(lease));
+    /// A takeover bars the owner that it takes over from; a first claim has nobody to bar. Nothing is asked about
+    /// an item of which the fast store could say nothing.
+    async fn rooms(
+        &self,
+        items: &[ClaimRequest],
+        answers: &[Result<ClaimAnswer>],
+    ) -> Batch<Result<Room>> {
+        let (mut bars, mut checks) = (Batch::new(), Batch::new());
         for (item, answer) in items.iter().zip(answers) {
-            let claim = match answer {
-                ClaimAnswer::Granted(lease) => lease.claim.clone(),
+            match answer {
+                Ok(ClaimAnswer::Granted(lease)) if takes_over(lease) => {
+                    bars.push(lease.claim.clone());
+                }
+                Ok(ClaimAnswer::Granted(lease)) => checks.push(lease.claim.clone()),
                 // Nothing is to be kept: the question is only what is kept already.
-                _ => Claim {
+                Ok(_) | Err(_) => checks.push(Claim {
                     identity: item.identity.clone(),
                     fence: Fence::new(0),
-                },
-            };
-            match is_takeover(answer) {
-                true => bars.push(claim),
-                false => checks.push(claim),
+                }),
             }
         }
         let mut barred = match bars.is_empty() {
-            true => Vec::new(),
-            false => self.durable.bar(bars).await?,
+            true => Batch::new(),
+            false => self.durable.bar(bars).await,
         }
         .into_iter();
-        let mut checked = match checks.is_empty() {
-            true => Vec::new(),
-            false => self.durable.check(checks).await?,
-        }
-        .into_iter();
-        let rooms = answers.iter().map(|answer| match is_takeover(answer) {
-            true => barred.next(),
-            false => checked.next(),
+        let checked = match checks.is_empty() {
+            true => Batch::new(),
+            false => self.durable.check(checks).await,
+        };
+        let of_takeovers = answers.iter().map(|answer| match answer {
+            Ok(ClaimAnswer::Granted(lease)) if takes_over(lease) => barred.next(),
+            _ => None,
         });
-        let rooms: Option<Vec<Room>> = rooms.collect();
-        rooms.ok_or_else(|| Error::new(Kind::Internal, "a store must give one answer per item"))
-    }
-
-    /// Gives granted claims back; if that fails too, their leases end and nobody has run.
-    ///
-    /// A claim that took over goes back to unknown: what it took over from may have happened.
-    async fn give_back(&self, answers: impl IntoIterator<Item = &ClaimAnswer>) {
-        let mut repair = Repair::default();
-        for answer in answers {
-            match answer {
-                ClaimAnswer::Granted(lease) if takes_over(lease) => {
-                    repair.marks.push(MarkRequest {
-                        claim: lease.claim.clone(),
-                        cause: UnknownCause::LeaseEnded,
-                    });
-                }
-                ClaimAnswer::Granted(lease) => repair.releases.push(lease.claim.clone()),
-                ClaimAnswer::Running { .. }
-                | ClaimAnswer::Settled(_)
-                | ClaimAnswer::Unknown { .. }
-                | ClaimAnswer::Mismatch => {}
-            }
-        }
-        self.repair(repair).await;
+        merge(of_takeovers.collect(), checked)
     }
 }
 
@@ -153,6 +107,52 @@ struct Verdicts {
 
 impl Verdicts {
     /// What the caller is told; `None` if it has to be asked again.
+    fn answer(
+        &mut self,
+        item: &ClaimRequest,
+        fast: Result<ClaimAnswer>,
+        room: Result<Room>,
+    ) -> Option<Result<ClaimAnswer>> {
+        let (answer, room) = match (fast, room) {
+            (Ok(answer), Ok(room)) => (answer, room),
+            (Err(error), _) => return Some(Err(error)),
+            // A copy answers while the durable store is away.
+            (Ok(ClaimAnswer::Settled(copy)), Err(_)) => {
+                return Some(Ok(ClaimAnswer::Settled(copy)));
+            }
+            (Ok(answer), Err(error)) => {
+                self.give_back(&answer);
+                return Some(Err(error));
+            }
+        };
+        if let Some(error) = forgotten(&answer, &room) {
+            self.give_back(&answer);
+            return Some(Err(error));
+        }
+        self.decide(item, answer, room).map(Ok)
+    }
+
+    /// Gives a granted claim back, because its caller is not told of it; if that fails too, its lease ends and
+    /// nothing has run.
+    ///
+    /// A claim that took over goes back to unknown: what it took over from may have happened.
+    fn give_back(&mut self, answer: &ClaimAnswer) {
+        match answer {
+            ClaimAnswer::Granted(lease) if takes_over(lease) => {
+                self.repair.marks.push(MarkRequest {
+                    claim: lease.claim.clone(),
+                    cause: UnknownCause::LeaseEnded,
+                });
+            }
+            ClaimAnswer::Granted(lease) => self.repair.releases.push(lease.claim.clone()),
+            ClaimAnswer::Running { .. }
+            | ClaimAnswer::Settled(_)
+            | ClaimAnswer::Unknown { .. }
+            | ClaimAnswer::Mismatch => {}
+        }
+    }
+
+    /// What two answers say together; `None` if it has to be asked again.
     fn decide(
         &mut self,
         item: &ClaimRequest,
@@ -232,21 +232,16 @@ fn granted_at(lease: &Lease, item: &ClaimRequest) -> Timestamp {
 
 /// The durable store knows a higher fence than one that was just granted: the fast store has lost
 /// records, and an outcome under this fence could not be kept.
-fn forgotten(answers: &[ClaimAnswer], rooms: &[Room]) -> Option<Error> {
-    answers
-        .iter()
-        .zip(rooms)
-        .find_map(|(answer, room)| match (answer, room) {
-            (ClaimAnswer::Granted(lease), Room::Barred(known)) => {
-                let granted = lease.claim.fence;
-                let message = format!(
-                    "the fast store granted fence {granted} of an operation for which the durable \
-                 store knows {known}: it has lost records; nothing was run"
-                );
-                Some(Error::new(Kind::Unavailable, message))
-            }
-            _ => None,
-        })
+fn forgotten(answer: &ClaimAnswer, room: &Room) -> Option<Error> {
+    let (ClaimAnswer::Granted(lease), Room::Barred(known)) = (answer, room) else {
+        return None;
+    };
+    let granted = lease.claim.fence;
+    let message = format!(
+        "the fast store granted fence {granted} of an operation for which the durable \
+         store knows {known}: it has lost records; nothing was run"
+    );
+    Some(Error::new(Kind::Unavailable, message))
 }
 
 fn stale() -> Error {

@@ -115,16 +115,16 @@ impl Hybrid {
             decisions,
         } = repair;
         if !copies.is_empty() {
-            let _ = self.fast.settle(copies).await;
+            let _ = self.fast.settle(copies.into()).await;
         }
         if !releases.is_empty() {
-            let _ = self.fast.release(releases).await;
+            let _ = self.fast.release(releases.into()).await;
         }
         if !marks.is_empty() {
-            let _ = self.fast.mark_unknown(marks).await;
+            let _ = self.fast.mark_unknown(marks.into()).await;
         }
         if !decisions.is_empty() {
-            let _ = self.fast.resolve(decisions).await;
+            let _ = self.fast.resolve(decisions.into()).await;
         }
     }
 }

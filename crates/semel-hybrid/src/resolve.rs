@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use semel_core::record::{Claim, EventKind, Record, Resolved};
 use semel_core::store::{
-    KeepAnswer, KeepRequest, NoteRequest, Resolution, ResolveAnswer, ResolveRequest, Room,
-    StoreExt, check_batch,
+    Batch, KeepAnswer, KeepRequest, NoteRequest, Resolution, ResolveAnswer, ResolveRequest, Room,
+    StoreExt, check_batch, each_fails, one, only,
 };
-use semel_core::{Error, Fence, Kind, Outcome, Result, Retention, State};
+use semel_core::{Fence, Outcome, Result, Retention, State};
 
 use crate::Hybrid;
 use crate::copy::{claim_of, copy_retention, drop_copy, is_settled};
@@ -17,14 +17,16 @@ impl Hybrid {
     /// One after another: decisions are rare, and each depends on what the one before has done.
     pub(crate) async fn resolve_all(
         &self,
-        items: Vec<ResolveRequest>,
-    ) -> Result<Vec<ResolveAnswer>> {
-        check_batch(items.len())?;
-        let mut answers = Vec::with_capacity(items.len());
-        for item in items {
-            answers.push(self.resolve_item(item).await?);
+        items: Batch<ResolveRequest>,
+    ) -> Batch<Result<ResolveAnswer>> {
+        if let Err(error) = check_batch(items.len()) {
+            return each_fails(items.len(), &error);
         }
-        Ok(answers)
+        let mut answers = Batch::with_capacity(items.len());
+        for item in items {
+            answers.push(self.resolve_item(item).await);
+        }
+        answers
     }
 
     async fn resolve_item(&self, item: ResolveRequest) -> Result<ResolveAnswer> {
@@ -56,7 +58,7 @@ impl Hybrid {
             took: Duration::ZERO,
             retention,
         };
-        match only(self.durable.keep(vec![request]).await?)? {
+        match only(self.durable.keep(one(request)).await)? {
             KeepAnswer::Superseded => return Ok(ResolveAnswer::Refused),
             KeepAnswer::Kept => {}
         }
@@ -75,7 +77,7 @@ impl Hybrid {
                 how: Resolved::Settled,
             };
             let claim = item.claim;
-            self.durable.note(vec![NoteRequest { claim, kind }]).await?;
+            only(self.durable.note(one(NoteRequest { claim, kind })).await)?;
         }
         Ok(ResolveAnswer::Resolved)
     }
@@ -85,8 +87,7 @@ impl Hybrid {
         if self.unknown(&item.claim).await?.is_none() {
             return Ok(ResolveAnswer::Refused);
         }
-        let above = vec![above(&item.claim)];
-        match only(self.durable.bar(above).await?)? {
+        match only(self.durable.bar(one(above(&item.claim))).await)? {
             Room::Settled(_) => Ok(ResolveAnswer::Refused),
             // A higher bar does as well.
             Room::Open | Room::Barred(_) => self.fast.resolve_one(item).await,
@@ -101,7 +102,7 @@ impl Hybrid {
             return self.fast.resolve_one(item).await;
         }
         // A keep that is still on its way for a second time must not bring it back.
-        self.durable.bar(vec![above(&item.claim)]).await?;
+        only(self.durable.bar(one(above(&item.claim))).await)?;
         let copy = self.fast.look_up_one(item.claim.identity).await?;
         if let Some(copy) = copy.filter(|copy| is_settled(copy)) {
             self.fast.resolve_one(drop_copy(claim_of(&copy))).await?;
@@ -124,9 +125,4 @@ fn above(claim: &Claim) -> Claim {
         identity: claim.identity.clone(),
         fence: Fence::new(claim.fence.get().saturating_add(1)),
     }
-}
-
-fn only<T>(answers: Vec<T>) -> Result<T> {
-    let first = answers.into_iter().next();
-    first.ok_or_else(|| Error::new(Kind::Internal, "a store must give one answer per item"))
 }

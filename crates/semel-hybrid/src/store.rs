@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use semel_core::record::{Claim, Event};
 use semel_core::store::{
-    Answer, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, OutcomeStore, Page, Query,
-    ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
-    SettleRequest, Stats, Swept,
+    Answer, Answers, Batch, ClaimAnswer, ClaimRequest, Limits, MarkAnswer, MarkRequest,
+    OutcomeStore, Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer,
+    ResolveRequest, SettleAnswer, SettleRequest, Stats, Swept,
 };
-use semel_core::{Fingerprint, Identity, Record, Store};
+use semel_core::{Fingerprint, Identity, Record, Store, Timestamp};
 
 /// Claims in a fast store, outcomes in a durable one.
 ///
@@ -38,36 +38,45 @@ impl Hybrid {
 }
 
 impl Store for Hybrid {
-    fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
+    fn limits(&self) -> Limits {
+        self.fast.limits().and(self.durable.limits())
+    }
+
+    /// Retention is the durable store's business; leases are judged by the fast one alone.
+    fn now(&self) -> Timestamp {
+        self.durable.now()
+    }
+
+    fn claim(&self, items: Batch<ClaimRequest>) -> Answers<'_, ClaimAnswer> {
         Box::pin(self.claim_all(items))
     }
 
-    fn at_hand(&self, identity: &Identity, fingerprint: Fingerprint) -> Option<Arc<Record>> {
-        let durable = self.durable.at_hand(identity, fingerprint);
-        durable.or_else(|| self.fast.at_hand(identity, fingerprint))
+    fn cached(&self, identity: &Identity, fingerprint: Fingerprint) -> Option<Arc<Record>> {
+        let durable = self.durable.cached(identity, fingerprint);
+        durable.or_else(|| self.fast.cached(identity, fingerprint))
     }
 
-    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
+    fn renew(&self, items: Batch<RenewRequest>) -> Answers<'_, RenewAnswer> {
         self.fast.renew(items)
     }
 
-    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
+    fn settle(&self, items: Batch<SettleRequest>) -> Answers<'_, SettleAnswer> {
         Box::pin(self.settle_all(items))
     }
 
-    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
+    fn release(&self, items: Batch<Claim>) -> Answers<'_, ReleaseAnswer> {
         self.fast.release(items)
     }
 
-    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
+    fn mark_unknown(&self, items: Batch<MarkRequest>) -> Answers<'_, MarkAnswer> {
         self.fast.mark_unknown(items)
     }
 
-    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
+    fn resolve(&self, items: Batch<ResolveRequest>) -> Answers<'_, ResolveAnswer> {
         Box::pin(self.resolve_all(items))
     }
 
-    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
+    fn look_up(&self, identities: Batch<Identity>) -> Answers<'_, Option<Arc<Record>>> {
         Box::pin(self.look_up_all(identities))
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use semel_core::record::{Event, EventKind, Record};
 use semel_core::store::{
-    EVENTS_MAX, PAGE_MAX, Page, Query, StateFilter, Stats, Swept, check_batch,
+    Batch, Cursor, EVENTS_MAX, PAGE_MAX, Page, Query, StateFilter, Stats, Swept, all,
 };
 use semel_core::{Fence, Identity, Result};
 
@@ -15,17 +15,17 @@ impl Hybrid {
     /// The fast store first: an outcome that is kept in between is found in the durable one.
     pub(crate) async fn look_up_all(
         &self,
-        identities: Vec<Identity>,
-    ) -> Result<Vec<Option<Arc<Record>>>> {
-        check_batch(identities.len())?;
-        let fast = self.fast.look_up(identities.clone()).await?;
-        let durable = self.durable.look_up(identities).await?;
+        identities: Batch<Identity>,
+    ) -> Batch<Result<Option<Arc<Record>>>> {
+        let fast = self.fast.look_up(identities.clone()).await;
+        let durable = self.durable.look_up(identities).await;
         let both = fast.into_iter().zip(durable);
         let seen = both.map(|(fast, durable)| {
+            let (fast, durable) = (fast?, durable?);
             // A copy without its record is on its way out.
-            durable.or_else(|| fast.filter(|record| !is_settled(record)))
+            Ok(durable.or_else(|| fast.filter(|record| !is_settled(record))))
         });
-        Ok(seen.collect())
+        seen.collect()
     }
 
     pub(crate) async fn merged_history(&self, identity: Identity) -> Result<Vec<Event>> {
@@ -73,7 +73,7 @@ impl Hybrid {
             return Ok(Vec::new());
         }
         let identities = records.iter().map(|record| record.identity.clone());
-        let found = self.durable.look_up(identities.collect()).await?;
+        let found = all(self.durable.look_up(identities.collect()).await)?;
         let settled = found
             .into_iter()
             .map(|found| found.filter(|record| is_settled(record)));
@@ -92,7 +92,7 @@ impl Hybrid {
             unsettled(StateFilter::Unknown).await?,
             self.durable.list(query.clone()).await?,
         ];
-        Ok(merged(pages, query.page_len()))
+        merged(pages, query.page_len())
     }
 
     /// Both stores sweep; operations that only the fast store still takes for unknown are ended there.
@@ -162,18 +162,22 @@ fn is_late(event: &Event) -> bool {
 }
 
 /// The newest records of all pages. Where a page ends and its store has more, only what is newer
-/// than that end is known whole.
-fn merged(pages: [Page; 3], page_len: usize) -> Page {
-    let whole_down_to: Option<Fence> = pages.iter().filter_map(|page| page.next).max();
+/// than that end is known whole. Both stores must list by fence.
+fn merged(pages: [Page; 3], page_len: usize) -> Result<Page> {
+    let ends = pages.iter().filter_map(|page| page.next.as_ref());
+    let ends: Vec<Fence> = ends.map(Cursor::fence).collect::<Result<_>>()?;
+    let whole_down_to = ends.into_iter().max();
     let mut records: Vec<Record> = pages.into_iter().flat_map(|page| page.records).collect();
     records.retain(|record| whole_down_to.is_none_or(|end| record.fence >= end));
     records.sort_by_key(|record| std::cmp::Reverse(record.fence));
     let cut = records.len() > page_len;
     records.truncate(page_len);
-    let last = records.last().map(|record| record.fence);
     let next = match cut {
-        true => last,
+        true => records.last().map(|record| record.fence),
         false => whole_down_to,
     };
-    Page { records, next }
+    Ok(Page {
+        next: next.map(Cursor::before),
+        records,
+    })
 }

@@ -10,7 +10,7 @@ use semel_core::store::{
     MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer,
     ResolveRequest, SettleAnswer, SettleRequest,
 };
-use semel_core::{Identity, Outcome, Record, Timestamp};
+use semel_core::{Fence, Identity, Outcome, Record, Timestamp};
 use uuid::Uuid;
 
 use crate::engine::{Attempt, Engine, identities};
@@ -24,7 +24,14 @@ pub(crate) trait About: Send + Sync {
     type Answer: Send;
 
     fn claim(&self) -> &Claim;
-    fn decide(&self, current: Option<&Record>, now: Timestamp) -> Step<Self::Answer>;
+
+    /// What the protocol says. `highest` is a fence that no granted claim of the identity exceeds.
+    fn decide(
+        &self,
+        current: Option<&Record>,
+        highest: Fence,
+        now: Timestamp,
+    ) -> Step<Self::Answer>;
 
     /// How many bytes it brings along.
     fn bytes(&self) -> usize;
@@ -40,9 +47,14 @@ macro_rules! about {
                 of(self)
             }
 
-            fn decide(&self, current: Option<&Record>, now: Timestamp) -> Step<$answer> {
-                let decide: fn(&Self, Option<&Record>, Timestamp) -> Step<$answer> = $decide;
-                decide(self, current, now)
+            fn decide(
+                &self,
+                current: Option<&Record>,
+                highest: Fence,
+                now: Timestamp,
+            ) -> Step<$answer> {
+                let decide: fn(&Self, Option<&Record>, Fence, Timestamp) -> Step<$answer> = $decide;
+                decide(self, current, highest, now)
             }
 
             fn bytes(&self) -> usize {
@@ -69,19 +81,19 @@ macro_rules! about {
 #[derive(Debug)]
 pub(crate) struct Sent<I>(pub(crate) I);
 
-about!(RenewRequest -> RenewAnswer, |item| &item.claim, |_| 0, |item, current, now| {
+about!(RenewRequest -> RenewAnswer, |item| &item.claim, |_| 0, |item, current, _, now| {
     protocol::renew(current, item.claim.fence, item.lease, now)
 });
-about!(SettleRequest -> SettleAnswer, |item| &item.claim, |item| weight(&item.outcome), |item, current, now| {
-    protocol::settle(current, item, now)
+about!(SettleRequest -> SettleAnswer, |item| &item.claim, |item| weight(&item.outcome), |item, current, highest, now| {
+    protocol::settle(current, item, highest, now)
 });
-about!(Claim -> ReleaseAnswer, |item| item, |_| 0, |item, current, now| {
+about!(Claim -> ReleaseAnswer, |item| item, |_| 0, |item, current, _, now| {
     protocol::release(current, item.fence, now)
 });
-about!(MarkRequest -> MarkAnswer, |item| &item.claim, |_| 0, |item, current, now| {
+about!(MarkRequest -> MarkAnswer, |item| &item.claim, |_| 0, |item, current, _, now| {
     protocol::mark_unknown(current, item, now)
 });
-about!(ResolveRequest -> ResolveAnswer, |item| &item.claim, |_| 0, |item, current, now| {
+about!(ResolveRequest -> ResolveAnswer, |item| &item.claim, |_| 0, |item, current, _, now| {
     protocol::resolve(current, item, now)
 });
 
@@ -133,7 +145,8 @@ async fn decide_in<I: About>(
         let identity = &item.claim().identity;
         let stored = locked.get(&digest(identity));
         let current = stored.and_then(|stored| stored.record.as_ref());
-        let step = item.decide(current, now);
+        let highest = session.highest(stored).await?;
+        let step = item.decide(current, highest, now);
         answers.push(session.finish(identity, stored, step, 0, now).await?);
     }
     Ok((answers, now))

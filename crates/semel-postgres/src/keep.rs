@@ -11,7 +11,7 @@ use semel_core::store::batcher::Item;
 use semel_core::store::outcomes::{
     KeepAnswer, KeepRequest, NoteRequest, OutcomeStore, Room, is_kept, room,
 };
-use semel_core::store::{Answer, check_batch};
+use semel_core::store::{Answers, Batch, check_batch, each_fails};
 use semel_core::{Error, Fence, Identity, Kind, Result, State, Timestamp};
 use uuid::Uuid;
 
@@ -261,37 +261,51 @@ fn keep_values(items: &[Sent<KeepRequest>]) -> Vec<Value> {
 }
 
 impl OutcomeStore for PostgresStore {
-    fn check(&self, items: Vec<Claim>) -> Answer<'_, Vec<Room>> {
+    fn check(&self, items: Batch<Claim>) -> Answers<'_, Room> {
         Box::pin(async move {
-            check_batch(items.len())?;
-            let identities: Vec<_> = items.iter().map(|claim| claim.identity.clone()).collect();
-            let found = self.load(identities).await?;
-            let rooms = items.iter().zip(&found).map(|(claim, found)| match found {
-                Some((stored, now)) => room_in(Some(stored), claim, *now),
-                None => Room::Open,
+            let identities = items.iter().map(|claim| claim.identity.clone());
+            let found = self.load(identities.collect()).await;
+            let rooms = items.iter().zip(found).map(|(claim, found)| {
+                Ok(match found? {
+                    Some((stored, now)) => room_in(Some(&stored), claim, now),
+                    None => Room::Open,
+                })
             });
-            Ok(rooms.collect())
+            rooms.collect()
         })
     }
 
-    fn keep(&self, items: Vec<KeepRequest>) -> Answer<'_, Vec<KeepAnswer>> {
+    fn keep(&self, items: Batch<KeepRequest>) -> Answers<'_, KeepAnswer> {
         send(&self.keeps, items, Sent)
     }
 
-    fn bar(&self, items: Vec<Claim>) -> Answer<'_, Vec<Room>> {
+    fn bar(&self, items: Batch<Claim>) -> Answers<'_, Room> {
         send(&self.bars, items, Bar)
     }
 
-    fn note(&self, items: Vec<NoteRequest>) -> Answer<'_, ()> {
+    /// Notes are rare and go together or not at all.
+    fn note(&self, items: Batch<NoteRequest>) -> Answers<'_, ()> {
         Box::pin(async move {
-            check_batch(items.len())?;
-            let failed = |failure: Failure| failure.into_error("noting an event");
-            let mut link = self.engine().links.get().await?;
-            link.begin().await.map_err(failed)?;
-            let mut session = Session::new(&mut link, &self.engine().sql);
-            let noted = note_in(&mut session, &items).await;
-            link.end(noted).await.map_err(failed)
+            let noted = match check_batch(items.len()) {
+                Ok(()) => self.note_all(&items).await,
+                Err(error) => Err(error),
+            };
+            match noted {
+                Ok(()) => items.iter().map(|_| Ok(())).collect(),
+                Err(error) => each_fails(items.len(), &error),
+            }
         })
+    }
+}
+
+impl PostgresStore {
+    async fn note_all(&self, items: &[NoteRequest]) -> Result<()> {
+        let failed = |failure: Failure| failure.into_error("noting an event");
+        let mut link = self.engine().links.get().await?;
+        link.begin().await.map_err(failed)?;
+        let mut session = Session::new(&mut link, &self.engine().sql);
+        let noted = note_in(&mut session, items).await;
+        link.end(noted).await.map_err(failed)
     }
 }
 

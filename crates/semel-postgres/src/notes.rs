@@ -19,8 +19,8 @@ impl PostgresStore {
         Server::of(&row)?.judge(self.config.connections)
     }
 
-    /// Asks the server for its time; [`PostgresStore::clock`] goes on from there.
-    pub async fn now(&self) -> Result<Timestamp> {
+    /// Asks the server for its time; [`Store::now`](semel_core::Store::now) goes on from there.
+    pub async fn ask_time(&self) -> Result<Timestamp> {
         let row = self
             .engine
             .ask_row("asking for the time", &self.engine.sql.now)

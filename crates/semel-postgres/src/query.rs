@@ -6,8 +6,8 @@ use std::sync::Arc;
 use semel_core::protocol::view;
 use semel_core::record::{Event, EventKind, Resolved};
 use semel_core::store::batcher::{Follow, Item};
-use semel_core::store::{Page, Query, StateFilter, Stats};
-use semel_core::{Fingerprint, Identity, Record, Result, Scope, Timestamp};
+use semel_core::store::{Cursor, Page, Query, StateFilter, Stats};
+use semel_core::{Fence, Fingerprint, Identity, Record, Result, Scope, Timestamp};
 use uuid::Uuid;
 
 use crate::engine::Engine;
@@ -18,7 +18,7 @@ use crate::sql::RECORD_COLUMNS;
 use crate::value::{Row, Value};
 
 /// Above so many rows, settled records are estimated instead of counted.
-const COUNTED_MAX: i64 = 200_000;
+pub(crate) const COUNTED_MAX: i64 = 200_000;
 
 /// A row as it is stored, and when it was read; `None` if there is none.
 pub(crate) type Found = Option<(Arc<Stored>, Timestamp)>;
@@ -101,7 +101,7 @@ impl Engine {
             Some(StateFilter::Archived) => (&self.sql.list_archived, None),
             None => (&self.sql.list, None),
         };
-        let Some(params) = list_values(query, choice) else {
+        let Some(params) = list_values(query, query.before_fence()?, choice) else {
             return Ok(Page::default());
         };
         let rows = self.read("listing", sql, &params).await?;
@@ -115,8 +115,11 @@ impl Engine {
         }
         let more = rows.len() > query.page_len();
         records.truncate(query.page_len());
-        let next = records.last().filter(|_| more).map(|record| record.fence);
-        Ok(Page { records, next })
+        let last = records.last().filter(|_| more);
+        Ok(Page {
+            next: last.map(|record| Cursor::before(record.fence)),
+            records,
+        })
     }
 
     /// Counts for operators.
@@ -143,7 +146,7 @@ impl Engine {
 }
 
 /// `None` for a scope that no record can have.
-fn list_values(query: &Query, choice: Option<i64>) -> Option<[Value; 6]> {
+fn list_values(query: &Query, behind: Option<Fence>, choice: Option<i64>) -> Option<[Value; 6]> {
     let (scope, version) = match &query.scope {
         None => (None, None),
         Some(text) => {
@@ -157,7 +160,7 @@ fn list_values(query: &Query, choice: Option<i64>) -> Option<[Value; 6]> {
     // One more than the page, to know whether there is another.
     let limit = i64::try_from(query.page_len() + 1).unwrap_or(i64::MAX);
     Some([
-        Value::Int(query.before.map(sql_fence)),
+        Value::Int(behind.map(sql_fence)),
         Value::Text(query.tenant.clone()),
         Value::Text(scope),
         Value::Int(version),

@@ -88,6 +88,15 @@ impl<'a, D: Driver> Session<'a, D> {
         Ok((Timestamp::from_millis(row.number(0)?), fence))
     }
 
+    /// A fence that no granted claim of an identity exceeds, whose locked row is `stored`.
+    pub(crate) async fn highest(&mut self, stored: Option<&Stored>) -> Result<Fence, D::Error> {
+        if let Some(stored) = stored {
+            return Ok(stored.fence);
+        }
+        let rows = self.driver.rows(&self.sql.highest, Vec::new()).await?;
+        Ok(crate::rows::fence_of(first(&rows)?.number(0)?))
+    }
+
     /// Does what was decided about `identity`, whose locked row is `stored`.
     pub(crate) async fn finish<A>(
         &mut self,

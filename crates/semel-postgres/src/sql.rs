@@ -118,6 +118,7 @@ statements! {
     load,
     lock,
     draw,
+    highest,
     now,
     grant,
     extend,

@@ -6,11 +6,11 @@ use semel_core::record::{Claim, Event};
 use semel_core::store::batcher::{Batcher, Item};
 use semel_core::store::outcomes::KeepRequest;
 use semel_core::store::{
-    Answer, BATCH_MAX, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, Page, Query,
-    ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
-    SettleRequest, Stats, Swept, check_batch,
+    Answer, Answers, BATCH_MAX, Batch, ClaimAnswer, ClaimRequest, Counts, Limits, MarkAnswer,
+    MarkRequest, Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer,
+    ResolveRequest, SettleAnswer, SettleRequest, Stats, Swept, each_fails, merge,
 };
-use semel_core::{Clock, Identity, Record, Result, Store};
+use semel_core::{Clock, Identity, Record, Result, Store, Timestamp};
 
 use crate::claims::{ClaimItem, Claims};
 use crate::config::Config;
@@ -19,7 +19,7 @@ use crate::doubts::Unheard;
 use crate::engine::{Attempt, Engine};
 use crate::inbox::Ringing;
 use crate::keep::{Bar, Bars, Keeps};
-use crate::query::{Found, Look, seen};
+use crate::query::{COUNTED_MAX, Found, Look, seen};
 use crate::rows::sql_ms;
 use crate::{doubts, partitions, schema, sweep};
 
@@ -76,7 +76,7 @@ impl PostgresStore {
             config,
         };
         // From here on its clock is the server's.
-        store.now().await?;
+        store.ask_time().await?;
         Ok(store)
     }
 
@@ -85,13 +85,8 @@ impl PostgresStore {
     }
 
     /// The rows of identities as they are stored.
-    pub(crate) fn load(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Found>> {
+    pub(crate) fn load(&self, identities: Batch<Identity>) -> Answers<'_, Found> {
         send(&self.looks, identities, Look)
-    }
-
-    /// The server's clock as far as this process can tell, for a read cache in front of the store.
-    pub fn clock(&self) -> Arc<dyn Clock> {
-        self.engine.clock.clone()
     }
 }
 
@@ -107,22 +102,22 @@ where
     T: Attempt<I, I::Answer> + 'static,
 {
     let attempt = Arc::new(attempt);
-    Batcher::new(lanes, BATCH_MAX, move |items: Vec<I>| {
+    Batcher::new(lanes, BATCH_MAX, move |items: Batch<I>| {
         let (engine, attempt) = (engine.clone(), attempt.clone());
-        Box::pin(async move { engine.answered(&items, attempt.as_ref()).await.0 })
+        Box::pin(async move { engine.answered(&items, attempt.as_ref()).await.0.into() })
     })
 }
 
 /// Look-ups share round trips with each other, never with what writes.
 fn looks(engine: Arc<Engine>, lanes: usize) -> Batcher<Look> {
-    Batcher::new(lanes, BATCH_MAX, move |items: Vec<Look>| {
+    Batcher::new(lanes, BATCH_MAX, move |items: Batch<Look>| {
         let engine = engine.clone();
         Box::pin(async move {
             let identities: Vec<Identity> =
                 items.into_iter().map(|Look(identity)| identity).collect();
             match engine.load(&identities).await {
                 Ok(found) => found.into_iter().map(Ok).collect(),
-                Err(error) => identities.iter().map(|_| Err(error.duplicate())).collect(),
+                Err(error) => each_fails(identities.len(), &error),
             }
         })
     })
@@ -130,7 +125,7 @@ fn looks(engine: Arc<Engine>, lanes: usize) -> Batcher<Look> {
 
 /// Claims are also given back if nobody can tell whether they were granted.
 fn claims(engine: Arc<Engine>, lanes: usize) -> Batcher<ClaimItem> {
-    Batcher::new(lanes, BATCH_MAX, move |items: Vec<ClaimItem>| {
+    Batcher::new(lanes, BATCH_MAX, move |items: Batch<ClaimItem>| {
         let engine = engine.clone();
         Box::pin(async move {
             let (answers, doubtful) = engine.answered(&items, &Claims).await;
@@ -139,75 +134,70 @@ fn claims(engine: Arc<Engine>, lanes: usize) -> Batcher<ClaimItem> {
                 let doubtful = refused.map(|(item, _)| item).collect();
                 tokio::spawn(doubts::give_back(engine.weak(), doubtful));
             }
-            answers
+            answers.into()
         })
     })
-}
-
-fn granted(answers: &[Result<ClaimAnswer>]) -> Vec<Claim> {
-    let claims = answers.iter().filter_map(|answer| match answer {
-        Ok(ClaimAnswer::Granted(lease)) => Some(lease.claim.clone()),
-        _ => None,
-    });
-    claims.collect()
 }
 
 /// Has items sent by a batcher.
 pub(crate) fn send<'a, I, W: Item>(
     batcher: &'a Batcher<W>,
-    items: Vec<I>,
+    items: Batch<I>,
     wrap: fn(I) -> W,
-) -> Answer<'a, Vec<W::Answer>>
+) -> Answers<'a, W::Answer>
 where
     I: Send + 'a,
 {
-    Box::pin(async move {
-        check_batch(items.len())?;
-        batcher.call(items.into_iter().map(wrap).collect()).await
-    })
+    Box::pin(async move { batcher.call(items.into_iter().map(wrap).collect()).await })
 }
 
 impl Store for PostgresStore {
-    fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
+    fn limits(&self) -> Limits {
+        Limits::exact().with_counts(Counts::ExactUpTo(COUNTED_MAX.unsigned_abs()))
+    }
+
+    fn now(&self) -> Timestamp {
+        self.engine.clock.now()
+    }
+
+    fn claim(&self, items: Batch<ClaimRequest>) -> Answers<'_, ClaimAnswer> {
         Box::pin(async move {
-            check_batch(items.len())?;
-            let items: Vec<ClaimItem> = items.into_iter().map(ClaimItem::new).collect();
+            let items: Batch<ClaimItem> = items.into_iter().map(ClaimItem::new).collect();
             let unheard = Unheard::new(self.engine.weak(), &items);
-            let answers = self.claims.call_each(items).await;
+            let answers = self.claims.call(items).await;
             unheard.heard();
-            let answers = answers?;
-            if answers.iter().any(Result::is_err) {
-                // The caller hears of one error only, and runs nothing of what was granted. What cannot
-                // be given back now ends with its lease.
-                let _ = self.release(granted(&answers)).await;
-            }
-            answers.into_iter().collect()
+            answers
         })
     }
 
-    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
+    fn renew(&self, items: Batch<RenewRequest>) -> Answers<'_, RenewAnswer> {
         send(&self.renewals, items, Sent)
     }
 
-    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
-        send(&self.settles, items, Sent)
+    fn settle(&self, items: Batch<SettleRequest>) -> Answers<'_, SettleAnswer> {
+        let (answers, fit) = self.limits().sort_out(items);
+        let settled = send(&self.settles, fit, Sent);
+        Box::pin(async move { merge(answers, settled.await) })
     }
 
-    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
+    fn release(&self, items: Batch<Claim>) -> Answers<'_, ReleaseAnswer> {
         send(&self.releases, items, Sent)
     }
 
-    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
+    fn mark_unknown(&self, items: Batch<MarkRequest>) -> Answers<'_, MarkAnswer> {
         send(&self.marks, items, Sent)
     }
 
-    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
+    fn resolve(&self, items: Batch<ResolveRequest>) -> Answers<'_, ResolveAnswer> {
         send(&self.resolves, items, Sent)
     }
 
-    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
+    fn look_up(&self, identities: Batch<Identity>) -> Answers<'_, Option<Arc<Record>>> {
         let found = self.load(identities);
-        Box::pin(async move { Ok(found.await?.into_iter().map(seen).collect()) })
+        Box::pin(async move {
+            let found = found.await.into_iter();
+            found.map(|found| found.map(seen)).collect()
+        })
     }
 
     fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {

@@ -197,7 +197,9 @@ impl Tables {
         let locked = session.lock(&[identity]).await?;
         let now = session.now().await?;
         let stored = locked.get(&digest(identity));
-        let step = item.decide(stored.and_then(|stored| stored.record.as_ref()), now);
+        let highest = session.highest(stored).await?;
+        let current = stored.and_then(|stored| stored.record.as_ref());
+        let step = item.decide(current, highest, now);
         session.finish(identity, stored, step, 0, now).await
     }
 }

@@ -44,7 +44,7 @@ async fn a_claim_whose_caller_left_is_given_back() {
         .unwrap();
     assert!(matches!(held, ClaimAnswer::Granted(_)));
     let by_caller = store.clone();
-    let caller = tokio::spawn(async move { by_caller.claim(vec![request("k")]).await });
+    let caller = tokio::spawn(async move { by_caller.claim_one(request("k")).await });
     let watcher = schema.client().await;
     let waiting = format!(
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%{}.semel_records%'",

@@ -9,7 +9,7 @@ mod support;
 
 use futures_util::future::join_all;
 use semel_core::record::{Claim, EventKind};
-use semel_core::store::{Query, SettleAnswer, Swept};
+use semel_core::store::{Query, SettleAnswer, Swept, all};
 use semel_core::{Identity, Store, StoreExt};
 use semel_postgres::PostgresStore;
 use support::Schema;
@@ -23,14 +23,12 @@ use uuid::Uuid;
 async fn pairs(store: &PostgresStore, pairs: usize, keep_ms: u64, archive: bool) {
     for first in (0..pairs).step_by(100) {
         let keys = (first..pairs.min(first + 100)).map(|n| format!("k{n}"));
-        let answers = store
-            .claim(keys.map(|key| request(&key)).collect())
-            .await
-            .unwrap();
+        let asked = keys.map(|key| request(&key)).collect();
+        let answers = all(store.claim(asked).await).unwrap();
         let settles = answers
             .into_iter()
             .map(|answer| settle_for(&lease_of(answer).claim, keep_ms, archive));
-        let settled = store.settle(settles.collect()).await.unwrap();
+        let settled = all(store.settle(settles.collect()).await).unwrap();
         assert!(
             settled
                 .iter()

@@ -5,6 +5,7 @@ mod support;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use semel_core::store::all;
 use semel_core::{Kind, OnUnknown, Once, Store, StoreExt};
 use semel_postgres::PostgresStore;
 use semel_testkit::storm::{Storm, policy};
@@ -74,16 +75,12 @@ async fn the_sweep_works_through_a_pooler() {
     let (bouncer, schema) = (Bouncer::start(""), Schema::new());
     let (one, two) = (open(&schema, &bouncer).await, open(&schema, &bouncer).await);
     let requests = (0..200).map(|n| request(&format!("k{n}"))).collect();
-    let claims = one
-        .claim(requests)
-        .await
-        .unwrap()
-        .into_iter()
-        .map(support::verbs::lease_of);
+    let claims = all(one.claim(requests).await).unwrap();
+    let claims = claims.into_iter().map(support::verbs::lease_of);
     let settles = claims
         .map(|lease| settle_for(&lease.claim, 1, false))
         .collect();
-    two.settle(settles).await.unwrap();
+    all(two.settle(settles).await).unwrap();
     support::verbs::lease_of(one.claim_one(short("ends", 1)).await.unwrap());
     let (mut deleted, mut ended) = (0, 0);
     until("everything is swept", async || {

@@ -131,12 +131,12 @@ impl Engine {
         })
     }
 
-    /// The records of identities as they are now.
+    /// The records of identities as they are now; a node that does not answer costs only its own.
     pub(crate) async fn load(
         &self,
         identities: &[Identity],
         deadline: Instant,
-    ) -> Result<Vec<Loaded>> {
+    ) -> Vec<Result<Loaded>> {
         let groups = self.groups(identities, |identity| identity);
         let call = |group: &[Identity]| {
             let keys = group.iter().map(|identity| self.keys.record(identity));
@@ -146,12 +146,15 @@ impl Engine {
         let answers = self.link.call_all(calls, deadline).await;
         let mut loaded = Vec::with_capacity(identities.len());
         for (group, answered) in groups.into_iter().zip(answers) {
-            let replies = self.replies(answered, group.len())?;
-            for (identity, reply) in group.iter().zip(replies) {
-                loaded.push(self.found(reply, identity)?);
+            match self.replies(answered, group.len()) {
+                Ok(replies) => loaded.extend(
+                    (group.iter().zip(replies))
+                        .map(|(identity, reply)| self.found(reply, identity)),
+                ),
+                Err(error) => loaded.extend(group.iter().map(|_| Err(error.duplicate()))),
             }
         }
-        Ok(loaded)
+        loaded
     }
 
     /// Cuts items into groups that may go into one call: on a cluster these are of one bucket.
@@ -182,10 +185,8 @@ impl Engine {
                 Some(loaded) => loaded,
                 None => {
                     let one = std::slice::from_ref(identity);
-                    self.load(one, asked.deadline)
-                        .await?
-                        .pop()
-                        .ok_or_else(unexpected)?
+                    let mut loaded = self.load(one, asked.deadline).await;
+                    loaded.pop().ok_or_else(unexpected)??
                 }
             };
             let step = verb(&current);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use semel_core::protocol::{self, Change, Standing, Step};
 use semel_core::record::Claim;
-use semel_core::store::{Actor, Resolution, ResolveRequest};
+use semel_core::store::{Actor, ClaimAnswer, Resolution, ResolveRequest};
 use semel_core::{Identity, Result};
 use tokio::sync::Notify;
 
@@ -80,9 +80,11 @@ impl OnTheWay {
         Self { claims, give_back }
     }
 
-    /// The caller has the answers.
-    pub(crate) fn arrived(mut self) {
-        self.claims.clear();
+    /// The caller has the answers. What has none may have been granted all the same, and is given back.
+    pub(crate) fn arrived(mut self, answers: &[Result<ClaimAnswer>]) {
+        let mut answers = answers.iter();
+        self.claims
+            .retain(|_| answers.next().is_some_and(Result::is_err));
     }
 }
 

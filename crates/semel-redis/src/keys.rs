@@ -9,7 +9,9 @@
 //! cluster they are units of 32 microseconds, and the fence is the number with its bucket, so that no two buckets draw the same;
 //! it stays below 2^53, which programs in other languages read from JSON without loss, until 2061.
 
-use semel_core::{Fence, Identity};
+use std::time::Duration;
+
+use semel_core::{Fence, Identity, Timestamp};
 
 /// A part of the record space that lives in one slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +41,11 @@ impl Bucket {
             .div_ceil(1 << self.bits)
     }
 }
+
+/// The time from which fences count, as in `claim.lua` and `apply.lua`: 2026-01-01.
+const FIRST_MS: i64 = 1_767_225_600_000;
+/// How far fences may run ahead of the server's time.
+const AHEAD_MAX: Duration = Duration::from_secs(86_400);
 
 /// Names keys.
 #[derive(Debug)]
@@ -126,6 +133,14 @@ impl Keys {
     /// In how many microseconds the number of a fence grows by one.
     pub(crate) const fn unit_us(&self) -> u32 {
         if self.cluster { 32 } else { 1 }
+    }
+
+    /// A fence that no claim of `identity` that was granted until `now` exceeds. Fences are drawn from the server's
+    /// time; they run ahead of it if the time was set back, which is allowed for up to a day.
+    pub(crate) fn highest(&self, identity: &Identity, now: Timestamp) -> Fence {
+        let us = now.after(AHEAD_MAX).as_millis().saturating_sub(FIRST_MS);
+        let us = u64::try_from(us).unwrap_or(0).saturating_mul(1_000);
+        self.bucket(identity).fence(us / u64::from(self.unit_us()))
     }
 
     /// STRING: the version of the format that is in use under this prefix.

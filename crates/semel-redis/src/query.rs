@@ -97,10 +97,7 @@ impl Engine {
         records.sort_by_key(|record| std::cmp::Reverse(record.fence));
         // A lease that ended between two looks is seen by both.
         records.dedup_by_key(|record| record.fence);
-        let more = records.len() > query.page_len();
-        records.truncate(query.page_len());
-        let next = records.last().filter(|_| more).map(|record| record.fence);
-        Ok(Page { records, next })
+        Ok(Page::by_fence(records, query))
     }
 
     /// Everything in the index of what runs; it is as small as what goes on at the moment.
@@ -153,7 +150,7 @@ impl Engine {
         let mut sources: Vec<Source> = self
             .keys
             .buckets()
-            .map(|bucket| Source::new(bucket, query.before))
+            .map(|bucket| Source::new(bucket, filter.behind))
             .collect();
         let mut found = Vec::new();
         while found.len() < wanted {
@@ -262,12 +259,17 @@ impl Source {
 struct Filter<'a> {
     query: &'a Query,
     scope: Option<Scope>,
+    behind: Option<Fence>,
 }
 
 impl<'a> Filter<'a> {
     fn of(query: &'a Query) -> Result<Self> {
         let scope = query.scope.as_deref().map(str::parse).transpose()?;
-        Ok(Self { query, scope })
+        Ok(Self {
+            behind: query.before_fence()?,
+            query,
+            scope,
+        })
     }
 
     /// The record as it stands at `now`, if it is wanted.
@@ -289,7 +291,7 @@ impl<'a> Filter<'a> {
                 .scope
                 .as_ref()
                 .is_none_or(|scope| scope == identity.scope())
-            && query.before.is_none_or(|before| record.fence < before);
+            && self.behind.is_none_or(|before| record.fence < before);
         if let State::Settled(settled) = &mut record.state {
             settled.outcome.body = settled.outcome.body.left_out();
         }

@@ -7,11 +7,11 @@ use semel_core::protocol::view;
 use semel_core::record::{Claim, Event};
 use semel_core::store::batcher::{Batcher, RoundTrip};
 use semel_core::store::{
-    Answer, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, Page, Query, ReleaseAnswer,
-    RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Stats,
-    Swept, check_batch,
+    Answer, Answers, Batch, ClaimAnswer, ClaimRequest, Limits, MarkAnswer, MarkRequest, Page,
+    Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
+    SettleRequest, Stats, Swept, check_batch, each_fails, merge,
 };
-use semel_core::{Clock, Identity, Record, Result, ServerClock, Store};
+use semel_core::{Clock, Identity, Record, Result, ServerClock, Store, Timestamp};
 use tokio::task::JoinHandle;
 
 use crate::checks::{self, Findings};
@@ -111,11 +111,6 @@ impl RedisStore {
         }
     }
 
-    /// The server's clock, as far as its answers have told: what a read cache in front of the store judges by.
-    pub fn clock(&self) -> Arc<dyn Clock> {
-        self.engine.clock.clone()
-    }
-
     /// How durable this server's records are, in sentences for people.
     pub fn notes(&self) -> Vec<String> {
         self.findings.notes.clone()
@@ -129,77 +124,72 @@ impl Drop for RedisStore {
 }
 
 impl Store for RedisStore {
-    fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
+    fn limits(&self) -> Limits {
+        Limits::exact()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.engine.clock.now()
+    }
+
+    fn claim(&self, items: Batch<ClaimRequest>) -> Answers<'_, ClaimAnswer> {
         Box::pin(async move {
-            check_batch(items.len())?;
             let deadline = self.engine.link.deadline();
             let item = |request| ClaimItem {
                 request,
                 nonce: fresh_nonce(),
                 deadline,
             };
-            let items: Vec<ClaimItem> = items.into_iter().map(item).collect();
+            let items: Batch<ClaimItem> = items.into_iter().map(item).collect();
             let names = items
                 .iter()
                 .map(|item| (item.request.identity.clone(), item.nonce));
             let on_the_way = OnTheWay::new(names.collect(), self.give_back.clone());
-            let answers = self.claims.call(items).await?;
-            on_the_way.arrived();
-            Ok(answers)
+            let answers = self.claims.call(items).await;
+            on_the_way.arrived(&answers);
+            answers
         })
     }
 
-    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
+    fn renew(&self, items: Batch<RenewRequest>) -> Answers<'_, RenewAnswer> {
+        let deadline = self.engine.link.deadline();
+        let items = items.into_iter().map(move |item| RenewItem(item, deadline));
+        Box::pin(self.renewals.call(items.collect()))
+    }
+
+    fn settle(&self, items: Batch<SettleRequest>) -> Answers<'_, SettleAnswer> {
+        let deadline = self.engine.link.deadline();
+        let (answers, fit) = self.limits().sort_out(items);
+        let fit = fit.into_iter().map(|item| SettleItem(item, deadline));
+        let fit = fit.collect();
+        Box::pin(async move { merge(answers, self.settles.call(fit).await) })
+    }
+
+    fn release(&self, items: Batch<Claim>) -> Answers<'_, ReleaseAnswer> {
+        Box::pin(self.engine.release(items))
+    }
+
+    fn mark_unknown(&self, items: Batch<MarkRequest>) -> Answers<'_, MarkAnswer> {
+        Box::pin(self.engine.mark_unknown(items))
+    }
+
+    fn resolve(&self, items: Batch<ResolveRequest>) -> Answers<'_, ResolveAnswer> {
+        Box::pin(self.engine.resolve(items))
+    }
+
+    fn look_up(&self, identities: Batch<Identity>) -> Answers<'_, Option<Arc<Record>>> {
         Box::pin(async move {
-            check_batch(items.len())?;
+            if let Err(error) = check_batch(identities.len()) {
+                return each_fails(identities.len(), &error);
+            }
             let deadline = self.engine.link.deadline();
-            let items = items.into_iter().map(|item| RenewItem(item, deadline));
-            self.renewals.call(items.collect()).await
-        })
-    }
-
-    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
-        Box::pin(async move {
-            check_batch(items.len())?;
-            let deadline = self.engine.link.deadline();
-            let items = items.into_iter().map(|item| SettleItem(item, deadline));
-            self.settles.call(items.collect()).await
-        })
-    }
-
-    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
-        Box::pin(async move {
-            check_batch(items.len())?;
-            self.engine.release(items).await
-        })
-    }
-
-    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
-        Box::pin(async move {
-            check_batch(items.len())?;
-            self.engine.mark_unknown(items).await
-        })
-    }
-
-    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
-        Box::pin(async move {
-            check_batch(items.len())?;
-            self.engine.resolve(items).await
-        })
-    }
-
-    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
-        Box::pin(async move {
-            check_batch(identities.len())?;
-            let loaded = self
-                .engine
-                .load(&identities, self.engine.link.deadline())
-                .await?;
+            let loaded = self.engine.load(&identities, deadline).await;
             let seen = loaded.into_iter().map(|loaded| {
+                let loaded = loaded?;
                 let record = loaded.stored.map(|stored| stored.record);
-                view(record, loaded.now).map(Arc::new)
+                Ok(view(record, loaded.now).map(Arc::new))
             });
-            Ok(seen.collect())
+            seen.collect()
         })
     }
 

@@ -5,10 +5,10 @@ use semel_core::protocol::{self, Standing, Step};
 use semel_core::record::{Claim, Lease};
 use semel_core::store::batcher::Item;
 use semel_core::store::{
-    ClaimAnswer, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, ResolveAnswer,
-    ResolveRequest, SettleAnswer, Takeover,
+    Batch, ClaimAnswer, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, ResolveAnswer,
+    ResolveRequest, SettleAnswer, Takeover, check_batch, each_fails, merge,
 };
-use semel_core::{Error, Fence, Identity, Result, Timestamp};
+use semel_core::{Fence, Identity, Result, Timestamp};
 use tokio::time::Instant;
 
 use crate::codec;
@@ -21,14 +21,14 @@ use crate::script::{CLAIM, Call, RENEW, Replicas, SETTLE};
 
 impl Engine {
     /// Claims of different identities.
-    pub(crate) async fn claim(&self, items: Vec<ClaimItem>) -> Vec<Result<ClaimAnswer>> {
+    pub(crate) async fn claim(&self, items: Batch<ClaimItem>) -> Batch<Result<ClaimAnswer>> {
         let replies = self
             .round_trip(&items, |item| item.deadline, |group| self.claim_call(group))
             .await;
         let each = items.iter().zip(replies);
         let answers =
             each.map(|(item, reply)| async move { self.claim_answer(item, reply?).await });
-        join_all(answers).await
+        join_all(answers).await.into()
     }
 
     fn claim_call(&self, group: &[ClaimItem]) -> Call {
@@ -84,7 +84,7 @@ impl Engine {
     }
 
     /// Settles of different identities.
-    pub(crate) async fn settle(&self, items: Vec<SettleItem>) -> Vec<Result<SettleAnswer>> {
+    pub(crate) async fn settle(&self, items: Batch<SettleItem>) -> Batch<Result<SettleAnswer>> {
         let replies = self
             .round_trip(&items, |item| item.1, |group| self.settle_call(group))
             .await;
@@ -94,14 +94,17 @@ impl Engine {
             match reply.word.as_str() {
                 "settled" => Ok(SettleAnswer::Settled),
                 _ => {
-                    let verb =
-                        |loaded: &Loaded| protocol::settle(loaded.record(), request, loaded.now);
+                    let identity = &request.claim.identity;
+                    let verb = |loaded: &Loaded| {
+                        let highest = self.keys.highest(identity, loaded.now);
+                        protocol::settle(loaded.record(), request, highest, loaded.now)
+                    };
                     self.otherwise(&request.claim.identity, reply, *deadline, verb)
                         .await
                 }
             }
         });
-        join_all(answers).await
+        join_all(answers).await.into()
     }
 
     fn settle_call(&self, group: &[SettleItem]) -> Call {
@@ -125,7 +128,7 @@ impl Engine {
     }
 
     /// Renewals of different identities.
-    pub(crate) async fn renew(&self, items: Vec<RenewItem>) -> Vec<Result<RenewAnswer>> {
+    pub(crate) async fn renew(&self, items: Batch<RenewItem>) -> Batch<Result<RenewAnswer>> {
         let replies = self
             .round_trip(&items, |item| item.1, |group| self.renew_call(group))
             .await;
@@ -150,7 +153,7 @@ impl Engine {
                 }
             }
         });
-        join_all(answers).await
+        join_all(answers).await.into()
     }
 
     fn renew_call(&self, group: &[RenewItem]) -> Call {
@@ -221,39 +224,50 @@ impl Engine {
     /// A verb without a script of its own: load, decide, change. Items of one identity go one after another.
     async fn verb<I, A>(
         &self,
-        items: Vec<I>,
+        items: Batch<I>,
         identity: impl Fn(&I) -> &Identity,
         verb: impl Fn(&I, &Loaded) -> Step<A>,
-    ) -> Result<Vec<A>> {
+    ) -> Batch<Result<A>> {
+        if let Err(error) = check_batch(items.len()) {
+            return each_fails(items.len(), &error);
+        }
         let deadline = self.link.deadline();
-        let mut answers: Vec<Option<A>> = items.iter().map(|_| None).collect();
+        let mut answers: Batch<Option<Result<A>>> = items.iter().map(|_| None).collect();
         for round in rounds(&items, &identity) {
             let identities: Vec<Identity> =
                 round.iter().map(|i| identity(&items[*i]).clone()).collect();
-            let loaded = self.load(&identities, deadline).await?;
+            let loaded = self.load(&identities, deadline).await;
             let (items, identity, verb) = (&items, &identity, &verb);
             let each = round.into_iter().zip(loaded).map(|(i, loaded)| async move {
                 let item = &items[i];
                 let asked = Asked::until(deadline);
-                let decided = self.decide(identity(item), Some(loaded), asked, |l| verb(item, l));
-                Ok::<_, Error>((i, decided.await?.0))
+                let decided = match loaded {
+                    Ok(loaded) => {
+                        self.decide(identity(item), Some(loaded), asked, |l| verb(item, l))
+                            .await
+                    }
+                    Err(error) => Err(error),
+                };
+                (i, decided.map(|(answer, _)| answer))
             });
-            for answer in join_all(each).await {
-                let (i, answer) = answer?;
+            for (i, answer) in join_all(each).await {
                 answers[i] = Some(answer);
             }
         }
-        Ok(answers.into_iter().flatten().collect())
+        merge(answers, [])
     }
 
-    pub(crate) async fn release(&self, items: Vec<Claim>) -> Result<Vec<ReleaseAnswer>> {
+    pub(crate) async fn release(&self, items: Batch<Claim>) -> Batch<Result<ReleaseAnswer>> {
         let verb = |claim: &Claim, loaded: &Loaded| {
             protocol::release(loaded.record(), claim.fence, loaded.now)
         };
         self.verb(items, |claim| &claim.identity, verb).await
     }
 
-    pub(crate) async fn mark_unknown(&self, items: Vec<MarkRequest>) -> Result<Vec<MarkAnswer>> {
+    pub(crate) async fn mark_unknown(
+        &self,
+        items: Batch<MarkRequest>,
+    ) -> Batch<Result<MarkAnswer>> {
         let verb = |request: &MarkRequest, loaded: &Loaded| {
             protocol::mark_unknown(loaded.record(), request, loaded.now)
         };
@@ -261,7 +275,10 @@ impl Engine {
             .await
     }
 
-    pub(crate) async fn resolve(&self, items: Vec<ResolveRequest>) -> Result<Vec<ResolveAnswer>> {
+    pub(crate) async fn resolve(
+        &self,
+        items: Batch<ResolveRequest>,
+    ) -> Batch<Result<ResolveAnswer>> {
         let verb = |request: &ResolveRequest, loaded: &Loaded| {
             protocol::resolve(loaded.record(), request, loaded.now)
         };

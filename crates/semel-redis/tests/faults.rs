@@ -15,7 +15,7 @@ use common::{Prefix, nodes, url};
 use semel_core::record::Claim;
 use semel_core::store::{
     Actor, ClaimAnswer, ClaimRequest, Resolution, ResolveAnswer, ResolveRequest, SettleAnswer,
-    SettleRequest, Takeover,
+    SettleRequest, Takeover, all,
 };
 use semel_core::{
     Fingerprint, Identity, Kind, LeaseTerm, OnUnknown, Once, Outcome, Retention, Store, StoreExt,
@@ -283,9 +283,7 @@ async fn a_full_memory_is_told_and_loses_nothing() {
     let error = full.expect("three megabytes are full at some time");
     assert_eq!(error.kind(), Kind::DiskFull, "{error}");
     assert_eq!(store.stats().await.unwrap().running, claims.len() as u64);
-    store
-        .release(claims[..100].to_vec())
-        .await
+    all(store.release(claims[..100].to_vec().into()).await)
         .expect_err("a release leaves an event, for which there is no room");
     let mut node = nodes(&server.url()).remove(0);
     redis::cmd("CONFIG")

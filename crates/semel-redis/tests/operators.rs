@@ -10,7 +10,9 @@ mod common;
 use std::collections::BTreeSet;
 
 use semel_core::record::UnknownCause;
-use semel_core::store::{ClaimAnswer, ClaimRequest, MarkRequest, Query, StateFilter, Takeover};
+use semel_core::store::{
+    ClaimAnswer, ClaimRequest, MarkRequest, Query, StateFilter, Takeover, all,
+};
 use semel_core::{Fence, Fingerprint, Identity, LeaseTerm, Store};
 
 fn request(n: usize) -> ClaimRequest {
@@ -45,11 +47,7 @@ async fn pages_show_every_record_once_and_in_order() {
     let prefix = common::Prefix::new(&common::url(common::SINGLE));
     let store = prefix.config().sweep_every(None).connect().await.unwrap();
     let mut claims = Vec::new();
-    for answer in store
-        .claim((0..1_000).map(request).collect())
-        .await
-        .unwrap()
-    {
+    for answer in all(store.claim((0..1_000).map(request).collect()).await).unwrap() {
         let ClaimAnswer::Granted(lease) = answer else {
             panic!("a first claim is granted");
         };
@@ -60,10 +58,8 @@ async fn pages_show_every_record_once_and_in_order() {
         claim: claim.clone(),
         cause,
     };
-    store
-        .mark_unknown(claims[..600].iter().map(mark).collect())
-        .await
-        .unwrap();
+    let marks = claims[..600].iter().map(mark).collect();
+    all(store.mark_unknown(marks).await).unwrap();
     let of = |claims: &[semel_core::Claim]| claims.iter().map(|c| c.fence).collect::<BTreeSet<_>>();
     for (state, expected) in [
         (None, of(&claims)),

@@ -9,9 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use semel_core::protocol::Change;
 use semel_core::record::{Claim, Event};
 use semel_core::store::outcomes::{is_kept, room};
-use semel_core::store::{
-    Answer, KeepAnswer, KeepRequest, NoteRequest, OutcomeStore, Room, check_batch,
-};
+use semel_core::store::{Answers, Batch, KeepAnswer, KeepRequest, NoteRequest, OutcomeStore, Room};
 use semel_core::{Fence, Record, Result, State, Timestamp};
 
 use crate::error::from_sqlite;
@@ -20,36 +18,20 @@ use crate::store::SqliteStore;
 use crate::verbs::{Session, remember, sql_fence};
 
 impl OutcomeStore for SqliteStore {
-    fn check(&self, items: Vec<Claim>) -> Answer<'_, Vec<Room>> {
-        if let Err(error) = check_batch(items.len()) {
-            return Box::pin(std::future::ready(Err(error)));
-        }
-        if let [claim] = items.as_slice()
-            && let Some(found) = self
-                .at_once
-                .ask(&self.clock, |connection, now| check(connection, claim, now))
-        {
-            return Box::pin(std::future::ready(Ok(vec![found])));
-        }
-        let clock = self.clock.clone();
-        self.read(&self.reads, move |connection| {
-            let now = clock.now();
-            let check = |claim| check(connection, claim, now);
-            items.iter().map(check).collect()
-        })
+    fn check(&self, items: Batch<Claim>) -> Answers<'_, Room> {
+        self.read_each(items, check)
     }
 
-    fn keep(&self, items: Vec<KeepRequest>) -> Answer<'_, Vec<KeepAnswer>> {
-        self.write(items, |session, item| session.keep(item))
+    fn keep(&self, items: Batch<KeepRequest>) -> Answers<'_, KeepAnswer> {
+        self.write_each(items, |session, item| session.keep(item))
     }
 
-    fn bar(&self, items: Vec<Claim>) -> Answer<'_, Vec<Room>> {
-        self.write(items, |session, item| session.bar(item))
+    fn bar(&self, items: Batch<Claim>) -> Answers<'_, Room> {
+        self.write_each(items, |session, item| session.bar(item))
     }
 
-    fn note(&self, items: Vec<NoteRequest>) -> Answer<'_, ()> {
-        let noted = self.write(items, |session, item| session.note(item));
-        Box::pin(async move { noted.await.map(drop) })
+    fn note(&self, items: Batch<NoteRequest>) -> Answers<'_, ()> {
+        self.write_each(items, |session, item| session.note(item))
     }
 }
 

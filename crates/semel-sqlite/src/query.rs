@@ -76,7 +76,7 @@ fn kind_of(row: &Row<'_>, name: &str) -> Result<EventKind> {
 /// One page of records, the newest claim first; bodies are left out.
 pub(crate) fn list(connection: &Connection, query: &Query, now: Timestamp) -> Result<Page> {
     let scope: Option<Scope> = query.scope.as_deref().map(str::parse).transpose()?;
-    let before = query.before.map_or(i64::MAX, |fence| {
+    let before = query.before_fence()?.map_or(i64::MAX, |fence| {
         i64::try_from(fence.get()).unwrap_or(i64::MAX)
     });
     let params = params![
@@ -87,7 +87,7 @@ pub(crate) fn list(connection: &Connection, query: &Query, now: Timestamp) -> Re
         now.as_millis()
     ];
     let archived = query.state == Some(StateFilter::Archived);
-    let mut records = collect_some(
+    let records = collect_some(
         connection,
         sql_for(query.state),
         params,
@@ -101,10 +101,7 @@ pub(crate) fn list(connection: &Connection, query: &Query, now: Timestamp) -> Re
             })
         },
     )?;
-    let more = records.len() > query.page_len();
-    records.truncate(query.page_len());
-    let next = records.last().filter(|_| more).map(|record| record.fence);
-    Ok(Page { records, next })
+    Ok(Page::by_fence(records, query))
 }
 
 /// Running and unknown records are found through the small table of leases, settled ones

@@ -9,11 +9,11 @@ use rusqlite::Connection;
 use semel_core::inbox::Bells;
 use semel_core::record::{Claim, Event};
 use semel_core::store::{
-    Answer, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, Page, Query, ReleaseAnswer,
-    RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Stats,
-    Swept, check_batch,
+    Answer, Answers, Batch, ClaimAnswer, ClaimRequest, Limits, MarkAnswer, MarkRequest, Page,
+    Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
+    SettleRequest, Stats, Swept, check_batch, each_fails, merge, one,
 };
-use semel_core::{Error, Identity, Kind, Record, Result, SteadyClock, Store};
+use semel_core::{Error, Identity, Kind, Record, Result, SteadyClock, Store, Timestamp};
 use tokio::sync::oneshot;
 
 use crate::at_once::AtOnce;
@@ -147,6 +147,48 @@ impl SqliteStore {
         })
     }
 
+    /// Queues a verb for the writer; each item is answered by itself.
+    pub(crate) fn write_each<I, A, V>(&self, items: Batch<I>, verb: V) -> Answers<'_, A>
+    where
+        I: Send + 'static,
+        A: Send + 'static,
+        V: Fn(&mut Session<'_>, &I) -> Result<A> + Send + 'static,
+    {
+        let len = items.len();
+        let written = self.write(items.into_vec(), verb);
+        Box::pin(async move { spread(len, written.await) })
+    }
+
+    /// Asks a reader about each item.
+    pub(crate) fn read_each<I, A>(
+        &self,
+        items: Batch<I>,
+        question: impl Fn(&Connection, &I, Timestamp) -> Result<A> + Send + 'static,
+    ) -> Answers<'_, A>
+    where
+        I: Send + 'static,
+        A: Send + 'static,
+    {
+        let len = items.len();
+        if let Err(error) = check_batch(len) {
+            return Box::pin(std::future::ready(each_fails(len, &error)));
+        }
+        if let [item] = items.as_slice()
+            && let Some(found) = self.at_once.ask(&self.clock, |connection, now| {
+                question(connection, item, now)
+            })
+        {
+            return Box::pin(std::future::ready(one(Ok(found))));
+        }
+        let clock = self.clock.clone();
+        let found = self.read(&self.reads, move |connection| {
+            let now = clock.now();
+            let found = items.iter().map(|item| question(connection, item, now));
+            Ok(found.collect::<Batch<Result<A>>>())
+        });
+        Box::pin(async move { found.await.unwrap_or_else(|error| each_fails(len, &error)) })
+    }
+
     /// Asks a reader through `queue`.
     pub(crate) fn read<A: Send + 'static>(
         &self,
@@ -162,6 +204,14 @@ impl SqliteStore {
             queued?;
             answer.await.map_err(closed)?
         })
+    }
+}
+
+/// The answers of a call that was written whole or not at all.
+fn spread<A>(len: usize, written: Result<Vec<A>>) -> Batch<Result<A>> {
+    match written {
+        Ok(answers) => answers.into_iter().map(Ok).collect(),
+        Err(error) => each_fails(len, &error),
     }
 }
 
@@ -192,77 +242,66 @@ impl Drop for SqliteStore {
 }
 
 impl Store for SqliteStore {
+    fn limits(&self) -> Limits {
+        Limits::exact()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// Duplicates of settled operations are answered by a reader; only the rest goes to the writer.
-    fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
+    fn claim(&self, items: Batch<ClaimRequest>) -> Answers<'_, ClaimAnswer> {
         Box::pin(async move {
-            check_batch(items.len())?;
             let identities = items.iter().map(|item| item.identity.clone()).collect();
-            let mut answers: Vec<Option<ClaimAnswer>> = Vec::with_capacity(items.len());
-            let mut rest = Vec::new();
-            for (item, found) in items.into_iter().zip(self.look_up(identities).await?) {
+            let mut answers = Batch::with_capacity(items.len());
+            let mut rest = Batch::new();
+            for (item, found) in items.into_iter().zip(self.look_up(identities).await) {
                 let now = self.clock.now();
                 match found {
-                    Some(record) if query::is_replay(&record, item.fingerprint, now) => {
-                        answers.push(Some(ClaimAnswer::Settled(record)));
+                    Ok(Some(record)) if query::is_replay(&record, item.fingerprint, now) => {
+                        answers.push(Some(Ok(ClaimAnswer::Settled(record))));
                     }
-                    _ => {
+                    Ok(_) => {
                         answers.push(None);
                         rest.push(item);
                     }
+                    Err(error) => answers.push(Some(Err(error))),
                 }
             }
-            let mut written = match rest.is_empty() {
-                true => Vec::new(),
+            let written = match rest.is_empty() {
+                true => Batch::new(),
                 false => {
-                    self.write(rest, |session, item| session.claim(item))
-                        .await?
+                    self.write_each(rest, |session, item| session.claim(item))
+                        .await
                 }
-            }
-            .into_iter();
-            let filled = answers
-                .into_iter()
-                .map(|answer| answer.or_else(|| written.next()));
-            Ok(filled.flatten().collect())
+            };
+            merge(answers, written)
         })
     }
 
-    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
-        self.write(items, |session, item| session.renew(item))
+    fn renew(&self, items: Batch<RenewRequest>) -> Answers<'_, RenewAnswer> {
+        self.write_each(items, |session, item| session.renew(item))
     }
 
-    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
-        self.write(items, |session, item| session.settle(item))
+    fn settle(&self, items: Batch<SettleRequest>) -> Answers<'_, SettleAnswer> {
+        self.write_each(items, |session, item| session.settle(item))
     }
 
-    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
-        self.write(items, |session, item| session.release(item))
+    fn release(&self, items: Batch<Claim>) -> Answers<'_, ReleaseAnswer> {
+        self.write_each(items, |session, item| session.release(item))
     }
 
-    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
-        self.write(items, |session, item| session.mark_unknown(item))
+    fn mark_unknown(&self, items: Batch<MarkRequest>) -> Answers<'_, MarkAnswer> {
+        self.write_each(items, |session, item| session.mark_unknown(item))
     }
 
-    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
-        self.write(items, |session, item| session.resolve(item))
+    fn resolve(&self, items: Batch<ResolveRequest>) -> Answers<'_, ResolveAnswer> {
+        self.write_each(items, |session, item| session.resolve(item))
     }
 
-    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
-        if let Err(error) = check_batch(identities.len()) {
-            return Box::pin(std::future::ready(Err(error)));
-        }
-        if let [identity] = identities.as_slice()
-            && let Some(found) = self.at_once.ask(&self.clock, |connection, now| {
-                query::look_up(connection, identity, now)
-            })
-        {
-            return Box::pin(std::future::ready(Ok(vec![found])));
-        }
-        let clock = self.clock.clone();
-        self.read(&self.reads, move |connection| {
-            let now = clock.now();
-            let look_up = |identity| query::look_up(connection, identity, now);
-            identities.iter().map(look_up).collect()
-        })
+    fn look_up(&self, identities: Batch<Identity>) -> Answers<'_, Option<Arc<Record>>> {
+        self.read_each(identities, query::look_up)
     }
 
     fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {

@@ -6,8 +6,9 @@ use rusqlite::{Connection, params};
 use semel_core::protocol::{self, Change, Step};
 use semel_core::record::{Claim, Event, EventKind, Resolved, UnknownCause};
 use semel_core::store::{
-    BATCH_MAX, ClaimAnswer, ClaimRequest, EVENTS_MAX, MarkAnswer, MarkRequest, ReleaseAnswer,
-    RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Swept,
+    BATCH_MAX, ClaimAnswer, ClaimRequest, EVENTS_MAX, Limits, MarkAnswer, MarkRequest,
+    ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
+    SettleRequest, Swept,
 };
 use semel_core::{Fence, Identity, Record, Result, Scope, State, SteadyClock, Timestamp};
 
@@ -59,8 +60,10 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn settle(&mut self, request: &SettleRequest) -> Result<SettleAnswer> {
+        Limits::exact().check(&request.outcome)?;
+        let highest = Fence::new(self.last_fence);
         self.decide(&request.claim.identity, |current, now| {
-            protocol::settle(current, request, now)
+            protocol::settle(current, request, highest, now)
         })
     }
 

@@ -12,7 +12,7 @@ fn fresh() -> Subject {
     let config = Config::new(dir.path().join("semel.db"));
     let store = config.clock(clock.clone()).sweep_every(None).open();
     let store = Arc::new(store.expect("a new store opens"));
-    let cached = Cached::new(store, clock.clone(), 1024 * 1024);
+    let cached = Cached::new(store, 1024 * 1024);
     Subject::on_clock(Arc::new(cached), clock).keeping(dir)
 }
 

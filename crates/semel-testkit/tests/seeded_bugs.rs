@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use semel_core::record::{Claim, Event};
+use semel_core::record::Claim;
 use semel_core::store::{
-    Answer, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, Page, Query, ReleaseAnswer,
-    RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Stats,
-    StoreExt, Swept, Takeover,
+    Answers, Batch, ClaimAnswer, ClaimRequest, Layer, ReleaseAnswer, RenewAnswer, RenewRequest,
+    SettleAnswer, SettleRequest, StoreExt, Takeover, check_batch, each_fails,
 };
 use semel_core::{Identity, ManualClock, MemoryStore, Record, Result, Store, Timestamp};
 use semel_testkit::conformance::{Subject, all, block_on};
@@ -59,21 +58,41 @@ impl Buggy {
     }
 }
 
-impl Store for Buggy {
-    fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
+impl Buggy {
+    async fn settle_one_buggy(&self, mut item: SettleRequest) -> Result<SettleAnswer> {
+        if self.bug == Bug::SettleWithoutFence {
+            item.claim = self.unfenced(item.claim).await;
+        }
+        let current = self.current(&item.claim.identity).await;
+        let late = current.is_none_or(|record| record.fence != item.claim.fence);
+        match self.bug {
+            Bug::LateOutcomeDropped if late => Ok(SettleAnswer::Late),
+            _ => self.inner.settle_one(item).await,
+        }
+    }
+}
+
+impl Layer for Buggy {
+    fn beneath(&self) -> &dyn Store {
+        &self.inner
+    }
+
+    fn claim(&self, items: Batch<ClaimRequest>) -> Answers<'_, ClaimAnswer> {
         Box::pin(async move {
-            semel_core::store::check_batch(items.len())?;
-            let mut answers = Vec::new();
-            for item in items {
-                answers.push(self.claim_one_buggy(item).await?);
+            if let Err(error) = check_batch(items.len()) {
+                return each_fails(items.len(), &error);
             }
-            Ok(answers)
+            let mut answers = Batch::new();
+            for item in items {
+                answers.push(self.claim_one_buggy(item).await);
+            }
+            answers
         })
     }
 
-    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
+    fn renew(&self, items: Batch<RenewRequest>) -> Answers<'_, RenewAnswer> {
         Box::pin(async move {
-            let mut fixed = Vec::new();
+            let mut fixed = Batch::new();
             for mut item in items {
                 if self.bug == Bug::RenewWithoutFence {
                     item.claim = self.unfenced(item.claim).await;
@@ -84,27 +103,19 @@ impl Store for Buggy {
         })
     }
 
-    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
+    fn settle(&self, items: Batch<SettleRequest>) -> Answers<'_, SettleAnswer> {
         Box::pin(async move {
-            let mut answers = Vec::new();
-            for mut item in items {
-                if self.bug == Bug::SettleWithoutFence {
-                    item.claim = self.unfenced(item.claim).await;
-                }
-                let current = self.current(&item.claim.identity).await;
-                let late = current.is_none_or(|record| record.fence != item.claim.fence);
-                answers.push(match self.bug {
-                    Bug::LateOutcomeDropped if late => SettleAnswer::Late,
-                    _ => self.inner.settle_one(item).await?,
-                });
+            let mut answers = Batch::new();
+            for item in items {
+                answers.push(self.settle_one_buggy(item).await);
             }
-            Ok(answers)
+            answers
         })
     }
 
-    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
+    fn release(&self, items: Batch<Claim>) -> Answers<'_, ReleaseAnswer> {
         Box::pin(async move {
-            let mut fixed = Vec::new();
+            let mut fixed = Batch::new();
             for item in items {
                 fixed.push(match self.bug {
                     Bug::ReleaseWithoutFence => self.unfenced(item).await,
@@ -115,40 +126,16 @@ impl Store for Buggy {
         })
     }
 
-    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
-        self.inner.mark_unknown(items)
-    }
-
-    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
-        self.inner.resolve(items)
-    }
-
-    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
+    fn look_up(&self, identities: Batch<Identity>) -> Answers<'_, Option<Arc<Record>>> {
         Box::pin(async move {
-            let mut found = self.inner.look_up(identities).await?;
+            let mut found = self.inner.look_up(identities).await;
             if self.bug == Bug::FailureReportedAsAbsent {
-                for record in &mut found {
+                for record in found.iter_mut().flatten() {
                     record.take_if(|record| record.state.name() == "failed");
                 }
             }
-            Ok(found)
+            found
         })
-    }
-
-    fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {
-        self.inner.history(identity)
-    }
-
-    fn list(&self, query: Query) -> Answer<'_, Page> {
-        self.inner.list(query)
-    }
-
-    fn sweep(&self, limit: usize) -> Answer<'_, Swept> {
-        self.inner.sweep(limit)
-    }
-
-    fn stats(&self) -> Answer<'_, Stats> {
-        self.inner.stats()
     }
 }
 

@@ -4,14 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use semel_core::once::Reconciled;
-use semel_core::record::{Claim, Event};
-use semel_core::store::{
-    Answer, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, Page, Query, ReleaseAnswer,
-    RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Stats,
-    Swept,
-};
+use semel_core::store::{Answers, Batch, ClaimAnswer, ClaimRequest, Layer, Verb, each_fails};
 use semel_core::{
-    Error, Fence, Identity, Kind, MemoryStore, OnUnknown, Once, Outcome, Record, Result, Store,
+    Error, Fence, Identity, Kind, MemoryStore, OnUnknown, Once, Outcome, Result, Store,
 };
 use semel_testkit::storm::{Progress, Storm, policy};
 
@@ -33,13 +28,6 @@ impl Wire {
         self.check(&self.away)
     }
 
-    async fn through<T>(&self, asked: impl Future<Output = Result<T>>) -> Result<T> {
-        self.up()?;
-        let answer = asked.await?;
-        self.check(&self.answers_lost)?;
-        Ok(answer)
-    }
-
     fn check(&self, broken: &AtomicBool) -> Result<()> {
         if broken.load(Ordering::SeqCst) {
             return Err(Error::new(Kind::Unavailable, "the wire is broken"));
@@ -48,8 +36,30 @@ impl Wire {
     }
 }
 
-impl Store for Wire {
-    fn claim(&self, mut items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
+impl Layer for Wire {
+    fn beneath(&self) -> &dyn Store {
+        &self.inner
+    }
+
+    fn around<'a, A: Send + 'a>(
+        &'a self,
+        _verb: Verb,
+        items: usize,
+        call: impl FnOnce() -> Answers<'a, A> + Send + 'a,
+    ) -> Answers<'a, A> {
+        Box::pin(async move {
+            if let Err(broken) = self.up() {
+                return each_fails(items, &broken);
+            }
+            let answers = call().await;
+            match self.check(&self.answers_lost) {
+                Ok(()) => answers,
+                Err(broken) => each_fails(items, &broken),
+            }
+        })
+    }
+
+    fn claim(&self, mut items: Batch<ClaimRequest>) -> Answers<'_, ClaimAnswer> {
         if self.forgetful.load(Ordering::SeqCst) {
             let fresh = semel_testkit::dice::fresh_seed();
             for item in &mut items {
@@ -58,47 +68,7 @@ impl Store for Wire {
                     Identity::parse("forgotten", "effects@1", &key).expect("a valid key");
             }
         }
-        Box::pin(self.through(self.inner.claim(items)))
-    }
-
-    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
-        Box::pin(self.through(self.inner.renew(items)))
-    }
-
-    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
-        Box::pin(self.through(self.inner.settle(items)))
-    }
-
-    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
-        Box::pin(self.through(self.inner.release(items)))
-    }
-
-    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
-        Box::pin(self.through(self.inner.mark_unknown(items)))
-    }
-
-    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
-        Box::pin(self.through(self.inner.resolve(items)))
-    }
-
-    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
-        Box::pin(self.through(self.inner.look_up(identities)))
-    }
-
-    fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {
-        self.inner.history(identity)
-    }
-
-    fn list(&self, query: Query) -> Answer<'_, Page> {
-        self.inner.list(query)
-    }
-
-    fn sweep(&self, limit: usize) -> Answer<'_, Swept> {
-        self.inner.sweep(limit)
-    }
-
-    fn stats(&self) -> Answer<'_, Stats> {
-        self.inner.stats()
+        self.around(Verb::Claim, items.len(), || self.inner.claim(items))
     }
 }
 

@@ -51,6 +51,11 @@ pub(crate) fn late_outcome(claim: &Claim, verdict: Verdict) {
     state!(warn, "late-outcome", claim, verdict = verdict.name());
 }
 
+/// An outcome came under a fence that the store has not drawn: made up, or lost in a failover.
+pub(crate) fn never_granted(claim: &Claim) {
+    state!(warn, "never-granted", claim);
+}
+
 pub(crate) fn released(claim: &Claim) {
     state!(info, "released", claim);
 }

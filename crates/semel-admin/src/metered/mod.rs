@@ -1,22 +1,20 @@
 //! A store that is measured: latency, items and answers of every verb, and a log of what changed.
 
-mod kept;
 mod seen;
 
 use std::sync::Arc;
 
-use semel_core::record::{Claim, Event};
+use semel_core::record::Claim;
 use semel_core::store::{
-    self, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, Page, Query, ReleaseAnswer,
-    RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Stats,
-    Swept,
+    Answer, Answers, Batch, ClaimAnswer, ClaimRequest, Layer, MarkAnswer, MarkRequest,
+    ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
+    SettleRequest, Swept, Verb,
 };
-use semel_core::{Fingerprint, Identity, Record, Store};
+use semel_core::{Identity, Record, Store};
 use tokio::time::Instant;
 
 use crate::log;
-use crate::metrics::{Metrics, Verb};
-use kept::Kept;
+use crate::metrics::Metrics;
 
 /// A store around another one, which it measures and whose changes it logs. Cheap to clone.
 ///
@@ -56,13 +54,35 @@ impl Metered {
         &self.metrics
     }
 
-    /// Measures a call, and looks at its answer.
-    fn measured<'a, A: Send + 'a>(
+    /// Measures a call, and looks at the answer to each item.
+    fn measured<'a, I: Send + 'a, A: Send + 'a>(
         &'a self,
         call: Call,
-        answer: store::Answer<'a, A>,
-        see: impl FnOnce(&Metrics, &A) + Send + 'a,
-    ) -> store::Answer<'a, A> {
+        asked: Batch<I>,
+        answers: Answers<'a, A>,
+        see: fn(&Metrics, I, &A),
+    ) -> Answers<'a, A> {
+        Box::pin(async move {
+            let answers = answers.await;
+            let Call { verb, items, begun } = call;
+            self.metrics.verbs.called(verb, items, begun.elapsed());
+            for (item, answer) in asked.into_iter().zip(&answers) {
+                match answer {
+                    Ok(answer) => see(&self.metrics, item, answer),
+                    Err(error) => self.metrics.verbs.failed(verb, error.kind()),
+                }
+            }
+            answers
+        })
+    }
+
+    /// Measures a question.
+    fn asked<'a, A: Send + 'a>(
+        &'a self,
+        call: Call,
+        answer: Answer<'a, A>,
+        see: fn(&Metrics, &A),
+    ) -> Answer<'a, A> {
         Box::pin(async move {
             let answer = answer.await;
             let Call { verb, items, begun } = call;
@@ -91,95 +111,76 @@ impl Call {
     }
 }
 
-impl Store for Metered {
-    /// Not counted: no store is asked.
-    fn at_hand(&self, identity: &Identity, fingerprint: Fingerprint) -> Option<Arc<Record>> {
-        self.inner.at_hand(identity, fingerprint)
+impl Layer for Metered {
+    fn beneath(&self) -> &dyn Store {
+        self.inner.as_ref()
     }
 
-    fn claim(&self, items: Vec<ClaimRequest>) -> store::Answer<'_, Vec<ClaimAnswer>> {
-        let kept = Kept::of(&items, |item| item.identity.clone());
+    fn claim(&self, items: Batch<ClaimRequest>) -> Answers<'_, ClaimAnswer> {
+        let asked = items.iter().map(|item| item.identity.clone()).collect();
         let call = Call::begin(Verb::Claim, items.len());
-        self.measured(call, self.inner.claim(items), move |metrics, answers| {
-            let each = kept.with(answers);
-            each.for_each(|(identity, answer)| seen::claim(metrics, identity, answer));
-        })
+        self.measured(call, asked, self.inner.claim(items), seen::claim)
     }
 
-    fn renew(&self, items: Vec<RenewRequest>) -> store::Answer<'_, Vec<RenewAnswer>> {
-        let kept = Kept::of(&items, |item| item.claim.clone());
+    fn renew(&self, items: Batch<RenewRequest>) -> Answers<'_, RenewAnswer> {
+        let asked = items.iter().map(|item| item.claim.clone()).collect();
         let call = Call::begin(Verb::Renew, items.len());
-        self.measured(call, self.inner.renew(items), move |metrics, answers| {
-            let each = kept.with(answers);
-            each.for_each(|(claim, answer)| seen::renew(metrics, claim, answer));
-        })
+        self.measured(call, asked, self.inner.renew(items), seen::renew)
     }
 
-    fn settle(&self, items: Vec<SettleRequest>) -> store::Answer<'_, Vec<SettleAnswer>> {
-        let kept = Kept::of(&items, |item| (item.claim.clone(), item.outcome.verdict));
-        let call = Call::begin(Verb::Settle, items.len());
-        self.measured(call, self.inner.settle(items), move |metrics, answers| {
-            let each = kept.with(answers);
-            each.for_each(|(item, answer)| seen::settle(metrics, item, answer));
-        })
+    fn settle(&self, items: Batch<SettleRequest>) -> Answers<'_, SettleAnswer> {
+        let asked = items.iter();
+        let asked = asked.map(|item| (item.claim.clone(), item.outcome.verdict));
+        let (asked, call) = (asked.collect(), Call::begin(Verb::Settle, items.len()));
+        self.measured(call, asked, self.inner.settle(items), seen::settle)
     }
 
-    fn release(&self, items: Vec<Claim>) -> store::Answer<'_, Vec<ReleaseAnswer>> {
-        let kept = Kept::of(&items, Claim::clone);
+    fn release(&self, items: Batch<Claim>) -> Answers<'_, ReleaseAnswer> {
         let call = Call::begin(Verb::Release, items.len());
-        self.measured(call, self.inner.release(items), move |metrics, answers| {
-            let each = kept.with(answers);
-            each.for_each(|(claim, answer)| seen::release(metrics, claim, answer));
-        })
+        self.measured(
+            call,
+            items.clone(),
+            self.inner.release(items),
+            seen::release,
+        )
     }
 
-    fn mark_unknown(&self, items: Vec<MarkRequest>) -> store::Answer<'_, Vec<MarkAnswer>> {
-        let kept = Kept::of(&items, |item| (item.claim.clone(), item.cause));
-        let call = Call::begin(Verb::MarkUnknown, items.len());
+    fn mark_unknown(&self, items: Batch<MarkRequest>) -> Answers<'_, MarkAnswer> {
+        let asked = items.iter().map(|item| (item.claim.clone(), item.cause));
+        let (asked, call) = (asked.collect(), Call::begin(Verb::MarkUnknown, items.len()));
         let marked = self.inner.mark_unknown(items);
-        self.measured(call, marked, move |metrics, answers| {
-            let each = kept.with(answers);
-            each.for_each(|(item, answer)| seen::mark_unknown(metrics, item, answer));
-        })
+        self.measured(call, asked, marked, seen::mark_unknown)
     }
 
-    fn resolve(&self, items: Vec<ResolveRequest>) -> store::Answer<'_, Vec<ResolveAnswer>> {
-        let kept = Kept::of(&items, |item| {
+    fn resolve(&self, items: Batch<ResolveRequest>) -> Answers<'_, ResolveAnswer> {
+        let asked = items.iter().map(|item| {
             let how = log::How::of(&item.resolution);
             (item.claim.clone(), item.by.clone(), how)
         });
-        let call = Call::begin(Verb::Resolve, items.len());
-        self.measured(call, self.inner.resolve(items), move |metrics, answers| {
-            let each = kept.with(answers);
-            each.for_each(|(item, answer)| seen::resolve(metrics, item, answer));
-        })
+        let (asked, call) = (asked.collect(), Call::begin(Verb::Resolve, items.len()));
+        self.measured(call, asked, self.inner.resolve(items), seen::resolve)
     }
 
-    fn look_up(&self, identities: Vec<Identity>) -> store::Answer<'_, Vec<Option<Arc<Record>>>> {
+    fn look_up(&self, identities: Batch<Identity>) -> Answers<'_, Option<Arc<Record>>> {
         let call = Call::begin(Verb::LookUp, identities.len());
-        self.measured(call, self.inner.look_up(identities), |_, _| {})
+        let asked = identities.iter().map(|_| ()).collect();
+        self.measured(call, asked, self.inner.look_up(identities), |_, (), _| {})
     }
 
-    fn history(&self, identity: Identity) -> store::Answer<'_, Vec<Event>> {
-        let call = Call::begin(Verb::History, 1);
-        self.measured(call, self.inner.history(identity), |_, _| {})
+    fn around_question<'a, A: Send + 'a>(
+        &'a self,
+        verb: Verb,
+        call: impl FnOnce() -> Answer<'a, A> + Send + 'a,
+    ) -> Answer<'a, A> {
+        let begun = Call::begin(verb, 1);
+        self.asked(begun, call(), |_, _| {})
     }
 
-    fn list(&self, query: Query) -> store::Answer<'_, Page> {
-        let call = Call::begin(Verb::List, 1);
-        self.measured(call, self.inner.list(query), |_, _| {})
-    }
-
-    fn sweep(&self, limit: usize) -> store::Answer<'_, Swept> {
+    fn sweep(&self, limit: usize) -> Answer<'_, Swept> {
         let call = Call::begin(Verb::Sweep, 1);
-        self.measured(call, self.inner.sweep(limit), |metrics, swept| {
+        self.asked(call, self.inner.sweep(limit), |metrics, swept| {
             metrics.count_swept(swept);
             log::swept(swept);
         })
-    }
-
-    fn stats(&self) -> store::Answer<'_, Stats> {
-        let call = Call::begin(Verb::Stats, 1);
-        self.measured(call, self.inner.stats(), |_, _| {})
     }
 }

@@ -13,7 +13,7 @@ mod verbs;
 
 pub use inbox::{CONSUMERS_MAX, EVENT_TYPES_MAX};
 pub use requests::SCOPES_MAX;
-pub(crate) use verbs::{Met, Verb};
+pub(crate) use verbs::Met;
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};

@@ -8,56 +8,9 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 use semel_core::Kind;
+use semel_core::store::Verb;
 
 use super::histogram::Histogram;
-
-/// The verbs of a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Claim,
-    Renew,
-    Settle,
-    Release,
-    MarkUnknown,
-    Resolve,
-    LookUp,
-    History,
-    List,
-    Sweep,
-    Stats,
-}
-
-impl Verb {
-    const ALL: [Self; 11] = [
-        Self::Claim,
-        Self::Renew,
-        Self::Settle,
-        Self::Release,
-        Self::MarkUnknown,
-        Self::Resolve,
-        Self::LookUp,
-        Self::History,
-        Self::List,
-        Self::Sweep,
-        Self::Stats,
-    ];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Claim => "claim",
-            Self::Renew => "renew",
-            Self::Settle => "settle",
-            Self::Release => "release",
-            Self::MarkUnknown => "mark-unknown",
-            Self::Resolve => "resolve",
-            Self::LookUp => "look-up",
-            Self::History => "history",
-            Self::List => "list",
-            Self::Sweep => "sweep",
-            Self::Stats => "stats",
-        }
-    }
-}
 
 /// What became of one item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +26,7 @@ pub(crate) enum Met {
     Succeeded,
     Failed,
     Late,
+    NeverGranted,
     Released,
     ReleaseLost,
     Marked,
@@ -83,7 +37,7 @@ pub(crate) enum Met {
 }
 
 impl Met {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 19] = [
         Self::Granted,
         Self::TookOver,
         Self::Running,
@@ -95,6 +49,7 @@ impl Met {
         Self::Succeeded,
         Self::Failed,
         Self::Late,
+        Self::NeverGranted,
         Self::Released,
         Self::ReleaseLost,
         Self::Marked,
@@ -117,6 +72,7 @@ impl Met {
             Self::Succeeded => (Verb::Settle, "succeeded"),
             Self::Failed => (Verb::Settle, "failed"),
             Self::Late => (Verb::Settle, "late"),
+            Self::NeverGranted => (Verb::Settle, "never-granted"),
             Self::Released => (Verb::Release, "released"),
             Self::ReleaseLost => (Verb::Release, "lost"),
             Self::Marked => (Verb::MarkUnknown, "marked"),

@@ -1,6 +1,6 @@
 //! Records, alone, in pages, and with their history.
 
-use semel_core::{Fence, State, Timestamp, record, store};
+use semel_core::{State, Timestamp, record, store};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -128,7 +128,7 @@ pub struct Page {
     /// The records.
     records: Vec<Record>,
     /// Ask again with `before` set to this for the next page; null on the last.
-    next: Option<u64>,
+    next: Option<String>,
 }
 
 impl Page {
@@ -137,7 +137,7 @@ impl Page {
         let record = |record: &semel_core::Record| Record::of(record, now);
         Self {
             records: page.records.iter().map(record).collect(),
-            next: page.next.map(Fence::get),
+            next: page.next.as_ref().map(ToString::to_string),
         }
     }
 }

@@ -3,13 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use semel_core::record::{Claim, Event};
-use semel_core::store::{
-    Answer, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, Page, Query, ReleaseAnswer,
-    RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Stats,
-    Swept,
-};
-use semel_core::{Error, Identity, Kind, Record, Store};
+use semel_core::store::{Answer, Answers, Layer, Verb, each_fails};
+use semel_core::{Error, Kind, Result, Store};
 use tokio::sync::Semaphore;
 
 /// How the store behaves.
@@ -52,69 +47,50 @@ impl Faulty {
         self.passes.add_permits(calls);
     }
 
-    fn call<'a, T: Send + 'a>(
-        &'a self,
-        call: impl FnOnce(&'a dyn Store) -> Answer<'a, T> + Send + 'a,
-    ) -> Answer<'a, T> {
-        Box::pin(async move {
-            self.arrived.add_permits(1);
-            let mood = self.mood.load(Ordering::SeqCst);
-            if mood == Mood::Away as u8 {
-                return Err(Error::new(Kind::Unavailable, "gone to lunch"));
-            }
-            if mood == Mood::Hanging as u8 {
-                std::future::pending::<()>().await;
-            }
-            if mood == Mood::Held as u8 {
-                self.passes.acquire().await.unwrap().forget();
-            }
-            call(self.inner.as_ref()).await
-        })
+    /// What the mood does to a call before it reaches the store.
+    async fn suffer(&self) -> Result<()> {
+        self.arrived.add_permits(1);
+        let mood = self.mood.load(Ordering::SeqCst);
+        if mood == Mood::Away as u8 {
+            return Err(Error::new(Kind::Unavailable, "gone to lunch"));
+        }
+        if mood == Mood::Hanging as u8 {
+            std::future::pending::<()>().await;
+        }
+        if mood == Mood::Held as u8 {
+            self.passes.acquire().await.unwrap().forget();
+        }
+        Ok(())
     }
 }
 
-impl Store for Faulty {
-    fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
-        self.call(|store| store.claim(items))
+impl Layer for Faulty {
+    fn beneath(&self) -> &dyn Store {
+        self.inner.as_ref()
     }
 
-    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
-        self.call(|store| store.renew(items))
+    fn around<'a, A: Send + 'a>(
+        &'a self,
+        _verb: Verb,
+        items: usize,
+        call: impl FnOnce() -> Answers<'a, A> + Send + 'a,
+    ) -> Answers<'a, A> {
+        Box::pin(async move {
+            match self.suffer().await {
+                Ok(()) => call().await,
+                Err(away) => each_fails(items, &away),
+            }
+        })
     }
 
-    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
-        self.call(|store| store.settle(items))
-    }
-
-    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
-        self.call(|store| store.release(items))
-    }
-
-    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
-        self.call(|store| store.mark_unknown(items))
-    }
-
-    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
-        self.call(|store| store.resolve(items))
-    }
-
-    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
-        self.call(|store| store.look_up(identities))
-    }
-
-    fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {
-        self.call(|store| store.history(identity))
-    }
-
-    fn list(&self, query: Query) -> Answer<'_, Page> {
-        self.call(|store| store.list(query))
-    }
-
-    fn sweep(&self, limit: usize) -> Answer<'_, Swept> {
-        self.call(move |store| store.sweep(limit))
-    }
-
-    fn stats(&self) -> Answer<'_, Stats> {
-        self.call(|store| store.stats())
+    fn around_question<'a, A: Send + 'a>(
+        &'a self,
+        _verb: Verb,
+        call: impl FnOnce() -> Answer<'a, A> + Send + 'a,
+    ) -> Answer<'a, A> {
+        Box::pin(async move {
+            self.suffer().await?;
+            call().await
+        })
     }
 }

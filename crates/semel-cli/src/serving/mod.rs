@@ -134,7 +134,7 @@ impl Process {
     async fn open(file: &File, store: &StoreArgs) -> Result<Self> {
         let metrics = Arc::new(Metrics::new());
         let opened = store.open_serving(metrics.clone()).await?;
-        let cached = Cached::new(opened.store.clone(), opened.clock.clone(), CACHE_BYTES);
+        let cached = Cached::new(opened.store.clone(), CACHE_BYTES);
         let measured = Metered::new(Arc::new(cached), metrics.clone());
         Ok(Self {
             once: Once::new(measured.clone()),

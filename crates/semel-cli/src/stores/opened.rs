@@ -26,6 +26,16 @@ pub(super) enum Server {
     Redis(Arc<RedisStore>),
 }
 
+/// The time of a store whose server tells it.
+#[derive(Debug)]
+pub(super) struct ServersTime(pub(super) Arc<dyn Store>);
+
+impl Clock for ServersTime {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+}
+
 impl Opened {
     /// A store for tests, with the machine's time.
     #[cfg(test)]
@@ -53,13 +63,13 @@ impl Opened {
         !self.servers.is_empty()
     }
 
-    /// The clocks of the servers, by the servers' names.
-    pub(crate) fn server_clocks(&self) -> Vec<(&'static str, Arc<dyn Clock>)> {
-        let clock = |server: &Server| match server {
-            Server::Postgres(store) => ("PostgreSQL", store.clock()),
-            Server::Redis(store) => ("Redis", store.clock()),
+    /// What time it is at the servers, by the servers' names.
+    pub(crate) fn server_times(&self) -> Vec<(&'static str, Timestamp)> {
+        let time = |server: &Server| match server {
+            Server::Postgres(store) => ("PostgreSQL", store.now()),
+            Server::Redis(store) => ("Redis", store.now()),
         };
-        self.servers.iter().map(clock).collect()
+        self.servers.iter().map(time).collect()
     }
 
     /// What is worth knowing about the servers, in sentences. A server that cannot serve is an error.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use semel_policy::value::Address;
 use semel_postgres::{Config, PostgresStore};
 
+use super::opened::ServersTime;
 use super::{Opening, Part, Purpose, failed};
 use crate::error::Result;
 
@@ -17,8 +18,9 @@ pub(super) async fn open(address: &Address, opening: &Opening) -> Result<Part<Po
     };
     let store = config.connect().await.map_err(failed)?;
     // From here on the store's clock is the server's.
-    store.now().await.map_err(failed)?;
-    let (clock, store) = (store.clock(), Arc::new(store));
+    store.ask_time().await.map_err(failed)?;
+    let store = Arc::new(store);
+    let clock = Arc::new(ServersTime(store.clone()));
     Ok(Part { store, clock })
 }
 

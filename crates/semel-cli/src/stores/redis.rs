@@ -5,6 +5,7 @@ use std::sync::Arc;
 use semel_policy::value::Address;
 use semel_redis::{Config, RedisStore};
 
+use super::opened::ServersTime;
 use super::{Opening, Part, Purpose, failed};
 use crate::error::Result;
 
@@ -16,6 +17,7 @@ pub(super) async fn open(address: &Address, opening: &Opening) -> Result<Part<Re
         Purpose::Look => config.sweep_every(None),
     };
     let store = config.connect().await.map_err(failed)?;
-    let (clock, store) = (store.clock(), Arc::new(store));
+    let store = Arc::new(store);
+    let clock = Arc::new(ServersTime(store.clone()));
     Ok(Part { store, clock })
 }

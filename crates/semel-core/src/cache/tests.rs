@@ -1,9 +1,10 @@
 use super::*;
-use crate::clock::ManualClock;
+use crate::clock::{Clock, ManualClock};
 use crate::memory::MemoryStore;
 use crate::outcome::Outcome;
 use crate::policy::{LeaseTerm, Retention};
-use crate::store::{Actor, Resolution, StoreExt, Takeover};
+use crate::record::Claim;
+use crate::store::{Actor, Resolution, SettleRequest, StoreExt, Takeover};
 
 struct Fixture {
     cached: Cached,
@@ -15,7 +16,7 @@ fn fixture(bytes_max: usize) -> Fixture {
     let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_000_000)));
     let beneath = Arc::new(MemoryStore::with_clock(clock.clone()));
     Fixture {
-        cached: Cached::new(beneath.clone(), clock.clone(), bytes_max),
+        cached: Cached::new(beneath.clone(), bytes_max),
         beneath,
         clock,
     }
@@ -49,9 +50,9 @@ impl Fixture {
         lease.claim
     }
 
-    fn at_hand(&self, key: &str) -> bool {
+    fn is_cached(&self, key: &str) -> bool {
         let request = request(key);
-        let found = self.cached.at_hand(&request.identity, request.fingerprint);
+        let found = Store::cached(&self.cached, &request.identity, request.fingerprint);
         found.is_some()
     }
 }
@@ -59,11 +60,11 @@ impl Fixture {
 const DAY: Duration = Duration::from_secs(86_400);
 
 #[tokio::test]
-async fn a_settled_record_is_at_hand_after_its_first_duplicate() {
+async fn a_settled_record_is_cached_after_its_first_duplicate() {
     let fixture = fixture(1 << 20);
-    assert!(!fixture.at_hand("k"));
+    assert!(!fixture.is_cached("k"));
     fixture.settle("k", "done", DAY).await;
-    assert!(fixture.at_hand("k"));
+    assert!(fixture.is_cached("k"));
 }
 
 #[tokio::test]
@@ -72,12 +73,7 @@ async fn another_fingerprint_is_never_answered_from_memory() {
     fixture.settle("k", "done", DAY).await;
     let mut other = request("k");
     other.fingerprint = Fingerprint::of_bytes(b"other");
-    assert!(
-        fixture
-            .cached
-            .at_hand(&other.identity, other.fingerprint)
-            .is_none()
-    );
+    assert!(Store::cached(&fixture.cached, &other.identity, other.fingerprint).is_none());
     let answer = fixture.cached.claim_one(other).await.unwrap();
     assert_eq!(answer, ClaimAnswer::Mismatch);
 }
@@ -87,7 +83,7 @@ async fn what_retention_no_longer_protects_is_not_served() {
     let fixture = fixture(1 << 20);
     fixture.settle("k", "done", Duration::from_secs(2)).await;
     fixture.clock.advance(Duration::from_secs(2));
-    assert!(!fixture.at_hand("k"));
+    assert!(!fixture.is_cached("k"));
     let answer = fixture.cached.claim_one(request("k")).await.unwrap();
     assert!(matches!(answer, ClaimAnswer::Granted(_)));
 }
@@ -102,11 +98,11 @@ async fn an_operators_hand_is_seen_at_once_here_and_soon_elsewhere() {
     };
     let here = fixture.settle("here", "done", DAY).await;
     fixture.cached.resolve_one(erase(here)).await.unwrap();
-    assert!(!fixture.at_hand("here"));
+    assert!(!fixture.is_cached("here"));
     let elsewhere = fixture.settle("elsewhere", "done", DAY).await;
     fixture.beneath.resolve_one(erase(elsewhere)).await.unwrap();
     fixture.clock.advance(AGE_MAX);
-    assert!(!fixture.at_hand("elsewhere"));
+    assert!(!fixture.is_cached("elsewhere"));
     let answer = fixture
         .cached
         .claim_one(request("elsewhere"))
@@ -129,8 +125,8 @@ async fn an_answer_from_before_a_decision_is_not_learned() {
         resolution: Resolution::Erase,
     };
     fixture.cached.resolve_one(erase).await.unwrap();
-    fixture.cached.learn(&[answer], asked);
-    assert!(!fixture.at_hand("k"));
+    fixture.cached.learn(&[Ok(answer)], asked);
+    assert!(!fixture.is_cached("k"));
 }
 
 #[tokio::test]
@@ -141,14 +137,14 @@ async fn memory_is_bounded_and_what_is_asked_for_stays() {
         fixture
             .settle(&format!("k{n}"), &"x".repeat(500), DAY)
             .await;
-        assert!(fixture.at_hand("asked"));
+        assert!(fixture.is_cached("asked"));
     }
     let count = |entries: MutexGuard<'_, Entries>| entries.young.len() + entries.old.len();
     assert!(count(fixture.cached.entries()) <= 64);
-    assert!(!fixture.at_hand("k0"));
+    assert!(!fixture.is_cached("k0"));
     fixture.settle("large", &"x".repeat(32 * 1024), DAY).await;
     assert!(
-        !fixture.at_hand("large"),
+        !fixture.is_cached("large"),
         "one record must not push out all others"
     );
 }

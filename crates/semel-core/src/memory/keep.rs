@@ -1,11 +1,11 @@
 //! Outcomes of claims that another store granted, in memory.
 
-use super::{MemoryStore, Table, ready};
+use super::{MemoryStore, Table};
 use crate::clock::Timestamp;
 use crate::protocol::{Change, Step};
 use crate::record::{Claim, Event, Fence};
 use crate::store::outcomes::{is_kept, room};
-use crate::store::{Answer, KeepAnswer, KeepRequest, NoteRequest, OutcomeStore, Room};
+use crate::store::{Answers, Batch, KeepAnswer, KeepRequest, NoteRequest, OutcomeStore, Room};
 
 impl Table {
     /// `other` is a fence in the way that is no bar.
@@ -63,27 +63,30 @@ impl Table {
 }
 
 impl OutcomeStore for MemoryStore {
-    fn check(&self, items: Vec<Claim>) -> Answer<'_, Vec<Room>> {
-        ready(self.each(items, |table, claim, now| {
+    fn check(&self, items: Batch<Claim>) -> Answers<'_, Room> {
+        self.each(items, |table, claim, now| {
             Ok(table.room(&claim, table.archived(claim.fence), now))
-        }))
+        })
     }
 
-    fn keep(&self, items: Vec<KeepRequest>) -> Answer<'_, Vec<KeepAnswer>> {
-        let room = self.table().0.has_room(items.len());
-        ready(room.and_then(|()| self.each(items, |table, item, now| Ok(table.keep(&item, now)))))
+    fn keep(&self, items: Batch<KeepRequest>) -> Answers<'_, KeepAnswer> {
+        self.each(items, |table, item, now| {
+            table.has_room()?;
+            Ok(table.keep(&item, now))
+        })
     }
 
-    fn bar(&self, items: Vec<Claim>) -> Answer<'_, Vec<Room>> {
-        let room = self.table().0.has_room(items.len());
-        ready(room.and_then(|()| self.each(items, |table, claim, now| Ok(table.bar(&claim, now)))))
+    fn bar(&self, items: Batch<Claim>) -> Answers<'_, Room> {
+        self.each(items, |table, claim, now| {
+            table.has_room()?;
+            Ok(table.bar(&claim, now))
+        })
     }
 
-    fn note(&self, items: Vec<NoteRequest>) -> Answer<'_, ()> {
-        let noted = self.each(items, |table, item, now| {
+    fn note(&self, items: Batch<NoteRequest>) -> Answers<'_, ()> {
+        self.each(items, |table, item, now| {
             table.note(item, now);
             Ok(())
-        });
-        ready(noted.map(drop))
+        })
     }
 }

@@ -12,11 +12,10 @@ use tokio::time::Instant;
 use super::answer::{Answer, Error, Refusal};
 use super::drive::{Asked, request};
 use super::{Once, Run};
-use crate::error::Kind;
 use crate::fingerprint::Fingerprint;
 use crate::identity::{Digest, Identity};
 use crate::policy::OnFailure;
-use crate::store::{BATCH_MAX, ClaimRequest};
+use crate::store::{BATCH_MAX, ClaimRequest, merge};
 
 /// One operation of a batch.
 #[derive(Debug, Clone)]
@@ -129,17 +128,10 @@ impl Once {
     /// Claims in one call: one answer for each request, whatever the store does.
     async fn claim_all(&self, requests: Vec<ClaimRequest>) -> Vec<Asked> {
         let (asked, len) = (Instant::now(), requests.len());
-        let failed = match self.shared.store.claim(requests).await {
-            Ok(answers) if answers.len() == len => {
-                return answers
-                    .into_iter()
-                    .map(|answer| (Ok(answer), asked))
-                    .collect();
-            }
-            Ok(_) => crate::Error::new(Kind::Internal, "a store must give one answer per item"),
-            Err(error) => error,
-        };
-        (0..len).map(|_| (Err(failed.duplicate()), asked)).collect()
+        let answers = self.shared.store.claim(requests.into()).await;
+        // A store that gives too few answers costs the callers without one an error.
+        let answers = merge((0..len).map(|_| None).collect(), answers);
+        answers.into_iter().map(|answer| (answer, asked)).collect()
     }
 }
 

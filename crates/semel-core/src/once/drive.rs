@@ -43,7 +43,7 @@ where
     F: FnOnce(Run) -> Fut + Send + 'static,
     Fut: Future<Output = Finished<R>> + Send + 'static,
 {
-    if let Some(record) = operation.at_hand() {
+    if let Some(record) = operation.cached() {
         return Ok(Reply::Replayed(record));
     }
     let mut driver = Driver::new(operation);

@@ -176,13 +176,14 @@ impl Flight {
             Settlement::Settle(outcome) => {
                 let request = SettleRequest {
                     claim,
-                    outcome: outcome.clone(),
+                    outcome: outcome.clone().capped(store.limits().body_bytes_max),
                     took: self.started.elapsed(),
                     retention: self.once.policy.retention,
                 };
                 store.settle_one(request).await.map(|answer| match answer {
                     SettleAnswer::Settled => Recorded::Settled,
                     SettleAnswer::Late => Recorded::Late,
+                    SettleAnswer::NeverGranted => Recorded::NotRecorded,
                 })
             }
             Settlement::Release => store.release_one(claim).await.map(|answer| match answer {

@@ -42,9 +42,9 @@ impl Operation {
     }
 
     /// What is on record, if that can be told at once: a duplicate that needs no claim.
-    pub fn at_hand(&self) -> Option<Arc<Record>> {
+    pub fn cached(&self) -> Option<Arc<Record>> {
         let store = &self.once.shared.store;
-        store.at_hand(&self.identity, self.fingerprint)
+        store.cached(&self.identity, self.fingerprint)
     }
 
     /// The same operation under exactly this policy.

@@ -127,7 +127,7 @@ impl World {
                     took: Duration::ZERO,
                     retention: retention(),
                 };
-                let step = settle(current, &request, self.now);
+                let step = settle(current, &request, Fence::new(self.next - 1), self.now);
                 (step.change, step.events, false)
             }
             Verb::Release { fence } => {

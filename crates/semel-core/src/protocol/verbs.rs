@@ -163,13 +163,20 @@ pub fn renew(
     }
 }
 
-/// Records an outcome, or keeps it as a late one.
+/// Records an outcome, or keeps it as a late one. `highest` is a fence that no granted claim of the
+/// identity exceeds; the identity's record says more if there is one.
 pub fn settle(
     current: Option<&Record>,
     request: &SettleRequest,
+    highest: Fence,
     now: Timestamp,
 ) -> Step<SettleAnswer> {
     let fence = request.claim.fence;
+    let granted_last = current.map_or(highest, |record| record.fence);
+    if fence > granted_last {
+        // Whoever makes up a fence must not fill the history.
+        return Step::answer(SettleAnswer::NeverGranted);
+    }
     let standing = Standing::of(current, now);
     match standing {
         Standing::Running { record, .. } if record.fence == fence => {

@@ -10,11 +10,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use super::{Answers, Batch, check_batch, each_fails};
 use crate::error::{Error, Kind, Result};
 use crate::identity::{Digest, Identity};
 
@@ -48,9 +48,9 @@ pub trait Item: Send + 'static {
 pub type Follow<A> = Box<dyn FnOnce(&A) -> A + Send>;
 
 /// What a round trip returns: one answer per item, in the order of the items.
-pub type RoundTrip<A> = Pin<Box<dyn Future<Output = Vec<Result<A>>> + Send>>;
+pub type RoundTrip<A> = Answers<'static, A>;
 
-type Run<I> = dyn Fn(Vec<I>) -> RoundTrip<<I as Item>::Answer> + Send + Sync;
+type Run<I> = dyn Fn(Batch<I>) -> RoundTrip<<I as Item>::Answer> + Send + Sync;
 
 /// Collects the items of many calls of one verb into few round trips.
 pub struct Batcher<I: Item> {
@@ -86,7 +86,7 @@ impl<I: Item> Batcher<I> {
     pub fn new(
         lanes: usize,
         items_max: usize,
-        run: impl Fn(Vec<I>) -> RoundTrip<I::Answer> + Send + Sync + 'static,
+        run: impl Fn(Batch<I>) -> RoundTrip<I::Answer> + Send + Sync + 'static,
     ) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -101,32 +101,39 @@ impl<I: Item> Batcher<I> {
         }
     }
 
-    /// Has the items answered in their order. An error of one item is the error of the call.
-    pub async fn call(&self, items: Vec<I>) -> Result<Vec<I::Answer>> {
-        self.call_each(items).await?.into_iter().collect()
-    }
-
-    /// The same with the errors of single items, for callers that have to undo the rest.
-    pub async fn call_each(&self, items: Vec<I>) -> Result<Vec<Result<I::Answer>>> {
+    /// Has the items answered, each by itself, in their order.
+    pub async fn call(&self, items: Batch<I>) -> Batch<Result<I::Answer>> {
+        if let Err(error) = check_batch(items.len()) {
+            return each_fails(items.len(), &error);
+        }
         let lane = match items.len() {
             1 => self.free_lane(),
             _ => None,
         };
-        if let Some(lane) = lane {
-            // Callers that are about to ask as well come along.
-            tokio::task::yield_now().await;
-            if self.shared.lock().waiting.is_empty() {
-                // Nobody did: the round trip is made right here, and no thread need be woken for it.
-                let answers = (self.shared.run)(items).await;
-                drop(lane);
-                return Ok(answers);
-            }
-            // Dropped after the push, the lane carries on with everybody who waits.
-            let answers = self.push(items)?;
+        let Some(lane) = lane else {
+            return self.queued(items, None).await;
+        };
+        // Callers that are about to ask as well come along.
+        tokio::task::yield_now().await;
+        if self.shared.lock().waiting.is_empty() {
+            // None did: the round trip is made right here, and no thread need be woken for it.
+            let answers = (self.shared.run)(items).await;
             drop(lane);
-            return Ok(heard(answers).await);
+            return answers;
         }
-        Ok(heard(self.push(items)?).await)
+        self.queued(items, Some(lane)).await
+    }
+
+    /// Queues the items and waits for their answers. `lane`, dropped after the push, carries on with
+    /// all that waits.
+    async fn queued(&self, items: Batch<I>, lane: Option<Lane<I>>) -> Batch<Result<I::Answer>> {
+        let len = items.len();
+        let pushed = self.push(items);
+        drop(lane);
+        match pushed {
+            Ok(answers) => heard(answers).await,
+            Err(error) => each_fails(len, &error),
+        }
     }
 
     fn free_lane(&self) -> Option<Lane<I>> {
@@ -138,13 +145,13 @@ impl<I: Item> Batcher<I> {
         Some(Lane::new(self.shared.clone()))
     }
 
-    fn push(&self, items: Vec<I>) -> Result<Vec<oneshot::Receiver<Result<I::Answer>>>> {
+    fn push(&self, items: Batch<I>) -> Result<Batch<oneshot::Receiver<Result<I::Answer>>>> {
         let mut queue = self.shared.lock();
         if queue.waiting.len() + items.len() > WAITING_MAX {
             let message = format!("{WAITING_MAX} items wait for the store already");
             return Err(Error::new(Kind::Limit, message));
         }
-        let mut answers = Vec::with_capacity(items.len());
+        let mut answers = Batch::with_capacity(items.len());
         for item in items {
             let (caller, answer) = oneshot::channel();
             let followers = Vec::new();
@@ -170,8 +177,8 @@ impl<I: Item> fmt::Debug for Batcher<I> {
     }
 }
 
-async fn heard<A>(answers: Vec<oneshot::Receiver<Result<A>>>) -> Vec<Result<A>> {
-    let mut all = Vec::with_capacity(answers.len());
+async fn heard<A>(answers: Batch<oneshot::Receiver<Result<A>>>) -> Batch<Result<A>> {
+    let mut all = Batch::with_capacity(answers.len());
     for answer in answers {
         all.push(answer.await.map_err(closed).flatten());
     }
@@ -228,7 +235,7 @@ impl<I: Item> Lane<I> {
         // Callers that are about to ask as well come along.
         tokio::task::yield_now().await;
         while let Some(batch) = self.next() {
-            let mut items = Vec::with_capacity(batch.len());
+            let mut items = Batch::with_capacity(batch.len());
             let mut callers = Vec::with_capacity(batch.len());
             for waiting in batch {
                 items.push(waiting.item);

@@ -101,6 +101,9 @@ pub enum SettleAnswer {
     Settled,
     /// The lease was lost before; the outcome is kept for the audit and never served.
     Late,
+    /// The store has never granted this claim: the fence is made up, or the store has lost the claim in
+    /// a failover. Nothing was written.
+    NeverGranted,
 }
 
 /// The answer to a release.

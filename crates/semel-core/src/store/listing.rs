@@ -1,5 +1,7 @@
 //! What operators ask: lists, counts and housekeeping.
 
+use std::fmt;
+
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::record::{Fence, Record};
@@ -15,13 +17,18 @@ pub struct Query {
     pub tenant: Option<String>,
     /// Only this scope's, as `name@version`.
     pub scope: Option<String>,
-    /// Only claims older than this one: the `next` of the page before.
-    pub before: Option<Fence>,
+    /// Where the list goes on: the `next` of the page before.
+    pub before: Option<Cursor>,
     /// At most this many, up to [`PAGE_MAX`]; 0 means 100.
     pub limit: usize,
 }
 
 impl Query {
+    /// The fence that all of the page are older than, for stores that list by fence.
+    pub fn before_fence(&self) -> Result<Option<Fence>> {
+        self.before.as_ref().map(Cursor::fence).transpose()
+    }
+
     /// The number of records that a page may have.
     pub fn page_len(&self) -> usize {
         match self.limit {
@@ -86,7 +93,77 @@ pub struct Page {
     /// The records, the newest claim first.
     pub records: Vec<Record>,
     /// Where the next page begins, if there is one.
-    pub next: Option<Fence>,
+    pub next: Option<Cursor>,
+}
+
+impl Page {
+    /// The page of `records`, found newest first, one more than the page holds if there are more, in a store
+    /// that lists by fence.
+    pub fn by_fence(mut records: Vec<Record>, query: &Query) -> Self {
+        let more = records.len() > query.page_len();
+        records.truncate(query.page_len());
+        let last = records.last().filter(|_| more);
+        Self {
+            next: last.map(|record| Cursor::before(record.fence)),
+            records,
+        }
+    }
+}
+
+/// The most bytes of a cursor.
+const CURSOR_BYTES_MAX: usize = 1_024;
+
+/// Where a list goes on. Each store has cursors of its own; nothing else reads them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor(Box<str>);
+
+impl Cursor {
+    /// The cursor with this text, as a store made it: 1 to 1,024 printable ASCII characters.
+    pub fn new(text: impl AsRef<str>) -> Result<Self> {
+        let text = text.as_ref();
+        let printable = text.bytes().all(|byte| byte.is_ascii_graphic());
+        if text.is_empty() || text.len() > CURSOR_BYTES_MAX || !printable {
+            return Err(not_a_cursor(text));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The text, to be handed back as it is.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The cursor of a store that lists by fence: only claims older than that of `fence`.
+    pub fn before(fence: Fence) -> Self {
+        Self(fence.to_string().into())
+    }
+
+    /// What [`Cursor::before`] was given.
+    pub fn fence(&self) -> Result<Fence> {
+        let number = self.0.parse().map(Fence::new);
+        number.map_err(|_| not_a_cursor(&self.0))
+    }
+}
+
+fn not_a_cursor(text: &str) -> Error {
+    let shown: String = text.chars().take(64).collect();
+    Error::invalid(format!(
+        "a cursor is the `next` of the page before, unchanged, found {shown:?}"
+    ))
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::str::FromStr for Cursor {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::new(text)
+    }
 }
 
 /// What one step of housekeeping did.

@@ -17,12 +17,12 @@
 //!   archived and erased as one, and answers the store's own claims. A bar is none of that: an
 //!   identity that has only a bar is absent, and nothing shows it.
 //! - A bar outlives the sweep of records. It goes no sooner than old events do.
-//! - A batch behaves as its items would one after another, in order, and is kept whole or not at all.
+//! - A batch behaves as its items would one after another, in order, and each item is answered by itself.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Answer, Store};
+use super::{Answers, Batch, Store};
 use crate::clock::Timestamp;
 use crate::fingerprint::Fingerprint;
 use crate::outcome::{Outcome, Settled};
@@ -33,21 +33,21 @@ use crate::record::{Claim, EventKind, Fence, Record, State};
 /// A store that can keep outcomes of claims that were granted elsewhere.
 pub trait OutcomeStore: Store {
     /// Says what stands in the way of each claim's outcome. Writes nothing and waits for no writer.
-    fn check(&self, items: Vec<Claim>) -> Answer<'_, Vec<Room>>;
+    fn check(&self, items: Batch<Claim>) -> Answers<'_, Room>;
 
     /// Keeps outcomes under the fences that they bring. Kept ones are durable when this returns.
     ///
     /// A record whose retention has ended makes room, and goes to the archive if that was asked of it.
     /// A refused outcome is not written down; [`OutcomeStore::note`] can do that.
-    fn keep(&self, items: Vec<KeepRequest>) -> Answer<'_, Vec<KeepAnswer>>;
+    fn keep(&self, items: Batch<KeepRequest>) -> Answers<'_, KeepAnswer>;
 
     /// From now on only claims of these fences or higher may keep an outcome: the answer to that is
     /// [`Room::Open`]. With any other answer nothing has changed. Bars are durable when this returns.
     /// A fence may be used for a bar here and for the record of another identity.
-    fn bar(&self, items: Vec<Claim>) -> Answer<'_, Vec<Room>>;
+    fn bar(&self, items: Batch<Claim>) -> Answers<'_, Room>;
 
     /// Adds events to the history, at the store's own time and under its usual limits.
-    fn note(&self, items: Vec<NoteRequest>) -> Answer<'_, ()>;
+    fn note(&self, items: Batch<NoteRequest>) -> Answers<'_, ()>;
 }
 
 /// An outcome to keep, with all that the granting store knows about its claim.

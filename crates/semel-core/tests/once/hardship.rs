@@ -16,7 +16,7 @@ const MS: fn(u64) -> Duration = Duration::from_millis;
 #[tokio::test(start_paused = true)]
 async fn the_caller_of_a_panicked_run_is_told_within_its_patience() {
     let store = store();
-    store.set(Verb::Mark, Fault::Away);
+    store.set(Verb::MarkUnknown, Fault::Away);
     let once = Once::on(store.clone());
     let asked = Instant::now();
     let answer: Ran = operation(&once, "k").run(async |_| panic!("oh")).await;

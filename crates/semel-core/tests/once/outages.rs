@@ -134,13 +134,13 @@ async fn a_settle_whose_answer_is_lost_is_sent_again_and_counts_once() {
 async fn a_mark_whose_answer_is_lost_is_sent_again_and_counts_once() {
     let store = store();
     let once = Once::on(store.clone());
-    store.set(Verb::Mark, Fault::AnswerLost);
+    store.set(Verb::MarkUnknown, Fault::AnswerLost);
     let caller = tokio::spawn({
         let fail = async |_| Err::<u32, _>("timed out".to_owned());
         operation(&once, "k").run_classified(|_| OnFailure::Unknown, fail)
     });
-    store.called(Verb::Mark, 2).await;
-    store.heal(Verb::Mark);
+    store.called(Verb::MarkUnknown, 2).await;
+    store.heal(Verb::MarkUnknown);
     let Err(Error::Failed { recorded, .. }) = caller.await.unwrap() else {
         panic!("expected the run's error");
     };

@@ -119,7 +119,7 @@ impl Visit {
     ) -> Visited {
         match route.guard.admit(request, &params).await {
             Admission::Refused(response) => (self, response.map(Content::Ours)),
-            Admission::Guarded(admitted) => match admitted.at_hand() {
+            Admission::Guarded(admitted) => match admitted.cached() {
                 Some(response) => (self, response.map(Content::Ours)),
                 None => self.run(&route.pool, admitted).await,
             },

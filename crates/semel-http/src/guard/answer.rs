@@ -78,8 +78,8 @@ impl Admitted {
 
     /// The answer to a duplicate, if it can be told at once. Doors ask this first: most of what comes
     /// soon after its original needs nothing of what [`Admitted::run`] prepares.
-    pub fn at_hand(&self) -> Option<Response<Body>> {
-        let record = self.operation.at_hand()?;
+    pub fn cached(&self) -> Option<Response<Body>> {
+        let record = self.operation.cached()?;
         Some(self.answering().replayed(&record))
     }
 

@@ -73,8 +73,9 @@ async fn one_bad_moment_gives_back_every_claim_of_a_batch() {
     let world = World::new();
     let requests = ["a", "b", "c"].map(|key| world.request(key));
     world.durable.next("check", Fault::FailBefore);
-    let answer = semel_core::Store::claim(world.hybrid.as_ref(), requests.to_vec()).await;
-    assert!(answer.is_err());
+    let requests = requests.into_iter().collect();
+    let answers = semel_core::Store::claim(world.hybrid.as_ref(), requests).await;
+    assert!(answers.iter().all(Result::is_err));
     for key in ["a", "b", "c"] {
         assert_eq!(world.state(key).await, "absent", "{key}");
     }

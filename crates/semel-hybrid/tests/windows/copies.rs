@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use semel_core::store::{ClaimAnswer, SettleRequest};
+use semel_core::store::{ClaimAnswer, SettleRequest, all};
 use semel_core::{Outcome, Retention, Store};
 
 use crate::world::{World, granted, replayed, state};
@@ -30,17 +30,17 @@ async fn a_duplicate_writes_nothing_while_there_is_a_copy() {
 async fn a_batch_costs_the_durable_store_one_call_per_step() {
     let world = World::new();
     let requests: Vec<_> = (0..20).map(|n| world.request(&format!("k-{n}"))).collect();
-    let answers = world.hybrid.claim(requests).await.unwrap();
+    let answers = world.hybrid.claim(requests.into()).await;
     let settles: Vec<_> = answers
         .into_iter()
         .map(|answer| SettleRequest {
-            claim: granted(Ok(answer)).claim,
+            claim: granted(answer).claim,
             outcome: Outcome::succeeded("done"),
             took: Duration::ZERO,
             retention: Retention::default(),
         })
         .collect();
-    world.hybrid.settle(settles).await.unwrap();
+    all(world.hybrid.settle(settles.into()).await).unwrap();
     assert_eq!(world.durable.calls(), ["check", "keep"]);
 }
 

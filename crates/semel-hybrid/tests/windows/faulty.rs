@@ -3,13 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use semel_core::record::{Claim, Event};
+use semel_core::record::Claim;
 use semel_core::store::{
-    Answer, ClaimAnswer, ClaimRequest, KeepAnswer, KeepRequest, MarkAnswer, MarkRequest,
-    NoteRequest, OutcomeStore, Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest,
-    ResolveAnswer, ResolveRequest, Room, SettleAnswer, SettleRequest, Stats, Swept,
+    Answer, Answers, Batch, KeepAnswer, KeepRequest, Layer, NoteRequest, OutcomeStore, Room, Verb,
+    each_fails,
 };
-use semel_core::{Error, Identity, Kind, Record, Result, Store};
+use semel_core::{Error, Kind, Result, Store};
 use tokio::sync::Notify;
 
 /// What happens to the next call of a verb.
@@ -88,65 +87,91 @@ impl Faulty {
         self.go.notified().await;
     }
 
-    fn through<'a, T: Send + 'a>(
+    async fn before(&self, fault: Option<Fault>) -> Result<()> {
+        match fault {
+            Some(Fault::FailBefore) => return Err(away()),
+            Some(Fault::StandBefore) => self.stand().await,
+            Some(Fault::FailAfter | Fault::StandAfter) | None => {}
+        }
+        Ok(())
+    }
+
+    async fn after(&self, fault: Option<Fault>) -> Result<()> {
+        match fault {
+            Some(Fault::FailAfter) => return Err(away()),
+            Some(Fault::StandAfter) => self.stand().await,
+            Some(Fault::FailBefore | Fault::StandBefore) | None => {}
+        }
+        Ok(())
+    }
+
+    fn through<'a, A: Send + 'a>(
         &'a self,
         verb: &'static str,
-        call: impl FnOnce(&'a dyn OutcomeStore) -> Answer<'a, T> + Send + 'a,
-    ) -> Answer<'a, T> {
+        items: usize,
+        call: impl FnOnce() -> Answers<'a, A> + Send + 'a,
+    ) -> Answers<'a, A> {
         Box::pin(async move {
             let fault = self.due(verb);
-            match fault {
-                Some(Fault::FailBefore) => return away(),
-                Some(Fault::StandBefore) => self.stand().await,
-                Some(Fault::FailAfter | Fault::StandAfter) | None => {}
+            if let Err(away) = self.before(fault).await {
+                return each_fails(items, &away);
             }
-            let answer = call(self.inner.as_ref()).await;
-            match fault {
-                Some(Fault::FailAfter) => return away(),
-                Some(Fault::StandAfter) => self.stand().await,
-                Some(Fault::FailBefore | Fault::StandBefore) | None => {}
+            let answers = call().await;
+            match self.after(fault).await {
+                Ok(()) => answers,
+                Err(away) => each_fails(items, &away),
             }
+        })
+    }
+}
+
+fn away() -> Error {
+    Error::new(Kind::Unavailable, "the store is away")
+}
+
+impl Layer for Faulty {
+    fn beneath(&self) -> &dyn Store {
+        self.inner.as_ref()
+    }
+
+    fn around<'a, A: Send + 'a>(
+        &'a self,
+        verb: Verb,
+        items: usize,
+        call: impl FnOnce() -> Answers<'a, A> + Send + 'a,
+    ) -> Answers<'a, A> {
+        self.through(verb.name(), items, call)
+    }
+
+    fn around_question<'a, A: Send + 'a>(
+        &'a self,
+        verb: Verb,
+        call: impl FnOnce() -> Answer<'a, A> + Send + 'a,
+    ) -> Answer<'a, A> {
+        Box::pin(async move {
+            let fault = self.due(verb.name());
+            self.before(fault).await?;
+            let answer = call().await;
+            self.after(fault).await?;
             answer
         })
     }
 }
 
-fn away<T>() -> Result<T> {
-    Err(Error::new(Kind::Unavailable, "the store is away"))
-}
-
-macro_rules! verbs {
-    ($($verb:ident($items:ty) -> $answer:ty;)+) => {
-        $(fn $verb(&self, items: $items) -> Answer<'_, $answer> {
-            self.through(stringify!($verb), move |store| store.$verb(items))
-        })+
-    };
-}
-
-impl Store for Faulty {
-    verbs! {
-        claim(Vec<ClaimRequest>) -> Vec<ClaimAnswer>;
-        renew(Vec<RenewRequest>) -> Vec<RenewAnswer>;
-        settle(Vec<SettleRequest>) -> Vec<SettleAnswer>;
-        release(Vec<Claim>) -> Vec<ReleaseAnswer>;
-        mark_unknown(Vec<MarkRequest>) -> Vec<MarkAnswer>;
-        resolve(Vec<ResolveRequest>) -> Vec<ResolveAnswer>;
-        look_up(Vec<Identity>) -> Vec<Option<Arc<Record>>>;
-        history(Identity) -> Vec<Event>;
-        list(Query) -> Page;
-        sweep(usize) -> Swept;
-    }
-
-    fn stats(&self) -> Answer<'_, Stats> {
-        self.through("stats", |store| store.stats())
-    }
-}
-
 impl OutcomeStore for Faulty {
-    verbs! {
-        check(Vec<Claim>) -> Vec<Room>;
-        keep(Vec<KeepRequest>) -> Vec<KeepAnswer>;
-        bar(Vec<Claim>) -> Vec<Room>;
-        note(Vec<NoteRequest>) -> ();
+    fn check(&self, items: Batch<Claim>) -> Answers<'_, Room> {
+        self.through("check", items.len(), move || self.inner.check(items))
+    }
+
+    fn keep(&self, items: Batch<KeepRequest>) -> Answers<'_, KeepAnswer> {
+        self.through("keep", items.len(), move || self.inner.keep(items))
+    }
+
+    fn bar(&self, items: Batch<Claim>) -> Answers<'_, Room> {
+        self.through("bar", items.len(), move || self.inner.bar(items))
+    }
+
+    fn note(&self, items: Batch<NoteRequest>) -> Answers<'_, ()> {
+        self.through("note", items.len(), move || self.inner.note(items))
     }
 }

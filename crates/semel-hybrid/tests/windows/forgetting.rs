@@ -1,7 +1,7 @@
 //! What is lost when a store forgets, and what is not.
 
 use semel_core::Kind;
-use semel_core::store::{ClaimAnswer, OutcomeStore, SettleAnswer};
+use semel_core::store::{ClaimAnswer, OutcomeStore, SettleAnswer, one, only};
 
 use crate::faulty::Fault;
 use crate::world::{PAST_LEASE, World, granted, replayed};
@@ -68,7 +68,7 @@ async fn an_outcome_that_can_no_longer_be_kept_is_late_and_unknown() {
         identity: claim.identity.clone(),
         fence: semel_core::Fence::new(claim.fence.get() + 5),
     };
-    world.durable.bar(vec![above]).await.unwrap();
+    only(world.durable.bar(one(above)).await).unwrap();
     let late = world.settle(&claim, "late").await.unwrap();
     assert_eq!(late, SettleAnswer::Late);
     assert_eq!(world.late_bodies("k").await, ["late"]);

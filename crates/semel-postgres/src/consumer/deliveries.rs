@@ -111,7 +111,7 @@ impl Deliveries {
         match self.tables.settle(tx, &settle).await? {
             SettleAnswer::Settled => Ok(()),
             // The claim's row is locked by this very transaction, so only its lease can have ended.
-            SettleAnswer::Late => {
+            SettleAnswer::Late | SettleAnswer::NeverGranted => {
                 let message = "the handler took longer than its lease";
                 Err(Error::new(Kind::Unavailable, message).into())
             }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use semel_core::store::{ClaimAnswer, RenewAnswer, RenewRequest, SettleAnswer};
-use semel_core::{LeaseTerm, State, StoreExt};
+use semel_core::{LeaseTerm, State, Store, StoreExt};
 
 use crate::support::verbs::{granted, identity, request, settle, short};
 use crate::support::{Schema, client, url};
@@ -93,10 +93,10 @@ async fn every_instant_is_the_servers() {
     };
     assert!(ours(outcome.at.as_millis()));
     // A read cache in front of the store goes by the same clock.
-    assert!(store.clock().now().as_millis() >= before + 5 * HOUR_MS);
+    assert!(store.now().as_millis() >= before + 5 * HOUR_MS);
     assert!(ours(
         store
-            .now()
+            .ask_time()
             .await
             .unwrap()
             .as_millis()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use semel_core::record::EventKind;
-use semel_core::store::ReleaseAnswer;
+use semel_core::store::{ReleaseAnswer, all};
 use semel_core::{Kind, Store, StoreExt};
 use semel_testkit::proxy::Proxy;
 
@@ -128,7 +128,7 @@ async fn a_batch_that_fails_in_the_middle_leaves_no_claim_behind() {
         .await
         .unwrap();
     let asked = vec![request("a"), request("broken"), request("b")];
-    let error = store.claim(asked).await.unwrap_err();
+    let error = all(store.claim(asked.into()).await).unwrap_err();
     assert_eq!(error.kind(), Kind::Unavailable, "{error}");
     for key in ["a", "b"] {
         until("the claim is given back", async || {

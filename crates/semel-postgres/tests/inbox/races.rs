@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use semel_core::inbox::{Order, Plan, Receipt, State};
+use semel_core::store::all;
 use semel_core::{Inbox, Store};
 use tokio::task::JoinSet;
 
@@ -60,7 +61,7 @@ async fn hammer(plan: Plan) {
     let identities = ids(MESSAGES);
     let identities = arrivals(&plan, &identities).messages;
     let identities = identities.iter().map(|m| m.identity().clone()).collect();
-    let records = stores[0].look_up(identities).await.unwrap();
+    let records = all(stores[0].look_up(identities).await).unwrap();
     assert!(records.iter().all(Option::is_some));
 }
 

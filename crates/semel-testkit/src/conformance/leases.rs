@@ -254,13 +254,9 @@ pub async fn a_foreign_identity_with_a_valid_fence_changes_nothing(s: Subject) {
         identity: s.identity("theirs"),
         fence: mine.claim.fence,
     };
-    assert_eq!(s.settle(&forged, "forged").await, SettleAnswer::Late);
+    // Fences are compared per identity only: it may be below or above the one of the other.
+    assert_ne!(s.settle(&forged, "forged").await, SettleAnswer::Settled);
     assert_eq!(s.renew(&forged).await, RenewAnswer::Lost);
-    let absent = Claim {
-        identity: s.identity("absent"),
-        fence: Fence::new(u64::MAX),
-    };
-    assert_eq!(s.settle(&absent, "forged").await, SettleAnswer::Late);
     assert_eq!(s.state("theirs").await, "running");
     assert_eq!(s.state("mine").await, "running");
     let resolution = Resolution::Settle {
@@ -269,4 +265,28 @@ pub async fn a_foreign_identity_with_a_valid_fence_changes_nothing(s: Subject) {
     };
     s.resolve(&forged, resolution).await;
     assert_eq!(s.state("theirs").await, "running");
+}
+
+/// Whoever makes up a fence fills no history.
+pub async fn a_settle_that_was_never_granted_is_refused(s: Subject) {
+    let running = s.granted("running").await.claim;
+    let settled = s.settled("settled", "done").await;
+    let made_up = |key: &str, fence: u64| Claim {
+        identity: s.identity(key),
+        fence: Fence::new(fence),
+    };
+    for claim in [
+        made_up("running", running.fence.get() + 1),
+        made_up("settled", settled.fence.get() + 1),
+        made_up("absent", u64::MAX),
+    ] {
+        let answer = s.settle(&claim, "made up").await;
+        assert_eq!(answer, SettleAnswer::NeverGranted, "{claim:?}");
+        let key = claim.identity.key().as_str();
+        assert!(s.history(key).await.is_empty(), "{claim:?}");
+    }
+    assert_eq!(s.state("running").await, "running");
+    assert_eq!(replayed(&s.claim("settled").await), b"done");
+    assert_eq!(s.state("absent").await, "absent");
+    assert_eq!(s.settle(&running, "mine").await, SettleAnswer::Settled);
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use semel_core::record::{Claim, EventKind};
 use semel_core::store::{
-    BATCH_MAX, ClaimAnswer, ClaimRequest, KeepAnswer, KeepRequest, NoteRequest, Query, Resolution,
-    ResolveAnswer, Room, StateFilter,
+    BATCH_MAX, Batch, ClaimAnswer, ClaimRequest, KeepAnswer, KeepRequest, NoteRequest, Query,
+    Resolution, ResolveAnswer, Room, StateFilter, all, one, only,
 };
 use semel_core::{Fence, Kind, Outcome, Record, Retention, State, Timestamp};
 
@@ -41,8 +41,7 @@ fn request(s: &Subject, key: &str, number: u64, body: &str) -> KeepRequest {
 }
 
 async fn keep_as(s: &Subject, request: KeepRequest) -> KeepAnswer {
-    let answers = s.outcomes().keep(vec![request]).await;
-    answers.expect("the store answers")[0]
+    only(s.outcomes().keep(one(request)).await).expect("the store answers")
 }
 
 async fn keep(s: &Subject, key: &str, number: u64, body: &str) -> KeepAnswer {
@@ -50,13 +49,13 @@ async fn keep(s: &Subject, key: &str, number: u64, body: &str) -> KeepAnswer {
 }
 
 async fn bar(s: &Subject, key: &str, number: u64) -> Room {
-    let answers = s.outcomes().bar(vec![claim(s, key, number)]).await;
-    answers.expect("the store answers").remove(0)
+    let room = s.outcomes().bar(one(claim(s, key, number))).await;
+    only(room).expect("the store answers")
 }
 
 async fn check(s: &Subject, key: &str, number: u64) -> Room {
-    let answers = s.outcomes().check(vec![claim(s, key, number)]).await;
-    answers.expect("the store answers").remove(0)
+    let room = s.outcomes().check(one(claim(s, key, number))).await;
+    only(room).expect("the store answers")
 }
 
 fn settled(room: &Room) -> &Arc<Record> {
@@ -252,8 +251,8 @@ pub async fn a_note_is_in_the_history(s: Subject) {
         claim: claim(&s, "k", 4),
         kind,
     });
-    let noted = s.outcomes().note(notes.to_vec()).await;
-    noted.expect("the store answers");
+    let noted = s.outcomes().note(notes.into_iter().collect()).await;
+    all(noted).expect("the store answers");
     assert_eq!(s.event_names("k").await, ["late-outcome", "mismatch"]);
     assert_eq!(s.history("k").await[0].fence, fence(&s, 4));
     assert_eq!(s.state("k").await, "absent");
@@ -268,7 +267,7 @@ pub async fn a_batch_of_keeps_answers_like_single_calls(s: Subject) {
         request(&s, "k", 3, "second"),
         request(&s, "k", 1, "first"),
     ];
-    let answers = s.outcomes().keep(requests).await.expect("an answer");
+    let answers = all(s.outcomes().keep(requests.into()).await).expect("an answer");
     let (kept, superseded) = (KeepAnswer::Kept, KeepAnswer::Superseded);
     assert_eq!(answers, [kept, superseded, superseded, kept]);
     let claims = vec![
@@ -277,13 +276,12 @@ pub async fn a_batch_of_keeps_answers_like_single_calls(s: Subject) {
         claim(&s, "barred", 5),
         claim(&s, "new", 4),
     ];
-    let rooms = s.outcomes().bar(claims).await.expect("an answer");
+    let rooms = all(s.outcomes().bar(claims.into()).await).expect("an answer");
     assert_eq!(body(settled(&rooms[0])), b"first");
     let barred = |number| Room::Barred(fence(&s, number));
     assert_eq!(rooms[1..], [Room::Open, barred(9), barred(5)]);
-    let none = s.outcomes().keep(Vec::new()).await;
-    assert!(none.expect("an answer").is_empty());
+    assert!(s.outcomes().keep(Batch::new()).await.is_empty());
     let many = vec![claim(&s, "many", 1); BATCH_MAX + 1];
-    let error = s.outcomes().bar(many).await.expect_err("too many items");
+    let error = all(s.outcomes().bar(many.into()).await).expect_err("too many items");
     assert_eq!(error.kind(), Kind::Limit);
 }

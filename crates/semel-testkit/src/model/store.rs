@@ -74,6 +74,7 @@ impl Store {
 
     pub(super) fn settle(&mut self, fence: Fence, brought: Brought) -> SettleAnswer {
         let (bug, mut kept) = (self.bug, true);
+        let highest = self.grants.last().copied().unwrap_or(Fence::new(0));
         let answer = self.by_owner(Verb::Settle, fence, |current, shown, now| {
             let request = SettleRequest {
                 claim: claim_of(shown),
@@ -81,7 +82,7 @@ impl Store {
                 took: Duration::ZERO,
                 retention: retention(),
             };
-            let mut step = protocol::settle(current, &request, now);
+            let mut step = protocol::settle(current, &request, highest, now);
             step.events.retain(|_| bug != Bug::LateOutcomeDropped);
             kept = keeps(&step, &request.outcome);
             step

@@ -133,6 +133,13 @@ pub(super) fn late_outcome(claim: &Claim) -> Refused {
         .into()
 }
 
+pub(super) fn never_granted(claim: &Claim) -> Refused {
+    let detail = "the store has never granted this claim: check the fence and the identity; nothing was written";
+    Problem::new(Type::NotFound, detail)
+        .with("fence", claim.fence.get())
+        .into()
+}
+
 pub(crate) fn not_found(identity: &Identity) -> Refused {
     let detail = format!("there is no record of {identity}");
     Problem::new(Type::NotFound, detail).into()

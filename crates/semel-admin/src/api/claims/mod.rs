@@ -23,7 +23,7 @@ use crate::refused::{Refused, ask, change};
 use crate::router::Shared;
 use answers::{
     Granted, OnRecord, Renewed, Stands, in_progress, key_reused, late_outcome, lease_lost,
-    outcome_unknown,
+    never_granted, outcome_unknown,
 };
 use inputs::{ClaimInput, LookUpParams, ReleaseInput, RenewInput, SettleInput, UnknownInput};
 
@@ -120,6 +120,7 @@ pub(crate) async fn renew(
         (status = 200, description = "The outcome is on record", body = Stands),
         (status = 400, description = "`invalid-input`", body = Problem),
         (status = 409, description = "`late-outcome`: the lease was lost before; the outcome is kept for the audit and never served", body = Problem),
+        (status = 404, description = "`not-found`: no such claim was ever granted; nothing was written", body = Problem),
         (status = 413, description = "`body-too-large`: settle without the body", body = Problem),
         (status = 503, description = "`store-unavailable`: try again while the lease lasts", body = Problem),
     ))]
@@ -132,6 +133,7 @@ pub(crate) async fn settle(
     match change(async move { store.settle_one(request).await }).await? {
         SettleAnswer::Settled => Ok(Json(Stands { state: "settled" })),
         SettleAnswer::Late => Err(late_outcome(&claim)),
+        SettleAnswer::NeverGranted => Err(never_granted(&claim)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use semel_core::store::{Actor, PAGE_MAX, Query, Resolution, ResolveRequest, StateFilter};
+use semel_core::store::{Actor, Cursor, PAGE_MAX, Query, Resolution, ResolveRequest, StateFilter};
 use semel_core::{Claim, Fence, Identity, Key, Scope, Tenant};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -30,8 +30,10 @@ pub(crate) struct ListParams {
     #[serde(default, deserialize_with = "fields::text_or_none")]
     #[param(value_type = Option<String>)]
     scope: Option<Scope>,
-    /// Only claims older than this one: the `next` of the page before.
-    before: Option<u64>,
+    /// Go on where the page before ended: its `next`.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[param(value_type = Option<String>)]
+    before: Option<Cursor>,
     /// At most this many: 1 to 1000, 100 if left out.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
@@ -48,7 +50,7 @@ impl ListParams {
             state: self.state,
             tenant: self.tenant.map(|tenant| tenant.to_string()),
             scope: self.scope.map(|scope| scope.to_string()),
-            before: self.before.map(Fence::new),
+            before: self.before,
             limit,
         })
     }

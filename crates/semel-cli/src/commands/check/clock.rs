@@ -23,8 +23,8 @@ pub(super) async fn check(opened: &Opened) -> Found {
     let newest = newest.records.first().map(|record| record.claimed_at);
     let mut found = judge_clock(opened.now(), newest)?;
     let ours = SystemClock::new();
-    for (server, clock) in opened.server_clocks() {
-        found += &format!("; {server} is {}", difference(clock.now(), ours.now()));
+    for (server, theirs) in opened.server_times() {
+        found += &format!("; {server} is {}", difference(theirs, ours.now()));
     }
     Ok((found, ()))
 }

@@ -2,8 +2,8 @@
 
 use semel_admin::view;
 use semel_core::record::UnknownCause;
-use semel_core::store::{PAGE_MAX, Query, StateFilter};
-use semel_core::{Fence, Record, Scope, State, Tenant, Timestamp};
+use semel_core::store::{Cursor, PAGE_MAX, Query, StateFilter};
+use semel_core::{Record, Scope, State, Tenant, Timestamp};
 
 use crate::error::Result;
 use crate::output::{self, Table};
@@ -28,9 +28,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=PAGE_MAX as u64))]
     limit: u64,
 
-    /// Only claims older than this one: where the page before ended
-    #[arg(long, value_name = "FENCE")]
-    before: Option<u64>,
+    /// Go on where the page before ended: its `next`
+    #[arg(long, value_name = "CURSOR")]
+    before: Option<Cursor>,
 
     /// Write JSON: an object with `records` and `next`
     #[arg(long)]
@@ -49,7 +49,7 @@ pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
         table(&page.records, now).print()?;
     }
     if let Some(next) = page.next {
-        output::hint(&format!("there are more: {}", args.next_page(next, store)));
+        output::hint(&format!("there are more: {}", args.next_page(&next, store)));
     }
     Ok(())
 }
@@ -60,20 +60,20 @@ impl Args {
             state: self.state,
             tenant: self.tenant.as_ref().map(ToString::to_string),
             scope: self.scope.as_ref().map(ToString::to_string),
-            before: self.before.map(Fence::new),
+            before: self.before.clone(),
             limit: usize::try_from(self.limit).unwrap_or(PAGE_MAX),
         }
     }
 
     const fn nothing(&self) -> &'static str {
-        match (self.state, &self.tenant, &self.scope, self.before) {
+        match (self.state, &self.tenant, &self.scope, &self.before) {
             (None, None, None, None) => "the store has no records",
             _ => "no record matches",
         }
     }
 
     /// The same question about the next page.
-    fn next_page(&self, next: Fence, store: &StoreArgs) -> String {
+    fn next_page(&self, next: &Cursor, store: &StoreArgs) -> String {
         let option = |name, value: Option<String>| {
             value.map_or(String::new(), |value| {
                 format!(" --{name} {}", text::word(&value))

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use super::*;
+use crate::store::{BATCH_MAX, all, one};
 
 #[derive(Debug)]
 struct Ask {
@@ -49,7 +50,7 @@ type Seen = Arc<Mutex<Vec<Vec<u32>>>>;
 fn gated(lanes: usize) -> (Arc<Batcher<Ask>>, Arc<Semaphore>, Seen) {
     let (gate, seen) = (Arc::new(Semaphore::new(0)), Seen::default());
     let (for_run, by_run) = (gate.clone(), seen.clone());
-    let batcher = Batcher::new(lanes, 100, move |items: Vec<Ask>| {
+    let batcher = Batcher::new(lanes, 100, move |items: Batch<Ask>| {
         let numbers: Vec<u32> = items.iter().map(|item| item.number).collect();
         by_run.lock().unwrap().push(numbers.clone());
         let gate = for_run.clone();
@@ -71,7 +72,7 @@ async fn calls_that_come_during_a_round_trip_share_the_next() {
     let mut calls = tokio::task::JoinSet::new();
     for n in 0..10 {
         let batcher = batcher.clone();
-        calls.spawn(async move { batcher.call(vec![ask(&format!("k{n}"), n)]).await });
+        calls.spawn(async move { batcher.call(one(ask(&format!("k{n}"), n))).await });
         if n == 0 {
             settle_down().await;
         }
@@ -88,7 +89,10 @@ async fn an_identity_is_in_a_batch_once_and_its_items_keep_their_order() {
     let (batcher, gate, seen) = gated(1);
     gate.add_permits(10);
     let items = vec![ask("a", 1), ask("b", 2), ask("a", 3), ask("a", 4)];
-    assert_eq!(batcher.call(items).await.unwrap(), ["1", "2", "3", "4"]);
+    assert_eq!(
+        all(batcher.call(items.into()).await).unwrap(),
+        ["1", "2", "3", "4"]
+    );
     let seen = seen.lock().unwrap();
     assert_eq!(seen[0].len(), 2);
     assert_eq!(seen[1..], [vec![3], vec![4]]);
@@ -101,7 +105,7 @@ async fn a_follower_needs_no_round_trip_and_overtakes_nobody() {
     let mut items = vec![ask("a", 1), ask("a", 2), ask("a", 3), ask("a", 4)];
     items[1].follows = true;
     items[3].follows = true;
-    let answers = batcher.call(items).await.unwrap();
+    let answers = all(batcher.call(items.into()).await).unwrap();
     assert_eq!(answers, ["1", "2 after 1", "3", "4 after 3"]);
     assert_eq!(*seen.lock().unwrap(), [[1], [3]]);
 }
@@ -116,7 +120,7 @@ async fn a_batch_is_ordered_by_digest() {
         .map(|item| (item.identity.digest(), item.number))
         .collect();
     expected.sort_unstable();
-    batcher.call(items).await.unwrap();
+    all(batcher.call(items.into()).await).unwrap();
     let expected: Vec<u32> = expected.into_iter().map(|(_, n)| n).collect();
     assert_eq!(*seen.lock().unwrap(), [expected]);
 }
@@ -126,7 +130,7 @@ async fn a_caller_that_leaves_takes_nothing_from_the_others() {
     let (batcher, gate, _) = gated(1);
     let call = |key: &'static str, number| {
         let batcher = batcher.clone();
-        tokio::spawn(async move { batcher.call(vec![ask(key, number)]).await })
+        tokio::spawn(async move { batcher.call(one(ask(key, number))).await })
     };
     let leaving = call("a", 1);
     settle_down().await;
@@ -134,7 +138,7 @@ async fn a_caller_that_leaves_takes_nothing_from_the_others() {
     settle_down().await;
     leaving.abort();
     gate.add_permits(1);
-    assert_eq!(staying.await.unwrap().unwrap(), ["2"]);
+    assert_eq!(all(staying.await.unwrap()).unwrap(), ["2"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -142,7 +146,7 @@ async fn what_nobody_waits_for_is_not_asked() {
     let (batcher, gate, seen) = gated(1);
     let call = |key: &'static str, number| {
         let batcher = batcher.clone();
-        tokio::spawn(async move { batcher.call(vec![ask(key, number)]).await })
+        tokio::spawn(async move { batcher.call(one(ask(key, number))).await })
     };
     let first = call("a", 1);
     settle_down().await;
@@ -151,8 +155,8 @@ async fn what_nobody_waits_for_is_not_asked() {
     leaving.abort();
     settle_down().await;
     gate.add_permits(2);
-    assert_eq!(first.await.unwrap().unwrap(), ["1"]);
-    assert_eq!(staying.await.unwrap().unwrap(), ["3"]);
+    assert_eq!(all(first.await.unwrap()).unwrap(), ["1"]);
+    assert_eq!(all(staying.await.unwrap()).unwrap(), ["3"]);
     assert_eq!(*seen.lock().unwrap(), [[1], [3]]);
 }
 
@@ -160,7 +164,7 @@ async fn what_nobody_waits_for_is_not_asked() {
 async fn a_panic_in_a_round_trip_costs_its_callers_an_error_and_nobody_else() {
     let panics = Arc::new(AtomicUsize::new(0));
     let counted = panics.clone();
-    let batcher = Batcher::new(1, 10, move |items: Vec<Ask>| {
+    let batcher = Batcher::new(1, 10, move |items: Batch<Ask>| {
         let first = counted.fetch_add(1, Ordering::Relaxed) == 0;
         Box::pin(async move {
             assert!(!first, "on purpose");
@@ -170,12 +174,10 @@ async fn a_panic_in_a_round_trip_costs_its_callers_an_error_and_nobody_else() {
                 .collect()
         })
     });
-    let error = batcher
-        .call(vec![ask("a", 1), ask("b", 1)])
-        .await
-        .unwrap_err();
+    let items = vec![ask("a", 1), ask("b", 1)];
+    let error = all(batcher.call(items.into()).await).unwrap_err();
     assert_eq!(error.kind(), Kind::Unavailable);
-    assert_eq!(batcher.call(vec![ask("a", 2)]).await.unwrap(), ["2"]);
+    assert_eq!(all(batcher.call(one(ask("a", 2))).await).unwrap(), ["2"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -189,7 +191,10 @@ async fn a_round_trip_carries_so_many_bytes_and_no_more() {
     {
         item.bytes = bytes;
     }
-    assert_eq!(batcher.call(items).await.unwrap(), ["0", "1", "2", "3"]);
+    assert_eq!(
+        all(batcher.call(items.into()).await).unwrap(),
+        ["0", "1", "2", "3"]
+    );
     let sizes: Vec<usize> = seen.lock().unwrap().iter().map(Vec::len).collect();
     assert_eq!(sizes, [1, 2, 1]);
 }
@@ -197,16 +202,23 @@ async fn a_round_trip_carries_so_many_bytes_and_no_more() {
 #[tokio::test(start_paused = true)]
 async fn what_waits_is_bounded() {
     let (batcher, gate, _) = gated(1);
-    let full = tokio::spawn({
+    let mut full = tokio::task::JoinSet::new();
+    for call in 0..WAITING_MAX / BATCH_MAX + 1 {
         let batcher = batcher.clone();
-        let items = (0..WAITING_MAX).map(|n| ask(&format!("k{n}"), 0)).collect();
-        async move { batcher.call(items).await.map(|answers| answers.len()) }
-    });
-    while batcher.shared.lock().waiting.is_empty() {
-        tokio::task::yield_now().await;
+        let items = (0..BATCH_MAX).map(|n| ask(&format!("k{call}-{n}"), 0));
+        let items: Batch<Ask> = items.collect();
+        full.spawn(async move { batcher.call(items).await });
     }
+    settle_down().await;
     let over = (0..200).map(|n| ask(&format!("over{n}"), 0)).collect();
-    assert_eq!(batcher.call(over).await.unwrap_err().kind(), Kind::Limit);
-    gate.add_permits(WAITING_MAX);
-    assert_eq!(full.await.unwrap().unwrap(), WAITING_MAX);
+    let refused = batcher.call(over).await;
+    assert!(
+        refused
+            .iter()
+            .all(|answer| { matches!(answer, Err(error) if error.kind() == Kind::Limit) })
+    );
+    gate.add_permits(2 * WAITING_MAX);
+    let answers = full.join_all().await;
+    let heard = answers.iter().flatten().filter(|answer| answer.is_ok());
+    assert!(heard.count() >= WAITING_MAX);
 }

@@ -1,30 +1,15 @@
 //! A store that fails on demand: away, slow to answer, or answering into the void.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
-use semel_core::store::{
-    Answer, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, Page, Query, ReleaseAnswer,
-    RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Stats,
-    Swept,
-};
-use semel_core::{Claim, Error, Event, Identity, Kind, MemoryStore, Record, Store};
+pub(crate) use semel_core::store::Verb;
+use semel_core::store::{Answers, Layer, each_fails};
+use semel_core::{Error, Kind, MemoryStore, Store};
 use tokio::sync::Notify;
 
 use super::effects::Gate;
-
-/// The verbs that can be made to fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Verb {
-    Claim,
-    Renew,
-    Settle,
-    Release,
-    Mark,
-    Resolve,
-    LookUp,
-}
 
 /// What happens to calls of a verb.
 #[derive(Debug, Clone)]
@@ -90,21 +75,37 @@ impl FaultyStore {
     pub(crate) fn memory(&self) -> &MemoryStore {
         &self.memory
     }
+}
 
-    fn suffer<'a, T: Send + 'a>(
+fn away() -> Error {
+    Error::new(Kind::Unavailable, "the store is away")
+}
+
+impl Layer for FaultyStore {
+    fn beneath(&self) -> &dyn Store {
+        &self.memory
+    }
+
+    fn around<'a, A: Send + 'a>(
         &'a self,
         verb: Verb,
-        call: impl FnOnce() -> Answer<'a, T> + Send + 'a,
-    ) -> Answer<'a, T> {
+        items: usize,
+        call: impl FnOnce() -> Answers<'a, A> + Send + 'a,
+    ) -> Answers<'a, A> {
         *self.calls.lock().unwrap().entry(verb).or_default() += 1;
         self.called.notify_waiters();
         let fault = self.faults.lock().unwrap().get(&verb).cloned();
         Box::pin(async move {
             match fault {
                 None => call().await,
-                Some(Fault::Away) => Err(away()),
-                Some(Fault::Broken) => Err(Error::new(Kind::Internal, "the store is broken")),
-                Some(Fault::AnswerLost) => call().await.and_then(|_lost| Err(away())),
+                Some(Fault::Away) => each_fails(items, &away()),
+                Some(Fault::Broken) => {
+                    each_fails(items, &Error::new(Kind::Internal, "the store is broken"))
+                }
+                Some(Fault::AnswerLost) => {
+                    drop(call().await);
+                    each_fails(items, &away())
+                }
                 Some(Fault::Slow(delay)) => {
                     let answer = call().await;
                     tokio::time::sleep(delay).await;
@@ -116,55 +117,5 @@ impl FaultyStore {
                 }
             }
         })
-    }
-}
-
-fn away() -> Error {
-    Error::new(Kind::Unavailable, "the store is away")
-}
-
-impl Store for FaultyStore {
-    fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
-        self.suffer(Verb::Claim, || self.memory.claim(items))
-    }
-
-    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
-        self.suffer(Verb::Renew, || self.memory.renew(items))
-    }
-
-    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
-        self.suffer(Verb::Settle, || self.memory.settle(items))
-    }
-
-    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
-        self.suffer(Verb::Release, || self.memory.release(items))
-    }
-
-    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
-        self.suffer(Verb::Mark, || self.memory.mark_unknown(items))
-    }
-
-    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
-        self.suffer(Verb::Resolve, || self.memory.resolve(items))
-    }
-
-    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
-        self.suffer(Verb::LookUp, || self.memory.look_up(identities))
-    }
-
-    fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {
-        self.memory.history(identity)
-    }
-
-    fn list(&self, query: Query) -> Answer<'_, Page> {
-        self.memory.list(query)
-    }
-
-    fn sweep(&self, limit: usize) -> Answer<'_, Swept> {
-        self.memory.sweep(limit)
-    }
-
-    fn stats(&self) -> Answer<'_, Stats> {
-        self.memory.stats()
     }
 }

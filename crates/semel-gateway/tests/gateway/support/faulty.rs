@@ -3,12 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use semel_core::store::{
-    Answer, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, Page, Query, ReleaseAnswer,
-    RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Stats,
-    Swept,
-};
-use semel_core::{Claim, Error, Event, Identity, Kind, MemoryStore, Record, Store};
+use semel_core::store::{Answer, Answers, Layer, Verb, each_fails};
+use semel_core::{Error, Kind, MemoryStore, Result, Store};
 
 /// A store in memory that can be away.
 #[derive(Debug, Default)]
@@ -30,59 +26,39 @@ impl FaultyStore {
         self.is_away.store(false, Ordering::SeqCst);
     }
 
-    fn unless_away<'a, T: Send + 'a>(
-        &'a self,
-        call: impl FnOnce() -> Answer<'a, T>,
-    ) -> Answer<'a, T> {
+    fn check(&self) -> Result<()> {
         match self.is_away.load(Ordering::SeqCst) {
-            true => Box::pin(async { Err(Error::new(Kind::Unavailable, "the store is away")) }),
-            false => call(),
+            true => Err(Error::new(Kind::Unavailable, "the store is away")),
+            false => Ok(()),
         }
     }
 }
 
-impl Store for FaultyStore {
-    fn claim(&self, items: Vec<ClaimRequest>) -> Answer<'_, Vec<ClaimAnswer>> {
-        self.unless_away(|| self.memory.claim(items))
+impl Layer for FaultyStore {
+    fn beneath(&self) -> &dyn Store {
+        &self.memory
     }
 
-    fn renew(&self, items: Vec<RenewRequest>) -> Answer<'_, Vec<RenewAnswer>> {
-        self.unless_away(|| self.memory.renew(items))
+    fn around<'a, A: Send + 'a>(
+        &'a self,
+        _verb: Verb,
+        items: usize,
+        call: impl FnOnce() -> Answers<'a, A> + Send + 'a,
+    ) -> Answers<'a, A> {
+        match self.check() {
+            Ok(()) => call(),
+            Err(away) => Box::pin(std::future::ready(each_fails(items, &away))),
+        }
     }
 
-    fn settle(&self, items: Vec<SettleRequest>) -> Answer<'_, Vec<SettleAnswer>> {
-        self.unless_away(|| self.memory.settle(items))
-    }
-
-    fn release(&self, items: Vec<Claim>) -> Answer<'_, Vec<ReleaseAnswer>> {
-        self.unless_away(|| self.memory.release(items))
-    }
-
-    fn mark_unknown(&self, items: Vec<MarkRequest>) -> Answer<'_, Vec<MarkAnswer>> {
-        self.unless_away(|| self.memory.mark_unknown(items))
-    }
-
-    fn resolve(&self, items: Vec<ResolveRequest>) -> Answer<'_, Vec<ResolveAnswer>> {
-        self.unless_away(|| self.memory.resolve(items))
-    }
-
-    fn look_up(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<Arc<Record>>>> {
-        self.unless_away(|| self.memory.look_up(identities))
-    }
-
-    fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {
-        self.unless_away(|| self.memory.history(identity))
-    }
-
-    fn list(&self, query: Query) -> Answer<'_, Page> {
-        self.unless_away(|| self.memory.list(query))
-    }
-
-    fn sweep(&self, limit: usize) -> Answer<'_, Swept> {
-        self.unless_away(|| self.memory.sweep(limit))
-    }
-
-    fn stats(&self) -> Answer<'_, Stats> {
-        self.unless_away(|| self.memory.stats())
+    fn around_question<'a, A: Send + 'a>(
+        &'a self,
+        _verb: Verb,
+        call: impl FnOnce() -> Answer<'a, A> + Send + 'a,
+    ) -> Answer<'a, A> {
+        match self.check() {
+            Ok(()) => call(),
+            Err(away) => Box::pin(std::future::ready(Err(away))),
+        }
     }
 }
