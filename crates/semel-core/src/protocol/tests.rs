@@ -196,7 +196,7 @@ proptest! {
         let mut world = World { record: None, now: Timestamp::from_millis(0), next: 1 };
         for verb in &verbs {
             let before = world.record.clone();
-            let now_before = world.now;
+            let (now_before, next_before) = (world.now, world.next);
             let (change, events, granted) = world.perform(verb);
             let standing = Standing::of(before.as_ref(), now_before);
 
@@ -235,8 +235,13 @@ proptest! {
             {
                 prop_assert!(after.fence > record.fence);
             }
-            // What a late owner brings is kept.
-            if let Verb::Settle { fence, body } = verb
+            // What a late owner brings is kept, and what was made up is not.
+            let granted_last = before.as_ref().map_or(next_before - 1, |record| record.fence.get());
+            if let Verb::Settle { fence, .. } = verb
+                && *fence > granted_last
+            {
+                prop_assert!(events.is_empty() && matches!(change, Change::None));
+            } else if let Verb::Settle { fence, body } = verb
                 && !matches!(change, Change::Settle(_))
                 && !(standing.is_of(Fence::new(*fence)) && matches!(standing, Standing::Settled { settled, .. } if settled.outcome == outcome(*body)))
             {
