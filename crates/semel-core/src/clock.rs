@@ -223,6 +223,42 @@ impl Clock for ServerClock {
     }
 }
 
+/// A moment from which a process measures how long something has taken.
+///
+/// The monotonic clock cannot be stepped, but stands still while a machine is suspended; the wall clock
+/// goes on, but can be stepped.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    /// Tokio's, so that tests can pause it.
+    steady: tokio::time::Instant,
+    wall: SystemTime,
+}
+
+impl Moment {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the place that reads the clock"
+    )]
+    pub(crate) fn now() -> Self {
+        Self {
+            steady: tokio::time::Instant::now(),
+            wall: SystemTime::now(),
+        }
+    }
+
+    /// How long ago this was, by the monotonic clock.
+    pub(crate) fn elapsed(self) -> Duration {
+        self.steady.elapsed()
+    }
+
+    /// The most that can have passed: by whichever clock says more. For what is safe to do early and not safe to do late.
+    pub(crate) fn elapsed_with_suspend(self) -> Duration {
+        // A wall clock that was set back says nothing.
+        let wall = Self::now().wall.duration_since(self.wall);
+        self.elapsed().max(wall.unwrap_or_default())
+    }
+}
+
 /// A clock that moves only when told to, for tests.
 #[derive(Debug)]
 pub struct ManualClock(AtomicI64);

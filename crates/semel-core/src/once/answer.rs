@@ -39,10 +39,10 @@ pub enum Recorded {
     Unknown,
     /// The lease was lost during the run; the result is kept for the audit only.
     Late,
-    /// The store could not be reached since the run ended. Settling goes on in the background; if
-    /// it never succeeds, the record becomes unknown when the lease ends.
+    /// The store has not taken the result since the run ended. It is offered again in the background until the store
+    /// takes it; if the lease ends before that, the record becomes unknown and the result is kept for the audit.
     NotYet,
-    /// The store refused the result for good; the record becomes unknown when the lease ends.
+    /// The store does not know the claim: it has lost it, for example in a failover. The result is nowhere on record.
     NotRecorded,
 }
 

@@ -7,11 +7,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
 use super::answer::{Answer, Error, Refusal};
-use super::drive::{Asked, request};
+use super::attempt::Asked;
+use super::drive::request;
 use super::{Once, Run};
+use crate::clock::Moment;
 use crate::fingerprint::Fingerprint;
 use crate::identity::{Digest, Identity};
 use crate::policy::OnFailure;
@@ -53,8 +54,8 @@ impl Once {
         let len = items.len();
         // In a task of its own: a caller that goes away leaves no claims that nobody runs.
         let whole = tokio::spawn(async move {
-            let flights = once.launch_all(items, concurrency, classify, f).await;
-            land_all(flights).await
+            let runs = once.start_all(items, concurrency, classify, f).await;
+            all_ended(runs).await
         });
         whole.await.unwrap_or_else(|_shut_down| {
             let panicked = || Err(Error::Refused(Refusal::Panicked));
@@ -62,7 +63,7 @@ impl Once {
         })
     }
 
-    async fn launch_all<I, T, E, C, F, Fut>(
+    async fn start_all<I, T, E, C, F, Fut>(
         &self,
         items: Vec<BatchItem<I>>,
         concurrency: usize,
@@ -78,25 +79,25 @@ impl Once {
         Fut: Future<Output = Result<T, E>> + Send + 'static,
     {
         let slots = Arc::new(Semaphore::new(concurrency.clamp(1, BATCH_MAX)));
-        let mut flights = Vec::with_capacity(items.len());
-        let mut landings: HashMap<Digest, watch::Receiver<()>> = HashMap::new();
+        let mut runs = Vec::with_capacity(items.len());
+        let mut endings: HashMap<Digest, watch::Receiver<()>> = HashMap::new();
         for (item, first) in self.claim_firsts(items).await {
             let (classify, f) = (classify.clone(), f.clone());
-            let (landing, landed) = watch::channel(());
-            let earlier = landings.insert(item.identity.digest(), landed);
+            let (ending, ended) = watch::channel(());
+            let earlier = endings.insert(item.identity.digest(), ended);
             let mut operation = self.operation(item.identity, item.fingerprint);
             operation.turns = Some(slots.clone());
             let with_input = move |run| f(run, item.input);
-            flights.push(tokio::spawn(async move {
+            runs.push(tokio::spawn(async move {
                 // Dropped with this task, which is what a later duplicate in the batch waits for.
-                let _landing = landing;
+                let _ending = ending;
                 if let Some(mut earlier) = earlier {
                     let _ = earlier.changed().await;
                 }
                 operation.run_typed(first, classify, with_input).await
             }));
         }
-        flights
+        runs
     }
 
     /// Claims the first item of each identity, many at a time; later ones wait for the first.
@@ -127,7 +128,7 @@ impl Once {
 
     /// Claims in one call: one answer for each request, whatever the store does.
     async fn claim_all(&self, requests: Vec<ClaimRequest>) -> Vec<Asked> {
-        let (asked, len) = (Instant::now(), requests.len());
+        let (asked, len) = (Moment::now(), requests.len());
         let answers = self.shared.store.claim(requests.into()).await;
         // A store that gives too few answers costs the callers without one an error.
         let answers = merge((0..len).map(|_| None).collect(), answers);
@@ -135,13 +136,13 @@ impl Once {
     }
 }
 
-async fn land_all<T, E>(
-    flights: Vec<JoinHandle<Result<Answer<T>, Error<E>>>>,
+async fn all_ended<T, E>(
+    runs: Vec<JoinHandle<Result<Answer<T>, Error<E>>>>,
 ) -> Vec<Result<Answer<T>, Error<E>>> {
-    let mut answers = Vec::with_capacity(flights.len());
-    for flight in flights {
-        let landed = flight.await;
-        answers.push(landed.unwrap_or(Err(Error::Refused(Refusal::Panicked))));
+    let mut answers = Vec::with_capacity(runs.len());
+    for run in runs {
+        let ended = run.await;
+        answers.push(ended.unwrap_or(Err(Error::Refused(Refusal::Panicked))));
     }
     answers
 }

@@ -22,27 +22,32 @@
 //! How a run goes, and where to read on:
 //!
 //! - [`Operation`] is one call: identity, fingerprint, policy, and the typed `run`.
-//! - `drive` asks for the claim and, if it is not granted, waits, replays, reconciles or refuses.
-//! - `flight` is the task that owns a granted claim: it runs the function and settles. It is
-//!   spawned, so a caller that goes away cancels nothing. `renewal` keeps its lease alive meanwhile.
-//! - `attach` wakes duplicates of the same process as soon as a flight has landed.
+//! - `drive` does what the answer to a claim asks for: it runs, waits, replays, reconciles or refuses.
+//! - `attempt` asks for one claim. A granted claim gets a task of its own, so a caller that goes away
+//!   cancels nothing; `owner` runs the function there, `recording` offers its outcome until the store takes
+//!   it, and `lease` keeps the lease alive meanwhile and says whether anything may still begin under it.
+//! - `waiters` wakes duplicates of the same process as soon as a run has ended.
+//! - `drain` lets a service that shuts down wait for runs whose callers have left.
 //!
 //! This module must be used inside a Tokio runtime. If the runtime is shut down during a run, the
 //! lease ends and the record becomes unknown: a truthful record, never a wrong one.
 
 mod answer;
-mod attach;
+mod attempt;
 mod batch;
+mod drain;
 mod drive;
-mod flight;
+mod lease;
 mod operation;
+mod owner;
 mod reconcile;
-mod renewal;
+mod recording;
+mod waiters;
 
 pub use answer::{Answer, Error, Finished, Recorded, Refusal, Reply, Settlement};
 pub use batch::BatchItem;
-pub use flight::Run;
 pub use operation::Operation;
+pub use owner::Run;
 pub use reconcile::{Asking, Reconcile, Reconciled};
 
 use std::sync::Arc;
@@ -51,7 +56,8 @@ use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
 use crate::policy::{OnUnknown, Policy};
 use crate::store::Store;
-use attach::Flights;
+use drain::Live;
+use waiters::Waiters;
 
 /// Runs functions under the protocol. Cheap to clone; clones share everything but the policy.
 #[derive(Debug, Clone)]
@@ -64,7 +70,8 @@ pub struct Once {
 #[derive(Debug)]
 struct Shared {
     store: Arc<dyn Store>,
-    flights: Flights,
+    waiters: Waiters,
+    live: Live,
 }
 
 impl Once {
@@ -77,7 +84,8 @@ impl Once {
     pub fn on(store: Arc<dyn Store>) -> Self {
         let shared = Shared {
             store,
-            flights: Flights::default(),
+            waiters: Waiters::default(),
+            live: Live::default(),
         };
         Self {
             shared: Arc::new(shared),

@@ -8,8 +8,9 @@ use tokio::sync::Semaphore;
 
 use super::Once;
 use super::answer::{Answer, Error, Finished, Recorded, Refusal, Reply, Settlement};
-use super::drive::{Asked, drive};
-use super::flight::Run;
+use super::attempt::Asked;
+use super::drive::drive;
+use super::owner::Run;
 use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
 use crate::outcome::{Body, Outcome, Verdict};
@@ -24,6 +25,9 @@ pub struct Operation {
     pub(super) fingerprint: Fingerprint,
     /// Where a granted operation waits for its turn before it runs; only in batches.
     pub(super) turns: Option<Arc<Semaphore>>,
+    /// Whether the function gets a task of its own because it may block its thread: the lease must be
+    /// renewed all the same.
+    pub(super) own_task: bool,
 }
 
 impl Operation {
@@ -33,6 +37,7 @@ impl Operation {
             identity,
             fingerprint,
             turns: None,
+            own_task: false,
         }
     }
 
@@ -85,7 +90,7 @@ impl Operation {
     }
 
     pub(super) async fn run_typed<T, E, C, F, Fut>(
-        self,
+        mut self,
         first: Option<Asked>,
         classify: C,
         f: F,
@@ -99,19 +104,11 @@ impl Operation {
     {
         let policy = self.once.policy;
         let typed = move |run| async move {
-            // A task of its own: a function that blocks its thread must not keep the lease from
-            // being renewed.
-            let value = match tokio::spawn(async move { f(run).await }).await {
-                Ok(value) => value,
-                Err(error) => match error.try_into_panic() {
-                    Ok(panic) => std::panic::resume_unwind(panic),
-                    // The runtime is going down: nobody will hear of this run, and its lease ends.
-                    Err(_cancelled) => std::future::pending().await,
-                },
-            };
+            let value = f(run).await;
             let settlement = settlement(&value, classify, &policy);
             Finished { value, settlement }
         };
+        self.own_task = true;
         match drive(self, first, typed).await? {
             Reply::Ran {
                 value,

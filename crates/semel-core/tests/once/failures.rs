@@ -1,6 +1,6 @@
 //! Runs that fail, cannot tell, or panic.
 
-use semel_core::once::{Error, Finished, Recorded, Refusal, Reply, Settlement};
+use semel_core::once::{Error, Finished, Recorded, Refusal, Reply, Run, Settlement};
 use semel_core::record::UnknownCause;
 use semel_core::{EventKind, OnFailure, Once, Outcome, State, Store};
 
@@ -170,4 +170,18 @@ async fn the_untyped_layer_records_what_the_run_says() {
         panic!("expected a replay");
     };
     assert_eq!(record.state.name(), "failed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_before_the_run_s_future_exists_counts_as_one_of_the_run() {
+    let store = store();
+    let once = Once::on(store.clone());
+    let f = |_: Run| -> std::future::Ready<Finished<()>> { panic!("no future") };
+    let reply = operation(&once, "k").run_raw(f).await;
+    assert!(matches!(reply, Err(Refusal::Panicked)), "{reply:?}");
+    let record = record(store.memory(), "k").await.unwrap();
+    let State::Unknown { cause, .. } = record.state else {
+        panic!("expected unknown, found {record:?}");
+    };
+    assert_eq!(cause, UnknownCause::RunPanicked);
 }

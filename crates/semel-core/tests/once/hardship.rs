@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::support::effects::Gate;
 use crate::support::faulty::Fault;
-use crate::support::{FaultyStore, Ran, Verb, identity, lease, operation, state, store};
+use crate::support::{FaultyStore, Ran, Verb, identity, lease, operation, store};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -255,12 +255,20 @@ async fn a_waiting_duplicate_uses_all_its_patience() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_refuses_for_good_is_told_from_one_that_is_away() {
-    let store = store();
-    let once = Once::on(store.clone());
-    store.set(Verb::Settle, Fault::Broken);
-    let answer: Ran = operation(&once, "k").run(async |_| Ok(1)).await;
-    assert_eq!(answer.unwrap().recorded, Recorded::NotRecorded);
-    tokio::time::sleep(Duration::from_secs(31)).await;
-    assert_eq!(state(store.memory(), "k").await, "unknown");
+async fn slow_and_hanging_looks_count_as_patience() {
+    for fault in [Fault::Slow(MS(1_500)), Fault::Gated(Gate::closed())] {
+        let store = store();
+        let once = Once::on(store.clone()); // 2 s of patience
+        let first = tokio::spawn(operation(&once, "k").run(async |_| {
+            tokio::time::sleep(MS(60_000)).await;
+            Ok::<_, String>(1)
+        }));
+        store.called(Verb::Claim, 1).await;
+        store.set(Verb::LookUp, fault);
+        let asked = Instant::now();
+        let second: Ran = operation(&once, "k").run(async |_| Ok(2)).await;
+        assert!(matches!(second, Err(Error::Refused(_))), "{second:?}");
+        assert!(asked.elapsed() < MS(2_500), "{:?}", asked.elapsed());
+        first.abort();
+    }
 }

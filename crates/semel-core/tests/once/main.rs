@@ -9,7 +9,9 @@
 )]
 
 mod batch;
+mod begins;
 mod callers;
+mod drains;
 mod duplicates;
 mod failures;
 mod hardship;

@@ -1,14 +1,17 @@
 //! A store that is away, or whose answers are lost: nothing runs twice, and callers are told the truth.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use semel_core::once::{Error, Recorded, Refusal};
-use semel_core::{Kind, OnFailure, Once};
+use semel_core::record::{Event, EventKind};
+use semel_core::store::{Answers, Batch, Layer, SettleAnswer, SettleRequest, each_fails};
+use semel_core::{Kind, MemoryStore, OnFailure, Once, Store};
 use tokio::time::Instant;
 
 use crate::support::effects::Gate;
 use crate::support::faulty::Fault;
-use crate::support::{Effects, Ran, Verb, operation, settled, state, store};
+use crate::support::{Effects, Ran, Verb, identity, operation, settled, state, store};
 
 async fn call(once: &Once, effects: &Effects) -> Ran {
     let effects = effects.clone();
@@ -156,25 +159,83 @@ async fn a_store_that_stays_away_leaves_the_outcome_unknown_and_nothing_runs_aga
         call(&once, &effects).await.unwrap().recorded,
         Recorded::NotYet
     );
-    tokio::time::sleep(Duration::from_secs(400)).await;
+    tokio::time::sleep(Duration::from_secs(4_000)).await;
     assert_eq!(state(store.memory(), "k").await, "unknown");
     store.heal(Verb::Settle);
-    let calls = store.calls(Verb::Settle);
     let held = call(&once, &effects).await;
     assert!(matches!(held, Err(Error::Refused(Refusal::Unknown { .. }))));
-    tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(store.calls(Verb::Settle), calls, "the flight has given up");
+    assert_eq!(once.drain(Duration::from_secs(60)).await, 0);
+    let history = store.memory().history(identity("k")).await.unwrap();
+    let is_late = |event: &Event| matches!(event.kind, EventKind::LateOutcome(_));
+    assert!(history.iter().any(is_late), "the audit has it: {history:?}");
     assert_eq!(effects.count(), 1);
 }
 
+/// Every kind of error that a store can give for a while, in a failover for example.
+const KINDS: [Kind; 8] = [
+    Kind::Limit,
+    Kind::Unavailable,
+    Kind::Locked,
+    Kind::DiskFull,
+    Kind::Damaged,
+    Kind::NewerVersion,
+    Kind::ReadOnly,
+    Kind::Internal,
+];
+
 #[tokio::test(start_paused = true)]
-async fn a_store_that_refuses_for_good_is_not_asked_again() {
-    let (store, effects) = (store(), Effects::default());
+async fn no_kind_of_error_ends_the_recording_of_what_has_happened() {
+    for kind in KINDS {
+        for (verb, meaning, expected) in [
+            (Verb::Settle, OnFailure::Keep, Recorded::Settled),
+            (Verb::Release, OnFailure::Release, Recorded::Released),
+            (Verb::MarkUnknown, OnFailure::Unknown, Recorded::Unknown),
+        ] {
+            let store = store();
+            store.set(verb, Fault::Fails(kind));
+            let fail = async |_| Err::<u32, _>("no".to_owned());
+            let run =
+                operation(&Once::on(store.clone()), "k").run_classified(move |_| meaning, fail);
+            let run = tokio::spawn(run);
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            store.heal(verb);
+            let Err(Error::Failed { recorded, .. }) = run.await.unwrap() else {
+                panic!("expected the run's own error");
+            };
+            assert_eq!(recorded, expected, "{kind:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_that_the_store_cannot_hold_is_recorded_without_its_body() {
+    let store = Arc::new(Picky(MemoryStore::new()));
     let once = Once::on(store.clone());
-    store.set(Verb::Settle, Fault::Broken);
-    let asked = Instant::now();
-    let answer = call(&once, &effects).await.unwrap();
-    assert_ne!(answer.recorded, Recorded::Settled);
-    assert_eq!(asked.elapsed(), Duration::ZERO);
-    assert_eq!(store.calls(Verb::Settle), 1);
+    let answer = operation(&once, "k")
+        .run(async |_| Ok::<_, String>(1))
+        .await;
+    assert_eq!(answer.unwrap().recorded, Recorded::Settled);
+    let again: Ran = operation(&once, "k").run(async |_| Ok(2)).await;
+    assert!(matches!(again, Err(Error::NotKept { .. })), "{again:?}");
+}
+
+/// Refuses every body, though its limits do not say so.
+#[derive(Debug)]
+struct Picky(MemoryStore);
+
+impl Layer for Picky {
+    fn beneath(&self) -> &dyn Store {
+        &self.0
+    }
+
+    fn settle(&self, items: Batch<SettleRequest>) -> Answers<'_, SettleAnswer> {
+        match items.iter().any(|item| item.outcome.body.kept().is_some()) {
+            true => {
+                Box::pin(
+                    async move { each_fails(items.len(), &semel_core::Error::invalid("a body")) },
+                )
+            }
+            false => self.0.settle(items),
+        }
+    }
 }

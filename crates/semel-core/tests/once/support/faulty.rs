@@ -16,8 +16,8 @@ use super::effects::Gate;
 pub(crate) enum Fault {
     /// The store cannot be reached: nothing is done.
     Away,
-    /// The store refuses for good.
-    Broken,
+    /// The store fails with an error of this kind: nothing is done.
+    Fails(Kind),
     /// Everything is done, but the answer is lost.
     AnswerLost,
     /// The answer comes after this time.
@@ -99,9 +99,7 @@ impl Layer for FaultyStore {
             match fault {
                 None => call().await,
                 Some(Fault::Away) => each_fails(items, &away()),
-                Some(Fault::Broken) => {
-                    each_fails(items, &Error::new(Kind::Internal, "the store is broken"))
-                }
+                Some(Fault::Fails(kind)) => each_fails(items, &Error::new(kind, "the store fails")),
                 Some(Fault::AnswerLost) => {
                     drop(call().await);
                     each_fails(items, &away())
