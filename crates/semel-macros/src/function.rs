@@ -1,6 +1,7 @@
 //! The annotated function, checked: async, owned arguments with names, a `Result` with both types.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::{
     Error, Expr, FnArg, GenericArgument, Ident, ItemFn, Pat, PathArguments, Receiver, ReceiverKind,
     Result, ReturnType, Safety, Token, Type, UnOp,
@@ -242,11 +243,15 @@ fn arguments(item: &ItemFn, options: &Options, source: &Source) -> Result<Vec<Ar
         if !is_source {
             check_owned(&typed.ty)?;
         }
+        let counts = !is_source && !options.skip.contains(&pat.ident);
+        if counts && matches!(options.fingerprint, Asked::Arguments) {
+            check_ordered(typed.ty.to_token_stream())?;
+        }
         arguments.push(Argument {
             ident: pat.ident.clone(),
             mutability: pat.mutability,
             is_borrowed_source: is_source && matches!(typed.ty.as_ref(), Type::Reference(_)),
-            counts: !is_source && !options.skip.contains(&pat.ident),
+            counts,
         });
     }
     Ok(arguments)
@@ -289,6 +294,30 @@ fn borrowed(span: Span) -> Error {
     let message = "expected an owned type: the body runs in a task of its own and may outlive the \
                    caller";
     Error::new(span, message)
+}
+
+/// A set whose order is random is another JSON array in every process, and so another fingerprint. Maps are JSON
+/// objects, whose order does not count.
+fn check_ordered(ty: TokenStream) -> Result<()> {
+    for token in ty {
+        match token {
+            TokenTree::Ident(ident) if is_unordered_set(&ident.to_string()) => {
+                let message = format!(
+                    "`{ident}` has another order in every process, so equal arguments would have different \
+                     fingerprints: use `BTreeSet`, or leave the argument out with `skip` or `fingerprint`"
+                );
+                return Err(Error::new(ident.span(), message));
+            }
+            TokenTree::Group(group) => check_ordered(group.stream())?,
+            TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// The sets of the standard library and of the usual crates: `HashSet`, `AHashSet`, `FxHashSet`, `DashSet`.
+fn is_unordered_set(name: &str) -> bool {
+    name.ends_with("HashSet") || name == "DashSet"
 }
 
 fn check_derived_key(item: &ItemFn, options: &Options, arguments: &[Argument]) -> Result<()> {

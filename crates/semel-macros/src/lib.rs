@@ -111,6 +111,9 @@ use crate::options::Options;
 /// The order of arguments does not matter for the fingerprint, their names do: renaming one is a changed meaning and asks for a new
 /// version of the scope, as adding one does.
 ///
+/// Fields of structs and keys of maps may come in any order; lists may not. A `HashSet` is a list whose order is random, so it is
+/// refused where it can be seen; inside of a struct of yours it cannot, and a `BTreeSet` belongs there.
+///
 /// # Errors
 ///
 /// A key or a tenant that is not 1 to 255 bytes of text without control characters, or an argument that cannot be written as JSON,

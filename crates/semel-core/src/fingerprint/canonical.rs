@@ -18,11 +18,28 @@ const EXPONENT_MAX: i32 = 290;
 
 /// The canonical form of a JSON text, or `None` if it has none that is safe to compare.
 pub fn json(text: &[u8]) -> Option<Vec<u8>> {
-    if !numbers_are_exact(text) {
+    if !all_numbers(text, is_exact) {
         return None;
     }
     let Unique(value) = serde_json::from_slice(text).ok()?;
     serde_json_canonicalizer::to_vec(&value).ok()
+}
+
+/// A text that this process wrote, with the fields of its objects in order and its numbers as they are; `None` if a
+/// number would not be written the same again. For values in memory: their numbers have one spelling, so that nothing
+/// but the order of fields can differ.
+pub(super) fn sorted(text: &[u8]) -> Option<Vec<u8>> {
+    if !all_numbers(text, is_written_the_same_again) {
+        return None;
+    }
+    let Unique(mut value) = serde_json::from_slice(text).ok()?;
+    value.sort_all_objects();
+    serde_json::to_vec(&value).ok()
+}
+
+fn is_written_the_same_again(number: &[u8]) -> bool {
+    let read = serde_json::from_slice::<Value>(number);
+    read.is_ok_and(|value| value.to_string().as_bytes() == number)
 }
 
 /// Whether a text is JSON whose objects name each field once.
@@ -30,15 +47,15 @@ pub fn fields_are_unique(text: &[u8]) -> bool {
     serde_json::from_slice::<Unique>(text).is_ok()
 }
 
-/// Whether every number literal survives the way through a double.
-fn numbers_are_exact(text: &[u8]) -> bool {
+/// Whether `holds` of every number literal of a text.
+fn all_numbers(text: &[u8], holds: fn(&[u8]) -> bool) -> bool {
     let mut rest = text;
     while let Some((&byte, tail)) = rest.split_first() {
         rest = match byte {
             b'"' => skip_string(tail),
             b'-' | b'0'..=b'9' => {
                 let (number, tail) = split_number(rest);
-                if !is_exact(number) {
+                if !holds(number) {
                     return false;
                 }
                 tail
@@ -65,6 +82,7 @@ fn split_number(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(len)
 }
 
+/// Whether a number literal survives the way through a double.
 fn is_exact(number: &[u8]) -> bool {
     let exponent_at = number.iter().position(|b| matches!(b, b'e' | b'E'));
     let (mantissa, exponent) = number.split_at(exponent_at.unwrap_or(number.len()));

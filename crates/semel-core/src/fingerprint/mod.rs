@@ -38,10 +38,17 @@ impl Fingerprint {
         }
     }
 
-    /// The fingerprint of a value by its JSON form.
+    /// The fingerprint of a value by its JSON form. The order of fields and of maps does not matter.
+    ///
+    /// The order of lists does, and a set is a list: a `HashSet` has another order in every process. Use a `BTreeSet`.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self> {
         let text = serde_json::to_vec(value)
             .map_err(|e| Error::invalid("value cannot be fingerprinted as JSON").caused_by(e))?;
+        if canonical::json(&text).is_none()
+            && let Some(sorted) = canonical::sorted(&text)
+        {
+            return Ok(Builder::default().part("sorted", &sorted).finish());
+        }
         Ok(Self::of_json_text(&text))
     }
 
@@ -111,6 +118,8 @@ impl Builder {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     fn same(a: &str, b: &str) -> bool {
@@ -123,6 +132,27 @@ mod tests {
         assert!(same(r#"{"a":"é"}"#, r#"{"a":"\u00e9"}"#));
         assert!(same(r#"{"a":1.50}"#, r#"{"a":1.5}"#));
         assert!(same(r#"{"x":{"b":1,"a":2}}"#, r#"{"x":{"a":2,"b":1}}"#));
+    }
+
+    #[test]
+    fn the_order_of_a_map_does_not_matter_even_with_large_numbers() {
+        let map = |numbers: &[u64]| -> HashMap<String, u64> {
+            numbers
+                .iter()
+                .map(|n| (n.to_string(), u64::MAX - n))
+                .collect()
+        };
+        let forwards: Vec<u64> = (0..100).collect();
+        let expected = Fingerprint::of(&map(&forwards)).unwrap();
+        for _ in 0..4 {
+            // Each map has hash keys, and therefore an order, of its own.
+            assert_eq!(Fingerprint::of(&map(&forwards)).unwrap(), expected);
+        }
+        assert_ne!(Fingerprint::of(&map(&forwards[1..])).unwrap(), expected);
+        assert_ne!(
+            Fingerprint::of(&u64::MAX).unwrap(),
+            Fingerprint::of(&(u64::MAX - 1)).unwrap()
+        );
     }
 
     #[test]
