@@ -9,6 +9,7 @@
 //! The second answer is the first one again, with `Idempotent-Replayed: true`; the ledger has one line.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use axum::routing::{get, post};
@@ -50,6 +51,14 @@ fn app(once: &Once) -> Result<Router, semel::Error> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let once = Once::new(semel::sqlite::Config::new("payments.db").open()?);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
-    axum::serve(listener, app(&once)?).await?;
-    Ok(())
+    let stop = async { drop(tokio::signal::ctrl_c().await) };
+    axum::serve(listener, app(&once)?)
+        .with_graceful_shutdown(stop)
+        .await?;
+    // Runs go on when their clients leave: wait for them, or each deploy leaves unknown outcomes.
+    let left = once.drain(Duration::from_secs(30)).await;
+    match left {
+        0 => Ok(()),
+        left => Err(format!("{left} runs did not end in time, their outcomes are unknown").into()),
+    }
 }

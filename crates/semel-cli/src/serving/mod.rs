@@ -113,10 +113,11 @@ async fn serve_gateway(gateway: Gateway, health: &Health, ending: Receiver<bool>
             part.not_ready("draining");
         })
         .await;
-    if drained.cut_off > 0 {
+    if drained.cut_off > 0 || drained.not_recorded > 0 {
         tracing::warn!(
             requests = drained.cut_off,
-            "the drain timeout ended, requests were cut off"
+            runs = drained.not_recorded,
+            "the drain timeout ended: requests were cut off, outcomes of runs are not on record"
         );
     }
 }

@@ -89,6 +89,9 @@ pub struct Gateway {
 pub struct Drained {
     /// How many requests had not finished when the drain timeout ended, and were cut off.
     pub cut_off: usize,
+    /// How many runs had no outcome on record by then, those that were cut off included. They become unknown when
+    /// their leases end.
+    pub not_recorded: usize,
 }
 
 impl Gateway {
@@ -141,17 +144,29 @@ impl Gateway {
         let shared = self.shared;
         shared.phase.send_replace(Phase::Draining);
         let limit = shared.snapshot().timeouts.drain;
+        let ends = tokio::time::Instant::now() + limit;
         let is_empty = |load: Load| load.connections == 0 && load.in_flight == 0;
         let drained = shared.counters.wait_until(is_empty);
-        let in_time = tokio::time::timeout(limit, drained).await.is_ok();
+        let in_time = tokio::time::timeout_at(ends, drained).await.is_ok();
         let cut_off = shared.counters.load().in_flight;
         shared.phase.send_replace(Phase::Closed);
-        if in_time {
+        // Every client has its answer, but an outcome may still be on its way to a store that was away.
+        let left = ends.saturating_duration_since(tokio::time::Instant::now());
+        let not_recorded = shared.once.drain(left).await;
+        if in_time && not_recorded == 0 {
             tracing::info!("the gateway has drained");
         } else {
-            tracing::warn!(cut_off, ?limit, "the gateway was not drained in time");
+            tracing::warn!(
+                cut_off,
+                not_recorded,
+                ?limit,
+                "the gateway was not drained in time"
+            );
         }
-        Drained { cut_off }
+        Drained {
+            cut_off,
+            not_recorded,
+        }
     }
 }
 

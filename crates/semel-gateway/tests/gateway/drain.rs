@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 use crate::support::gateway::{get, post};
 use crate::support::http2::{Client, request};
-use crate::support::{Gate, OK, Running, Upstream, config, start};
+use crate::support::{FaultyStore, Gate, OK, Running, Upstream, config, start, start_on, until};
 
 async fn gated(gate: &Gate) -> Upstream {
     let gate = gate.clone();
@@ -95,6 +95,30 @@ async fn a_run_whose_client_has_left_is_waited_for() {
     let store = gateway.store.clone();
     gate.open();
     assert_eq!(gateway.drained().await.cut_off, 0);
+    let identity = Identity::parse("public", "POST /{*rest}", "k").unwrap();
+    let record = store.look_up_one(identity).await.unwrap().unwrap();
+    assert!(matches!(record.state, State::Settled(_)), "{record:?}");
+}
+
+#[tokio::test]
+async fn an_outcome_that_is_not_on_record_yet_is_waited_for() {
+    let gate = Gate::new();
+    let upstream = gated(&gate).await;
+    let store = FaultyStore::new();
+    let mut gateway = start_on(config(upstream.url()), store.clone());
+    let mut peer = gateway.connect().await;
+    peer.send(post("/pay", "k", "{}")).await;
+    upstream.arrived(1).await;
+    store.go_away();
+    gate.open();
+    // The client has its answer, and knows that the record is not settled yet.
+    peer.response().await.unwrap();
+    drop(peer);
+    gateway.stop();
+    let handle = gateway.handle.clone();
+    until(|| handle.load().in_flight == 0).await;
+    store.come_back();
+    assert_eq!(gateway.drained().await.not_recorded, 0);
     let identity = Identity::parse("public", "POST /{*rest}", "k").unwrap();
     let record = store.look_up_one(identity).await.unwrap().unwrap();
     assert!(matches!(record.state, State::Settled(_)), "{record:?}");
