@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use semel_core::Kind;
 use semel_core::inbox::retry::Failure;
 use semel_core::inbox::work::STEPS_MAX;
 use semel_core::inbox::{Renewal, Step};
@@ -62,7 +63,7 @@ impl Ctx {
         }
     }
 
-    /// Stores a step that is done. While the store is away this goes on trying, until the attempt's deadline.
+    /// Stores a step that is done. While the store fails this goes on trying, until the attempt's deadline.
     pub(crate) async fn remember(&self, step: Step) -> Result<(), Failure> {
         let mut wait = Duration::from_millis(20);
         loop {
@@ -78,11 +79,16 @@ impl Ctx {
                         "the claim was lost before step {name:?} was remembered"
                     )));
                 }
-                Err(error) if error.is_retryable() => {
+                // The step itself breaks a rule, by its size for example.
+                Err(error) if error.kind() == Kind::Invalid => {
+                    return Err(Failure::terminal(error));
+                }
+                // What the step did has happened, so no other kind of error ends this: a server that is
+                // read-only in a failover is well a moment later.
+                Err(_) => {
                     sleep(wait).await;
                     wait = pause::longer(wait);
                 }
-                Err(error) => return Err(Failure::terminal(error)),
             }
         }
     }

@@ -9,7 +9,7 @@ use semel_core::inbox::{
 };
 use semel_core::store::Answer;
 use semel_core::{Error, Identity, Inbox, Kind, LeaseTerm, Scope};
-use semel_inbox::{Done, Rule, Webhook, handler_fn};
+use semel_inbox::{Ctx, Done, Failure, Rule, Webhook, handler_fn};
 use semel_sqlite::SqliteStore;
 use tokio::sync::Semaphore;
 
@@ -22,11 +22,18 @@ struct Line {
     is_cut: AtomicBool,
     is_deaf: AtomicBool,
     refused: AtomicUsize,
+    /// What a cut looks like.
+    kind: Kind,
 }
 
 impl Line {
     fn new(store: Arc<SqliteStore>) -> Arc<Self> {
+        Self::failing(store, Kind::Unavailable)
+    }
+
+    fn failing(store: Arc<SqliteStore>, kind: Kind) -> Arc<Self> {
         Arc::new(Self {
+            kind,
             store,
             is_cut: AtomicBool::new(false),
             is_deaf: AtomicBool::new(false),
@@ -37,7 +44,7 @@ impl Line {
     fn over<'a, T: Send + 'a>(&'a self, call: impl FnOnce() -> Answer<'a, T>) -> Answer<'a, T> {
         let away = || {
             self.refused.fetch_add(1, Ordering::SeqCst);
-            Error::new(Kind::Unavailable, "the line is cut")
+            Error::new(self.kind, "the line is cut")
         };
         if self.is_cut.load(Ordering::SeqCst) {
             let away = away();
@@ -83,6 +90,38 @@ over_the_line! {
     operate(operation: Operation) -> Report;
     expose_processed(view: String) -> ();
     audit(limit: usize) -> Vec<AuditEntry>;
+}
+
+#[tokio::test]
+async fn a_step_that_is_done_is_remembered_when_a_failover_is_over() {
+    for kind in [Kind::ReadOnly, Kind::Internal, Kind::Damaged] {
+        let rig = Rig::new();
+        let line = Line::failing(rig.store.clone(), kind);
+        let steps = Arc::new(AtomicUsize::new(0));
+        let (counter, failing) = (steps.clone(), line.clone());
+        let handler = handler_fn(move |ctx: Ctx| {
+            let (counter, failing) = (counter.clone(), failing.clone());
+            async move {
+                let charge = async || {
+                    failing.is_cut.store(true, Ordering::SeqCst);
+                    Ok::<_, Failure>(counter.fetch_add(1, Ordering::SeqCst))
+                };
+                ctx.step("charge", charge).await?;
+                Ok(Done::new())
+            }
+        });
+        let engine = rig
+            .engine_on(line.clone())
+            .consumer(consumer("mail"), handler);
+        let running = engine.build().unwrap().start();
+        rig.receive(message("mail", "m-1", "hi")).await;
+        let tried = async || (line.refused.load(Ordering::SeqCst) > 2).then_some(());
+        eventually("several refusals", tried).await;
+        line.is_cut.store(false, Ordering::SeqCst);
+        rig.until(&identity("mail", "m-1"), State::Completed).await;
+        assert_eq!(steps.load(Ordering::SeqCst), 1, "{kind:?}");
+        running.shutdown().await;
+    }
 }
 
 #[tokio::test]
