@@ -7,6 +7,8 @@ use super::finding::Finding;
 use super::toml::{Entry, entries};
 
 const ROOT: &str = "Cargo.toml";
+/// Crates that may state lints of their own, because they cannot do without unsafe code; none of them is published.
+const OWN_LINTS: [&str; 1] = ["crates/semel-powerloss/Cargo.toml"];
 const SECTIONS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
 
 /// Checks every manifest but the root's.
@@ -23,11 +25,16 @@ pub(super) fn check(files: &Files) -> Vec<Finding> {
 
 fn check_manifest(path: &str, entries: &[Entry], shared: &BTreeSet<String>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let has_lints = entries
-        .iter()
-        .any(|entry| entry.path == ["lints", "workspace"] && entry.value == "true");
-    if !has_lints {
-        let message = "`[lints] workspace = true` is missing";
+    let says = |path: &[&str], value: &str| {
+        let mut all = entries.iter();
+        all.any(|entry| entry.path == path && entry.value == value)
+    };
+    let (expected, found) = match OWN_LINTS.contains(&path) {
+        true => ("publish = false", says(&["package", "publish"], "false")),
+        false => ("[lints] workspace = true", says(&["lints", "workspace"], "true")),
+    };
+    if !found {
+        let message = format!("`{expected}` is missing");
         findings.push(Finding::new(path, 1, message));
     }
     let own = entries.iter().filter_map(|entry| {
@@ -142,6 +149,17 @@ mod tests {
             (LINTS, 0),
         ] {
             let files = Files::from([("crates/a/Cargo.toml".to_owned(), text.to_owned())]);
+            assert_eq!(check(&files).len(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_crate_with_lints_of_its_own_is_not_published() {
+        for (text, expected) in [
+            ("[package]\npublish = false\n[lints.rust]\n", 0),
+            ("[package]\nname = \"a\"\n", 1),
+        ] {
+            let files = Files::from([(OWN_LINTS[0].to_owned(), text.to_owned())]);
             assert_eq!(check(&files).len(), expected, "{text}");
         }
     }
