@@ -153,7 +153,9 @@ mod tests {
         let images = images(&inode);
         let some = |expected: &dyn Fn(&[u8]) -> bool| images.iter().any(|image| expected(image));
         assert!(some(&|image| image == [1; 1_024]), "nothing");
-        assert!(some(&|image| image.len() == 1_624 && image[0] == 2 && image[1_600] == 3));
+        assert!(some(&|image| image.len() == 1_624
+            && image[0] == 2
+            && image[1_600] == 3));
         assert!(some(&|image| image[0] == 2 && image[512] == 1), "torn");
         assert!(some(&|image| image[0] == 1 && image[512] == 2), "reordered");
         assert!(

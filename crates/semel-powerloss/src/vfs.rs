@@ -131,19 +131,21 @@ impl State {
     /// The methods of `unix` with those replaced that change files.
     fn table(&mut self, unix: &'static Methods) -> &'static Methods {
         let no_memory = self.plant.has(Fault::NoSharedMemory);
-        self.tables.entry(ptr::from_ref(unix).addr()).or_insert_with(|| {
-            let mut table = *unix;
-            if no_memory {
-                // The first version of the interface has no methods for shared memory.
-                table.iVersion = 1;
-            }
-            table.xWrite = Some(write);
-            table.xTruncate = Some(truncate);
-            table.xSync = Some(sync);
-            table.xFileControl = Some(file_control);
-            table.xClose = Some(close);
-            Box::leak(Box::new(table))
-        })
+        self.tables
+            .entry(ptr::from_ref(unix).addr())
+            .or_insert_with(|| {
+                let mut table = *unix;
+                if no_memory {
+                    // The first version of the interface has no methods for shared memory.
+                    table.iVersion = 1;
+                }
+                table.xWrite = Some(write);
+                table.xTruncate = Some(truncate);
+                table.xSync = Some(sync);
+                table.xFileControl = Some(file_control);
+                table.xClose = Some(close);
+                Box::leak(Box::new(table))
+            })
     }
 }
 
@@ -171,7 +173,7 @@ unsafe extern "C" fn open(
     let unix: &'static Methods = unsafe { &*(*file).pMethods };
     let table = state.table(unix);
     state.files.insert(file.addr(), (handle, unix));
-    // SAFETY: nobody else knows the file yet; the table is never freed.
+    // SAFETY: SQLite has not seen the file yet; the table is never freed.
     unsafe { (*file).pMethods = table };
     code
 }
@@ -336,6 +338,6 @@ unsafe extern "C" fn begin_connection(
     let Some(sql) = fault.and_then(Fault::first_statement) else {
         return ffi::SQLITE_OK;
     };
-    // SAFETY: SQLite calls this with a connection that nobody else knows yet; the statement ends with NUL and returns no rows.
+    // SAFETY: SQLite calls this with a connection that it has handed to no caller yet; the statement ends with NUL and returns no rows.
     unsafe { ffi::sqlite3_exec(db, sql.as_ptr(), None, ptr::null_mut(), ptr::null_mut()) }
 }

@@ -1,5 +1,6 @@
-//! Connections, all opened alike.
+//! Connections, all opened alike, and none that could lose a commit.
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use semel_core::{Error, Kind, Result};
 
@@ -9,6 +10,25 @@ use crate::schema;
 
 /// Each prepared statement is parsed once per connection.
 const STATEMENTS_MAX: usize = 160;
+
+/// What a durable commit rests on: a pragma, what SQLite must answer to it, and what it is needed for. SQLite reports no error when a
+/// file system or a build keeps a pragma from taking effect.
+const DURABLE: [(&str, &str, &str); 3] = [
+    (
+        "journal_mode",
+        "wal",
+        "a write-ahead log needs a file on a local file system",
+    ),
+    ("synchronous", "2", "a commit must be synced"),
+    (
+        "fullfsync",
+        "1",
+        "a sync must empty the disk's cache on macOS too",
+    ),
+];
+
+/// Options of SQLite's build that leave out syncs whatever the pragmas say.
+const BUILT_WITHOUT_SYNC: [&str; 2] = ["NO_SYNC", "DISABLE_DIRSYNC"];
 
 /// A connection that may write.
 pub(crate) fn writable(config: &Config) -> Result<Connection> {
@@ -23,15 +43,7 @@ pub(crate) fn writable(config: &Config) -> Result<Connection> {
     let connection = open(config, flags)?;
     schema::check(&connection, config)?;
     prepare(&connection, config).map_err(|e| from_sqlite("opening the store", e))?;
-    let mode: String = connection
-        .pragma_query_value(None, "journal_mode", |row| row.get(0))
-        .map_err(|e| from_sqlite("opening the store", e))?;
-    if mode != "wal" {
-        // A database in memory, or a file system without shared memory: readers would see nothing.
-        let path = config.path.display();
-        let message = format!("{path} must allow a write-ahead log, found journal mode {mode:?}");
-        return Err(Error::new(Kind::Invalid, message));
-    }
+    require_durable(&connection, config)?;
     Ok(connection)
 }
 
@@ -40,7 +52,7 @@ fn prepare(connection: &Connection, config: &Config) -> rusqlite::Result<()> {
     connection.pragma_update(None, "page_size", config.page_bytes)?;
     connection
         .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0))?;
-    connection.pragma_update(None, "synchronous", "full")?;
+    sync_fully(connection)?;
     // Checkpoints are made by `checkpoint`, off the commit path.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "cache_size", -32_768)?;
@@ -50,6 +62,52 @@ fn prepare(connection: &Connection, config: &Config) -> rusqlite::Result<()> {
         connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
     }
     Ok(())
+}
+
+/// Readers too: the last connection to close copies the log into the file.
+fn sync_fully(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "fullfsync", true)
+}
+
+/// Refuses a connection whose commits could be lost.
+fn require_durable(connection: &Connection, config: &Config) -> Result<()> {
+    let failed = |e| from_sqlite("opening the store", e);
+    let refused = |expected: String| {
+        let path = config.path.display();
+        let message = format!("{path} cannot be a durable store: expected {expected}");
+        Err(Error::new(Kind::Invalid, message))
+    };
+    for (pragma, expected, why) in DURABLE {
+        let found = connection.pragma_query_value(None, pragma, |row| Ok(text_of(row.get_ref(0)?)));
+        let found = found.map_err(failed)?;
+        if found != expected {
+            return refused(format!("{pragma} {expected}, found {found} ({why})"));
+        }
+    }
+    let mut found = None;
+    let options = connection.pragma_query(None, "compile_options", |row| {
+        let option = text_of(row.get_ref(0)?);
+        if BUILT_WITHOUT_SYNC.contains(&option.as_str()) {
+            found = Some(option);
+        }
+        Ok(())
+    });
+    options.map_err(failed)?;
+    found.map_or(Ok(()), |option| {
+        refused(format!(
+            "a SQLite that syncs, found one built with {option}"
+        ))
+    })
+}
+
+/// Some pragmas answer with a word and some with a number.
+fn text_of(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        other => format!("{other:?}"),
+    }
 }
 
 /// How much of the file a connection for look-ups keeps in memory, in KiB. Replays look up all over
@@ -63,10 +121,12 @@ pub(crate) fn reading(config: &Config) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = open(config, flags)?;
     let prepare = || {
+        sync_fully(&connection)?;
         connection.pragma_update(None, "query_only", true)?;
         connection.pragma_update(None, "cache_size", -CACHE_KIB)
     };
     prepare().map_err(|e| from_sqlite("opening the store for reading", e))?;
+    require_durable(&connection, config)?;
     Ok(connection)
 }
 

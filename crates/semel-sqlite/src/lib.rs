@@ -10,7 +10,7 @@
 //!
 //! Several processes may open one file; SQLite's lock orders them, and nothing that matters is kept
 //! in memory. What this crate does not do: it never uses the system's SQLite, and it never runs with
-//! less than `synchronous=FULL`.
+//! less than `synchronous=FULL`: a file, a file system or a build that cannot do that is refused at open.
 
 mod at_once;
 mod checkpoint;

@@ -31,7 +31,10 @@ fn check_manifest(path: &str, entries: &[Entry], shared: &BTreeSet<String>) -> V
     };
     let (expected, found) = match OWN_LINTS.contains(&path) {
         true => ("publish = false", says(&["package", "publish"], "false")),
-        false => ("[lints] workspace = true", says(&["lints", "workspace"], "true")),
+        false => (
+            "[lints] workspace = true",
+            says(&["lints", "workspace"], "true"),
+        ),
     };
     if !found {
         let message = format!("`{expected}` is missing");
