@@ -7,6 +7,12 @@
 //!
 //! Round trips for several callers run in tasks of their own: a caller that goes away takes nothing from the
 //! others. A round trip must therefore leave nothing half-done if it is dropped, as its only caller may be.
+//!
+//! An item whose record another transaction holds ([`Kind::Locked`]) must not hold up the others of its batch, nor the
+//! batches behind it. A batcher [with a place apart](Batcher::with_apart) moves it there: it waits by itself, and so
+//! do later items of the same operation, without trying a batch first, until one of them is answered.
+
+mod apart;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -14,6 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use self::apart::Apart;
 use super::{Answers, Batch, check_batch, each_fails};
 use crate::error::{Error, Kind, Result};
 use crate::identity::{Digest, Identity};
@@ -24,8 +31,8 @@ pub const WAITING_MAX: usize = 65_536;
 /// The most bytes that the items of one round trip bring along, unless a single one brings more.
 pub const BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// One item of a verb.
-pub trait Item: Send + 'static {
+/// One item of a verb. A copy of it is cheap, and asks for the same.
+pub trait Item: Clone + Send + 'static {
     /// What the verb answers.
     type Answer: Send + 'static;
 
@@ -63,6 +70,7 @@ struct Shared<I: Item> {
     run: Box<Run<I>>,
     lanes: usize,
     items_max: usize,
+    apart: Option<Apart<I>>,
 }
 
 struct Queue<I: Item> {
@@ -97,8 +105,22 @@ impl<I: Item> Batcher<I> {
                 run: Box::new(run),
                 lanes: lanes.max(1),
                 items_max: items_max.max(1),
+                apart: None,
             }),
         }
+    }
+
+    /// The same, with a place for items whose records are locked: `run` takes them one at a time and may wait for the
+    /// lock. In front of it, round trips should say [`Kind::Locked`] of such an item rather than wait.
+    #[must_use]
+    pub fn with_apart(
+        mut self,
+        lanes: usize,
+        run: impl Fn(Batch<I>) -> RoundTrip<I::Answer> + Send + Sync + 'static,
+    ) -> Self {
+        let shared = Arc::get_mut(&mut self.shared).expect("no call was made yet");
+        shared.apart = Some(Apart::new(lanes, run));
+        self
     }
 
     /// Has the items answered, each by itself, in their order.
@@ -106,8 +128,9 @@ impl<I: Item> Batcher<I> {
         if let Err(error) = check_batch(items.len()) {
             return each_fails(items.len(), &error);
         }
-        let lane = match items.len() {
-            1 => self.free_lane(),
+        let lane = match items.as_slice() {
+            [item] if self.shared.is_apart(item) => None,
+            [_] => self.free_lane(),
             _ => None,
         };
         let Some(lane) = lane else {
@@ -115,13 +138,22 @@ impl<I: Item> Batcher<I> {
         };
         // Callers that are about to ask as well come along.
         tokio::task::yield_now().await;
-        if self.shared.lock().waiting.is_empty() {
-            // None did: the round trip is made right here, and no thread need be woken for it.
+        if !self.shared.lock().waiting.is_empty() {
+            return self.queued(items, Some(lane)).await;
+        }
+        // None did: the round trip is made right here, and no thread need be woken for it.
+        let Some(apart) = &self.shared.apart else {
             let answers = (self.shared.run)(items).await;
             drop(lane);
             return answers;
+        };
+        let answers = (self.shared.run)(items.clone()).await;
+        drop(lane);
+        let locked = answers.iter().any(apart::is_locked);
+        match locked {
+            true => apart.call(items).await,
+            false => answers,
         }
-        self.queued(items, Some(lane)).await
     }
 
     /// Queues the items and waits for their answers. `lane`, dropped after the push, carries on with
@@ -146,27 +178,35 @@ impl<I: Item> Batcher<I> {
     }
 
     fn push(&self, items: Batch<I>) -> Result<Batch<oneshot::Receiver<Result<I::Answer>>>> {
-        let mut queue = self.shared.lock();
-        if queue.waiting.len() + items.len() > WAITING_MAX {
-            let message = format!("{WAITING_MAX} items wait for the store already");
-            return Err(Error::new(Kind::Limit, message));
-        }
         let mut answers = Batch::with_capacity(items.len());
-        for item in items {
+        let waiting = items.into_iter().map(|item| {
             let (caller, answer) = oneshot::channel();
+            answers.push(answer);
             let followers = Vec::new();
-            queue.waiting.push_back(Waiting {
+            Waiting {
                 item,
                 caller,
                 followers,
-            });
-            answers.push(answer);
+            }
+        });
+        let waiting: Batch<Waiting<I>> = waiting.collect();
+        self.push_waiting(waiting).map_err(|(_, error)| error)?;
+        Ok(answers)
+    }
+
+    /// Queues what waits already; gives it back with the reason if there is no room.
+    fn push_waiting(&self, waiting: Batch<Waiting<I>>) -> Result<(), (Batch<Waiting<I>>, Error)> {
+        let mut queue = self.shared.lock();
+        if queue.waiting.len() + waiting.len() > WAITING_MAX {
+            let message = format!("{WAITING_MAX} items wait for the store already");
+            return Err((waiting, Error::new(Kind::Limit, message)));
         }
+        queue.waiting.extend(waiting);
         if !queue.waiting.is_empty() && queue.lanes_busy < self.shared.lanes {
             queue.lanes_busy += 1;
             tokio::spawn(Lane::new(self.shared.clone()).work());
         }
-        Ok(answers)
+        Ok(())
     }
 }
 
@@ -197,6 +237,12 @@ impl<I: Item> Shared<I> {
     fn lock(&self) -> MutexGuard<'_, Queue<I>> {
         // The queue is whole after every statement, so a poisoned lock protects nothing.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether `item` is of an operation whose record was found locked.
+    fn is_apart(&self, item: &I) -> bool {
+        let apart = self.apart.as_ref();
+        apart.is_some_and(|apart| apart.has(item))
     }
 }
 
@@ -235,20 +281,13 @@ impl<I: Item> Lane<I> {
         // Callers that are about to ask as well come along.
         tokio::task::yield_now().await;
         while let Some(batch) = self.next() {
-            let mut items = Batch::with_capacity(batch.len());
-            let mut callers = Vec::with_capacity(batch.len());
-            for waiting in batch {
-                items.push(waiting.item);
-                callers.push((waiting.caller, waiting.followers));
-            }
+            let items: Batch<I> = batch.iter().map(|waiting| waiting.item.clone()).collect();
             let answers = (self.shared.run)(items).await;
-            for ((caller, followers), answer) in callers.into_iter().zip(answers) {
-                for follower in followers {
-                    let followed = answer.as_ref().map(follower.answer);
-                    // A caller that went away learns nothing.
-                    let _ = follower.caller.send(followed.map_err(Error::duplicate));
+            for (waiting, answer) in batch.into_iter().zip(answers) {
+                match &self.shared.apart {
+                    Some(apart) if apart::is_locked(&answer) => apart.take_over(waiting),
+                    Some(_) | None => waiting.hear(answer),
                 }
-                let _ = caller.send(answer);
             }
         }
     }
@@ -256,14 +295,33 @@ impl<I: Item> Lane<I> {
     /// The next batch. Without one this lane no longer counts, from the same look on: whoever comes
     /// next starts another.
     fn next(&mut self) -> Option<Vec<Waiting<I>>> {
-        let mut queue = self.shared.lock();
-        let batch = take(&mut queue.waiting, self.shared.items_max);
-        if batch.is_empty() {
-            queue.lanes_busy -= 1;
-            self.counted = false;
-            return None;
+        loop {
+            let mut queue = self.shared.lock();
+            let mut batch = take(&mut queue.waiting, self.shared.items_max);
+            if batch.is_empty() {
+                queue.lanes_busy -= 1;
+                self.counted = false;
+                return None;
+            }
+            drop(queue);
+            if let Some(apart) = &self.shared.apart {
+                batch = apart.sift(batch);
+            }
+            if !batch.is_empty() {
+                return Some(batch);
+            }
         }
-        Some(batch)
+    }
+}
+
+impl<I: Item> Waiting<I> {
+    /// Answers the caller, and those who follow from it. A caller that went away learns nothing.
+    fn hear(self, answer: Result<I::Answer>) {
+        for follower in self.followers {
+            let followed = answer.as_ref().map(follower.answer);
+            let _ = follower.caller.send(followed.map_err(Error::duplicate));
+        }
+        let _ = self.caller.send(answer);
     }
 }
 
@@ -273,11 +331,16 @@ fn take<I: Item>(waiting: &mut VecDeque<Waiting<I>>, items_max: usize) -> Vec<Wa
     let mut batch: Vec<Waiting<I>> = Vec::new();
     let mut places: HashMap<Digest, Option<usize>> = HashMap::new();
     let (mut stay, mut bytes) = (VecDeque::new(), 0);
-    while batch.len() < items_max
+    // A batch of one takes along what follows from it, wherever that waits.
+    while (batch.len() < items_max || items_max == 1)
         && let Some(next) = waiting.pop_front()
     {
         // What nobody waits for any more is not asked at all.
-        if next.caller.is_closed() {
+        if next.caller.is_closed() && next.followers.iter().all(|f| f.caller.is_closed()) {
+            continue;
+        }
+        if batch.len() == items_max && !places.contains_key(&next.item.identity().digest()) {
+            stay.push_back(next);
             continue;
         }
         bytes += next.item.bytes();

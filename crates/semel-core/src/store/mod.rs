@@ -18,6 +18,7 @@ mod layer;
 mod limits;
 mod listing;
 pub mod outcomes;
+pub mod remote;
 mod watch;
 
 pub use batch::{Batch, all, check_batch, each_fails, merge, one, only};

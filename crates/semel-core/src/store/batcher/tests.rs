@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use super::*;
 use crate::store::{BATCH_MAX, all, one};
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Ask {
     identity: Identity,
     number: u32,
@@ -221,4 +221,93 @@ async fn what_waits_is_bounded() {
     let answers = full.join_all().await;
     let heard = answers.iter().flatten().filter(|answer| answer.is_ok());
     assert!(heard.count() >= WAITING_MAX);
+}
+
+/// A batcher whose server holds the record of `held`: round trips say so, and alone it is answered when the gate opens.
+fn with_held(held: &'static str) -> (Arc<Batcher<Ask>>, Arc<Semaphore>, Seen, Seen) {
+    let (gate, shared, apart) = (
+        Arc::new(Semaphore::new(0)),
+        Seen::default(),
+        Seen::default(),
+    );
+    let (for_apart, by_apart, by_shared) = (gate.clone(), apart.clone(), shared.clone());
+    let numbers = |items: &Batch<Ask>| items.iter().map(|item| item.number).collect::<Vec<_>>();
+    let batcher = Batcher::new(1, 100, move |items: Batch<Ask>| {
+        by_shared.lock().unwrap().push(numbers(&items));
+        let answer = move |item: &Ask| match item.identity.key().as_str() == held {
+            true => Err(Error::new(Kind::Locked, "held")),
+            false => Ok(item.number.to_string()),
+        };
+        Box::pin(async move { items.iter().map(answer).collect() })
+    })
+    .with_apart(2, move |items: Batch<Ask>| {
+        by_apart.lock().unwrap().push(numbers(&items));
+        let gate = for_apart.clone();
+        Box::pin(async move {
+            gate.acquire().await.unwrap().forget();
+            items
+                .iter()
+                .map(|item| Ok(item.number.to_string()))
+                .collect()
+        })
+    });
+    (Arc::new(batcher), gate, shared, apart)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_item_that_is_locked_waits_apart_and_the_rest_is_answered() {
+    let (batcher, gate, shared, apart) = with_held("held");
+    let call = |key: &str, number, follows| {
+        let (batcher, mut item) = (batcher.clone(), ask(key, number));
+        item.follows = follows;
+        tokio::spawn(async move { all(batcher.call(one(item)).await).unwrap() })
+    };
+    let alone = call("held", 1, false);
+    settle_down().await;
+    // From here on its operation is known: its callers try no batch, and share one try.
+    let later = [call("held", 2, true), call("held", 3, true)];
+    let others: Vec<_> = (10..74).map(|n| call(&format!("k{n}"), n, false)).collect();
+    for (n, other) in (10..74).zip(others) {
+        assert_eq!(other.await.unwrap(), [n.to_string()]);
+    }
+    let in_batch = vec![ask("x", 80), ask("y", 81)];
+    assert_eq!(
+        all(batcher.call(in_batch.into()).await).unwrap(),
+        ["80", "81"]
+    );
+    gate.add_permits(2);
+    assert_eq!(alone.await.unwrap(), ["1"]);
+    let [two, three] = later;
+    let mut both = [two.await.unwrap(), three.await.unwrap()].concat();
+    both.sort();
+    assert_eq!(both, ["2", "3 after 2"]);
+    let tried = shared
+        .lock()
+        .unwrap()
+        .iter()
+        .flatten()
+        .filter(|n| **n < 10)
+        .count();
+    assert_eq!(tried, 1, "only the first tried with the others");
+    assert_eq!(apart.lock().unwrap().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_gives_its_locked_item_away_with_its_followers_and_forgets_it_when_it_is_free() {
+    let (batcher, gate, shared, apart) = with_held("held");
+    let mut items = vec![ask("a", 1), ask("held", 2), ask("held", 3), ask("b", 4)];
+    items[2].follows = true;
+    let waiting = tokio::spawn({
+        let batcher = batcher.clone();
+        async move { all(batcher.call(items.into()).await).unwrap() }
+    });
+    settle_down().await;
+    assert_eq!(*apart.lock().unwrap(), [[2]]);
+    gate.add_permits(1);
+    assert_eq!(waiting.await.unwrap(), ["1", "2", "3 after 2", "4"]);
+    // It was answered, so the next one tries with the others again.
+    let before = shared.lock().unwrap().len();
+    gate.add_permits(1);
+    assert_eq!(all(batcher.call(one(ask("held", 5))).await).unwrap(), ["5"]);
+    assert_eq!(shared.lock().unwrap().len(), before + 1);
 }
