@@ -1,18 +1,21 @@
-//! Claims: granted in one statement where the operation is absent, answered from it where nothing changes,
-//! decided under the row's lock otherwise.
+//! Claims: granted in one statement where the operation is absent, answered from a look without a lock where nothing
+//! changes, decided under the row's lock otherwise. A replay is never more than a look, whoever holds the row.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use semel_core::protocol::{self, Change};
 use semel_core::record::{Claim, Lease};
 use semel_core::store::batcher::{Follow, Item};
+use semel_core::store::remote::{self, Nonce};
 use semel_core::store::{ClaimAnswer, ClaimRequest, Takeover};
 use semel_core::{Error, Fence, Identity, Kind, Record, State, Timestamp};
+use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
-use crate::engine::{Attempt, Engine, identities};
-use crate::link::{Failure, Link};
+use crate::engine::{Engine, Tried, Verb, identities};
+use crate::link::{Failure, Link, Wait};
 use crate::rows::{Stored, digest, fence_of, sql_ms};
 use crate::session::Session;
 use crate::sql::RECORD_COLUMNS;
@@ -20,20 +23,32 @@ use crate::value::{Row, Value};
 
 /// How often a batch looks again for rows that others commit or sweep at the same moment.
 const ROUNDS_MAX: usize = 10;
+/// How often a record is found locked before its caller waits for it apart from the others.
+const SKIPS_MAX: usize = 2;
 
 /// A claim that waits for a round trip.
 #[derive(Debug, Clone)]
 pub(crate) struct ClaimItem {
     pub(crate) request: ClaimRequest,
     /// By this the claimer knows its claim again when the answer was lost.
-    pub(crate) nonce: i64,
+    pub(crate) nonce: Nonce,
+    /// Whether some try was lost, so that it may have been granted. Copies of an item share it.
+    lost: Arc<AtomicBool>,
 }
 
 impl ClaimItem {
     pub(crate) fn new(request: ClaimRequest) -> Self {
-        let (high, low) = Uuid::new_v4().as_u64_pair();
-        let nonce = i64::from_le_bytes((high ^ low).to_le_bytes());
-        Self { request, nonce }
+        let (nonce, lost) = (Nonce::fresh(), Arc::default());
+        Self {
+            request,
+            nonce,
+            lost,
+        }
+    }
+
+    /// Takes note of a failure, and says whether some try was lost.
+    pub(crate) fn is_lost(&self, failure: &remote::Failure) -> bool {
+        self.lost.fetch_or(failure.lost, Ordering::Relaxed) || failure.lost
     }
 
     pub(crate) const fn identity(&self) -> &Identity {
@@ -42,7 +57,7 @@ impl ClaimItem {
 
     /// Whether `stored` is a claim that was granted to this very item.
     pub(crate) const fn is_own(&self, stored: &Stored) -> bool {
-        stored.nonce == self.nonce
+        stored.nonce == self.nonce.to_i64()
     }
 }
 
@@ -73,40 +88,143 @@ impl Item for ClaimItem {
 /// One try of a batch of claims.
 pub(crate) struct Claims;
 
-impl Attempt<ClaimItem, ClaimAnswer> for Claims {
+impl Verb<ClaimItem, ClaimAnswer> for Claims {
     async fn on(
         &self,
         engine: &Engine,
         link: &mut Link,
-        items: &[ClaimItem],
-    ) -> Result<Vec<ClaimAnswer>, Failure> {
-        let mut answers: Vec<Option<ClaimAnswer>> = items.iter().map(|_| None).collect();
+        items: &[&ClaimItem],
+        wait: Wait,
+    ) -> Tried<ClaimAnswer> {
+        let mut tried = Tried::new(items.len());
+        let mut skips = 0;
         for _ in 0..ROUNDS_MAX {
-            let open: Vec<usize> = (0..items.len()).filter(|i| answers[*i].is_none()).collect();
+            let open = tried.open();
             if open.is_empty() {
-                return Ok(answers.into_iter().flatten().collect());
+                return tried;
             }
-            let asked: Vec<&ClaimItem> = open.iter().map(|i| &items[*i]).collect();
-            let judged = ask(engine, link, &asked).await?;
-            let mut unusual = Vec::new();
-            for (i, judged) in open.into_iter().zip(judged) {
-                match judged {
-                    Judged::Answer(answer) => answers[i] = Some(answer),
-                    Judged::Unusual => unusual.push(i),
-                    Judged::Raced => {}
-                }
+            match round(engine, link, items, &mut tried, wait).await {
+                Ok(Skipped(true)) => skips += 1,
+                Ok(Skipped(false)) => {}
+                Err(failure) => return tried.failed(failure),
             }
-            if !unusual.is_empty() {
-                let asked: Vec<&ClaimItem> = unusual.iter().map(|i| &items[*i]).collect();
-                let decided = decide(engine, link, &asked).await?;
-                for (i, answer) in unusual.into_iter().zip(decided) {
-                    answers[i] = answer;
-                }
+            if skips >= SKIPS_MAX {
+                let message = "postgres, another transaction holds the record";
+                return tried.failed(Error::new(Kind::Locked, message));
             }
         }
         let message = "postgres, a record changes faster than it can be looked at";
-        Err(Error::new(Kind::Unavailable, message).into())
+        tried.failed(Error::new(Kind::Unavailable, message))
     }
+}
+
+/// Whether a record had to be decided about and was locked.
+struct Skipped(bool);
+
+/// Grants what is absent, answers what needs no change, and decides about the rest.
+async fn round(
+    engine: &Engine,
+    link: &mut Link,
+    items: &[&ClaimItem],
+    tried: &mut Tried<ClaimAnswer>,
+    wait: Wait,
+) -> Result<Skipped, Failure> {
+    let chosen =
+        |places: &[usize]| -> Vec<&ClaimItem> { places.iter().map(|i| items[*i]).collect() };
+    let open = tried.open();
+    let granted = grant(engine, link, &chosen(&open), wait).await;
+    let granted = match granted {
+        Ok(granted) => granted,
+        Err(failure) if needs_a_write(&failure) => {
+            // What is there already can be answered all the same.
+            answer_seen(engine, link, items, tried).await?;
+            return Err(failure);
+        }
+        Err(failure) => return Err(failure),
+    };
+    for (place, answer) in open.into_iter().zip(granted) {
+        tried.answers[place] = answer;
+    }
+    let unusual = answer_seen(engine, link, items, tried).await?;
+    if unusual.is_empty() {
+        return Ok(Skipped(false));
+    }
+    let decided = decide(engine, link, &chosen(&unusual), wait).await?;
+    let skipped = wait == Wait::Briefly && decided.iter().any(Option::is_none);
+    for (place, answer) in unusual.into_iter().zip(decided) {
+        tried.answers[place] = answer;
+    }
+    Ok(Skipped(skipped))
+}
+
+/// Whether a failure concerns only what has to be written: a lock that is in the way, a server that takes no writes.
+fn needs_a_write(failure: &Failure) -> bool {
+    let states = [
+        SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        SqlState::DISK_FULL,
+    ];
+    match failure {
+        Failure::Refused(error) => error.code().is_some_and(|state| states.contains(state)),
+        Failure::Lost(_) | Failure::Failed(_) => false,
+    }
+}
+
+/// Grants what is absent; `None` for the rest.
+async fn grant(
+    engine: &Engine,
+    link: &mut Link,
+    items: &[&ClaimItem],
+    wait: Wait,
+) -> Result<Vec<Option<ClaimAnswer>>, Failure> {
+    let values = claim_values(items);
+    let sql = &engine.sql;
+    let rows = match (items.len(), wait) {
+        (1, Wait::Briefly) => {
+            link.ask_alone(&sql.claim_alone, &values.map(Value::alone))
+                .await?
+        }
+        (1, Wait::Patiently) => {
+            link.ask_alone(&sql.claim_in, &values.map(Value::alone))
+                .await?
+        }
+        _ => link.ask_alone(&sql.claim, &values).await?,
+    };
+    let mut granted = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        engine.heard(Timestamp::from_millis(row.number(2)?));
+        granted.insert(row.digest(0)?, Granted::of(row)?);
+    }
+    let answer = |item: &&ClaimItem| {
+        let granted = granted.get(&digest(item.identity()))?;
+        Some(granted.answer(item))
+    };
+    Ok(items.iter().map(answer).collect())
+}
+
+/// Looks at what has no answer, without a lock, and answers what needs no change. Returns what has to be decided
+/// under its lock; what went away between two looks is neither.
+async fn answer_seen(
+    engine: &Engine,
+    link: &mut Link,
+    items: &[&ClaimItem],
+    tried: &mut Tried<ClaimAnswer>,
+) -> Result<Vec<usize>, Failure> {
+    let open = tried.open();
+    if open.is_empty() {
+        return Ok(open);
+    }
+    let asked = open.iter().map(|place| items[*place]);
+    let mut seen = look(engine, link, asked).await?;
+    let mut unusual = Vec::new();
+    for place in open {
+        match seen.remove(&digest(items[place].identity())) {
+            Some(Judged::Answer(answer)) => tried.answers[place] = Some(answer),
+            Some(Judged::Unusual) => unusual.push(place),
+            None => {}
+        }
+    }
+    Ok(unusual)
 }
 
 /// What one look says about a claim.
@@ -115,44 +233,6 @@ enum Judged {
     Answer(ClaimAnswer),
     /// It has to be decided under the row's lock.
     Unusual,
-    /// It went away between two looks.
-    Raced,
-}
-
-/// Grants what is absent, and looks at what is not.
-async fn ask(
-    engine: &Engine,
-    link: &mut Link,
-    items: &[&ClaimItem],
-) -> Result<Vec<Judged>, Failure> {
-    let values = claim_values(items);
-    let rows = match items.len() {
-        1 => {
-            link.ask_alone(&engine.sql.claim_alone, &values.map(Value::alone))
-                .await?
-        }
-        _ => link.ask_alone(&engine.sql.claim, &values).await?,
-    };
-    let mut judged = HashMap::with_capacity(items.len());
-    for row in &rows {
-        engine.heard(Timestamp::from_millis(row.number(2)?));
-        judged.insert(row.digest(0)?, Granted::of(row)?);
-    }
-    let granted = |item: &ClaimItem| judged.get(&digest(item.identity()));
-    let mut there = match judged.len() == items.len() {
-        true => HashMap::new(),
-        false => {
-            let rest = items.iter().filter(|item| granted(item).is_none());
-            look(engine, link, rest.copied()).await?
-        }
-    };
-    let judged = items.iter().map(|item| match granted(item) {
-        Some(granted) => Judged::Answer(granted.answer(item)),
-        None => there
-            .remove(&digest(item.identity()))
-            .unwrap_or(Judged::Raced),
-    });
-    Ok(judged.collect())
 }
 
 /// A claim that was granted at once.
@@ -239,15 +319,17 @@ fn lease_of(record: &Record, until: Timestamp) -> Lease {
     }
 }
 
-/// Decides under the rows' locks. `None` for an operation whose row is gone.
+/// Decides under the rows' locks. `None` for an operation whose row is gone, or held by somebody else if that must
+/// not be waited for.
 async fn decide(
     engine: &Engine,
     link: &mut Link,
     items: &[&ClaimItem],
+    wait: Wait,
 ) -> Result<Vec<Option<ClaimAnswer>>, Failure> {
-    link.begin().await?;
+    link.begin_for(wait).await?;
     let mut session = Session::new(link, &engine.sql);
-    let decided = decide_in(&mut session, items).await;
+    let decided = decide_in(&mut session, items, wait).await;
     let ended = std::mem::take(&mut session.ended);
     let decided = link.end(decided).await?;
     engine.ended(&ended);
@@ -257,10 +339,13 @@ async fn decide(
 async fn decide_in(
     session: &mut Session<'_, Link>,
     items: &[&ClaimItem],
+    wait: Wait,
 ) -> Result<Vec<Option<ClaimAnswer>>, Failure> {
-    let locked = session
-        .lock(&identities(items, |item| item.identity()))
-        .await?;
+    let identities = identities(items, |item| item.identity());
+    let locked = match wait {
+        Wait::Briefly => session.lock_free(&identities).await?,
+        Wait::Patiently => session.lock(&identities).await?,
+    };
     let mut answers = Vec::with_capacity(items.len());
     for item in items {
         answers.push(match locked.get(&digest(item.identity())) {
@@ -290,7 +375,13 @@ async fn decide_one(
     }
     let step = protocol::claim(stored.record.as_ref(), &request, next, now);
     session
-        .finish(item.identity(), Some(stored), step, item.nonce, now)
+        .finish(
+            item.identity(),
+            Some(stored),
+            step,
+            item.nonce.to_i64(),
+            now,
+        )
         .await
 }
 
@@ -311,6 +402,6 @@ pub(crate) fn claim_values(items: &[&ClaimItem]) -> [Value; 8] {
         text(|identity| identity.key().as_str()),
         Value::ByteStrings(prints.collect()),
         ints(&|item| sql_ms(item.request.lease.get())),
-        ints(&|item| item.nonce),
+        ints(&|item| item.nonce.to_i64()),
     ]
 }

@@ -4,11 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
 use semel_core::store::Watch;
 use semel_core::{Error, Result, duration};
 
 use crate::error::with_sources;
 use crate::store::PostgresStore;
+use crate::tls::Tls;
 
 /// The schema that is used when none is named.
 pub(crate) const DEFAULT_SCHEMA: &str = "semel";
@@ -21,6 +23,7 @@ const SCHEMA_BYTES_MAX: usize = 63;
 #[derive(Clone)]
 pub struct Config {
     pub(crate) server: tokio_postgres::Config,
+    pub(crate) tls: Tls,
     pub(crate) schema: String,
     pub(crate) connections: usize,
     pub(crate) lanes: usize,
@@ -35,10 +38,14 @@ pub struct Config {
 impl Config {
     /// The database that a URL such as `postgres://user:password@host:5432/name` names.
     ///
-    /// Besides what PostgreSQL's own tools know (`sslmode`, `target_session_attrs`, several hosts, …) the URL may say
-    /// `schema=semel`, `connections=8`, `lanes=2`, `timeout=5s` and `prepare=off`.
+    /// Besides what PostgreSQL's own tools know (`sslmode`, `sslrootcert`, `target_session_attrs`, `options`, several
+    /// hosts, …) the URL may say `schema=semel`, `connections=8`, `lanes=2`, `timeout=5s` and `prepare=off`.
+    ///
+    /// A certificate is checked whenever TLS is used: `sslmode` is `disable`, `prefer` (TLS if the server has it),
+    /// `require` or `verify-full`, which are the same here, or `verify-ca`, which allows a certificate of another host.
     pub fn from_url(url: &str) -> Result<Self> {
-        let (address, ours) = split(url)?;
+        let mut tls = Tls::default();
+        let (address, ours) = split(url, &mut tls)?;
         let server = address.parse().map_err(|e: tokio_postgres::Error| {
             // The driver names what it does not understand, never the password.
             let said = with_sources(&e);
@@ -47,6 +54,7 @@ impl Config {
             ))
         })?;
         let mut config = Self::new(server);
+        config.tls = tls;
         for (name, value) in ours {
             config = config.set(&name, &value)?;
         }
@@ -57,6 +65,7 @@ impl Config {
     pub fn new(server: tokio_postgres::Config) -> Self {
         Self {
             server,
+            tls: Tls::default(),
             schema: DEFAULT_SCHEMA.to_owned(),
             connections: 8,
             lanes: 2,
@@ -121,8 +130,8 @@ impl Config {
         self
     }
 
-    /// Whether statements are prepared once per connection. Turn it off behind PgBouncer in transaction
-    /// mode before its version 1.21.
+    /// Whether statements are prepared once per connection, and settings sent with it. Behind a pooler in transaction
+    /// mode neither is possible: the store finds that out when it connects, if it is not told here.
     #[must_use]
     pub const fn prepare(mut self, prepare: bool) -> Self {
         self.prepare = prepare;
@@ -184,8 +193,8 @@ impl fmt::Debug for Config {
 
 type Parameters = Vec<(String, String)>;
 
-/// Splits the parameters that are ours from those that the driver knows.
-fn split(url: &str) -> Result<(String, Parameters)> {
+/// Splits the parameters that are ours from those that the driver knows. It knows little of TLS.
+fn split(url: &str, tls: &mut Tls) -> Result<(String, Parameters)> {
     const OURS: [&str; 5] = ["schema", "connections", "lanes", "timeout", "prepare"];
     if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
         return Err(Error::invalid(
@@ -199,7 +208,13 @@ fn split(url: &str) -> Result<(String, Parameters)> {
             Some((name, value)) if OURS.contains(&name) => {
                 ours.push((name.to_owned(), value.to_owned()));
             }
-            _ => theirs.push(pair),
+            Some(("sslmode", value)) => theirs.push(format!("sslmode={}", tls.mode(value))),
+            Some(("sslrootcert", file)) => {
+                let file = percent_decode_str(file).decode_utf8();
+                let file = file.map_err(|_| Error::invalid("sslrootcert must be UTF-8 text"))?;
+                tls.root_certificates(&file);
+            }
+            _ => theirs.push(pair.to_owned()),
         }
     }
     let address = match theirs.is_empty() {

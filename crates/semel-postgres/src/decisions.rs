@@ -13,14 +13,14 @@ use semel_core::store::{
 use semel_core::{Fence, Identity, Outcome, Record, Timestamp};
 use uuid::Uuid;
 
-use crate::engine::{Attempt, Engine, identities};
-use crate::link::{Failure, Link};
+use crate::engine::{Engine, Tried, Verb, identities};
+use crate::link::{Failure, Link, Wait};
 use crate::rows::{OutcomeColumns, digest, sql_fence, sql_ms};
 use crate::session::Session;
 use crate::value::Value;
 
 /// An item of a verb that the owner of a claim, or an operator, sends about it.
-pub(crate) trait About: Send + Sync {
+pub(crate) trait About: Clone + Send + Sync {
     type Answer: Send;
 
     fn claim(&self) -> &Claim;
@@ -78,7 +78,7 @@ macro_rules! about {
 }
 
 /// An item on its way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Sent<I>(pub(crate) I);
 
 about!(RenewRequest -> RenewAnswer, |item| &item.claim, |_| 0, |item, current, _, now| {
@@ -105,15 +105,18 @@ pub(crate) fn weight(outcome: &Outcome) -> usize {
 /// One try of a batch in which nothing is usual.
 pub(crate) struct Decisions;
 
-impl<I: About> Attempt<Sent<I>, I::Answer> for Decisions {
+impl<I: About> Verb<Sent<I>, I::Answer> for Decisions
+where
+    Sent<I>: Item<Answer = I::Answer>,
+{
     async fn on(
         &self,
         engine: &Engine,
         link: &mut Link,
-        items: &[Sent<I>],
-    ) -> Result<Vec<I::Answer>, Failure> {
-        let items: Vec<&I> = items.iter().map(|item| &item.0).collect();
-        decide(engine, link, &items).await
+        items: &[&Sent<I>],
+        wait: Wait,
+    ) -> Tried<I::Answer> {
+        completed(engine, link, items, wait, |_| None).await
     }
 }
 
@@ -121,8 +124,9 @@ async fn decide<I: About>(
     engine: &Engine,
     link: &mut Link,
     items: &[&I],
+    wait: Wait,
 ) -> Result<Vec<I::Answer>, Failure> {
-    link.begin().await?;
+    link.begin_for(wait).await?;
     let mut session = Session::new(link, &engine.sql);
     let decided = decide_in(&mut session, items).await;
     let ended = std::mem::take(&mut session.ended);
@@ -155,84 +159,122 @@ async fn decide_in<I: About>(
 /// One try of a batch of settles.
 pub(crate) struct Settles;
 
-impl Attempt<Sent<SettleRequest>, SettleAnswer> for Settles {
+impl Verb<Sent<SettleRequest>, SettleAnswer> for Settles {
     async fn on(
         &self,
         engine: &Engine,
         link: &mut Link,
-        items: &[Sent<SettleRequest>],
-    ) -> Result<Vec<SettleAnswer>, Failure> {
-        let values = settle_values(items);
-        let rows = match items.len() {
-            1 => {
-                link.ask_alone(&engine.sql.settle_alone, &values.map(Value::alone))
-                    .await?
-            }
-            _ => link.ask_alone(&engine.sql.settle, &values).await?,
+        items: &[&Sent<SettleRequest>],
+        wait: Wait,
+    ) -> Tried<SettleAnswer> {
+        let settled = match wait {
+            Wait::Briefly => settle(engine, link, items).await,
+            Wait::Patiently => Ok(HashSet::new()),
         };
-        let settled: HashSet<Uuid> = rows
-            .iter()
-            .map(|row| row.digest(0))
-            .collect::<Result<_, _>>()?;
-        let usual = |item: &Sent<SettleRequest>| {
+        let settled = match settled {
+            Ok(settled) => settled,
+            Err(failure) => return Tried::new(items.len()).failed(failure),
+        };
+        completed(engine, link, items, wait, |item| {
             let settled = settled.contains(&digest(item.identity()));
             settled.then_some(SettleAnswer::Settled)
-        };
-        completed(engine, link, items, usual).await
+        })
+        .await
     }
+}
+
+/// Settles what is as it should be, and tells which that was.
+async fn settle(
+    engine: &Engine,
+    link: &mut Link,
+    items: &[&Sent<SettleRequest>],
+) -> Result<HashSet<Uuid>, Failure> {
+    let values = settle_values(items);
+    let sql = &engine.sql;
+    let rows = match items.len() {
+        1 => {
+            link.ask_alone(&sql.settle_alone, &values.map(Value::alone))
+                .await?
+        }
+        _ => link.ask_alone(&sql.settle, &values).await?,
+    };
+    let settled = rows.iter().map(|row| row.digest(0));
+    Ok(settled.collect::<Result<_, _>>()?)
 }
 
 /// One try of a batch of renewals.
 pub(crate) struct Renewals;
 
-impl Attempt<Sent<RenewRequest>, RenewAnswer> for Renewals {
+impl Verb<Sent<RenewRequest>, RenewAnswer> for Renewals {
     async fn on(
         &self,
         engine: &Engine,
         link: &mut Link,
-        items: &[Sent<RenewRequest>],
-    ) -> Result<Vec<RenewAnswer>, Failure> {
-        let terms = items.iter().map(|item| Some(sql_ms(item.0.lease.get())));
-        let [digests, fences] = claim_values(items);
-        let params = [digests, fences, Value::Ints(terms.collect())];
-        let rows = link.ask_alone(&engine.sql.renew, &params).await?;
-        let mut renewed = HashMap::with_capacity(rows.len());
-        for row in &rows {
-            renewed.insert(row.digest(0)?, Timestamp::from_millis(row.number(1)?));
-        }
-        let usual = |item: &Sent<RenewRequest>| {
+        items: &[&Sent<RenewRequest>],
+        wait: Wait,
+    ) -> Tried<RenewAnswer> {
+        let renewed = match wait {
+            Wait::Briefly => renew(engine, link, items).await,
+            Wait::Patiently => Ok(HashMap::new()),
+        };
+        let renewed = match renewed {
+            Ok(renewed) => renewed,
+            Err(failure) => return Tried::new(items.len()).failed(failure),
+        };
+        completed(engine, link, items, wait, |item| {
             let until = renewed.get(&digest(item.identity()));
             until.copied().map(RenewAnswer::Renewed)
-        };
-        completed(engine, link, items, usual).await
+        })
+        .await
     }
+}
+
+/// Renews what is as it should be, and tells until when.
+async fn renew(
+    engine: &Engine,
+    link: &mut Link,
+    items: &[&Sent<RenewRequest>],
+) -> Result<HashMap<Uuid, Timestamp>, Failure> {
+    let terms = items.iter().map(|item| Some(sql_ms(item.0.lease.get())));
+    let [digests, fences] = claim_values(items);
+    let params = [digests, fences, Value::Ints(terms.collect())];
+    let rows = link.ask_alone(&engine.sql.renew, &params).await?;
+    let mut renewed = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        renewed.insert(row.digest(0)?, Timestamp::from_millis(row.number(1)?));
+    }
+    Ok(renewed)
 }
 
 /// The usual answers where there are any, decisions for the rest.
 async fn completed<I: About>(
     engine: &Engine,
     link: &mut Link,
-    items: &[Sent<I>],
+    items: &[&Sent<I>],
+    wait: Wait,
     usual: impl Fn(&Sent<I>) -> Option<I::Answer>,
-) -> Result<Vec<I::Answer>, Failure> {
-    let answers: Vec<Option<I::Answer>> = items.iter().map(usual).collect();
-    let unanswered = items
-        .iter()
-        .zip(&answers)
-        .filter(|(_, answer)| answer.is_none());
-    let rest: Vec<&I> = unanswered.map(|(item, _)| &item.0).collect();
-    let mut decided = match rest.is_empty() {
-        true => Vec::new(),
-        false => decide(engine, link, &rest).await?,
+) -> Tried<I::Answer> {
+    let mut tried = Tried::new(items.len());
+    for (answer, item) in tried.answers.iter_mut().zip(items) {
+        *answer = usual(item);
     }
-    .into_iter();
-    let filled = answers
-        .into_iter()
-        .map(|answer| answer.or_else(|| decided.next()));
-    Ok(filled.flatten().collect())
+    let open = tried.open();
+    if open.is_empty() {
+        return tried;
+    }
+    let rest: Vec<&I> = open.iter().map(|place| &items[*place].0).collect();
+    match decide(engine, link, &rest, wait).await {
+        Ok(decided) => {
+            for (place, answer) in open.into_iter().zip(decided) {
+                tried.answers[place] = Some(answer);
+            }
+            tried
+        }
+        Err(failure) => tried.failed(failure),
+    }
 }
 
-fn claim_values<I: About>(items: &[Sent<I>]) -> [Value; 2] {
+fn claim_values<I: About>(items: &[&Sent<I>]) -> [Value; 2] {
     let claims = || items.iter().map(|item| item.0.claim());
     [
         Value::Uuids(claims().map(|claim| digest(&claim.identity)).collect()),
@@ -240,13 +282,14 @@ fn claim_values<I: About>(items: &[Sent<I>]) -> [Value; 2] {
     ]
 }
 
-fn settle_values(items: &[Sent<SettleRequest>]) -> [Value; 10] {
+fn settle_values(items: &[&Sent<SettleRequest>]) -> [Value; 10] {
     let ints = |of: &dyn Fn(&SettleRequest) -> i64| {
         Value::Ints(items.iter().map(|item| Some(of(&item.0))).collect())
     };
     let columns = items
         .iter()
-        .map(|Sent(item)| OutcomeColumns::of(&item.outcome, item.retention.archive()));
+        .map(|item| &item.0)
+        .map(|item| OutcomeColumns::of(&item.outcome, item.retention.archive()));
     let [flags, status, headers, bodies, lens, digests] = OutcomeColumns::arrays(columns);
     let [identities, fences] = claim_values(items);
     [

@@ -2,7 +2,8 @@
 //!
 //! An error of the server means that nothing was done, and most of them concern one item or one moment. A
 //! connection that breaks before the answer says nothing: the same items are asked again, which is safe for every
-//! verb, because a claim is known by its nonce and every other verb by its fence.
+//! verb, because a claim is known by its nonce and every other verb by its fence. What is tried again, and how, is
+//! [`semel_core::store::remote`]'s business; here is what PostgreSQL's failures mean to it.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,18 +11,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use semel_core::record::Claim;
-use semel_core::store::Watch;
+use semel_core::store::batcher::Item;
+use semel_core::store::remote::{self, Attempt, Remedy};
+use semel_core::store::{Batch, Watch};
 use semel_core::{Error, Identity, Kind, Result, ServerClock, Timestamp};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
 
 use crate::config::Config;
 use crate::error::is_collision;
-use crate::link::{Failure, Link, Links};
+use crate::link::{Failure, Link, Links, Wait};
 use crate::sql::Sql;
 
-/// How often a batch that met another transaction is tried again.
-const COLLISIONS_MAX: usize = 20;
 /// The pause before a broken connection is made again.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
@@ -73,27 +74,95 @@ impl MonthsMade {
     }
 }
 
-/// One try of a batch on one connection: an answer per item, in their order.
-pub(crate) trait Attempt<I, A>: Send + Sync {
-    /// Tries.
+/// A verb: one try of a batch on one connection.
+pub(crate) trait Verb<I, A>: Send + Sync {
+    /// Tries. What can be answered is answered, also if the rest fails.
     fn on(
         &self,
         engine: &Engine,
         link: &mut Link,
-        items: &[I],
-    ) -> impl Future<Output = Result<Vec<A>, Failure>> + Send;
+        items: &[&I],
+        wait: Wait,
+    ) -> impl Future<Output = Tried<A>> + Send;
 }
 
-/// What is done about a failure.
-pub(crate) enum Remedy {
-    /// Ask again at once.
-    Again,
-    /// Ask again on another connection, for as long as patience lasts.
-    Reconnect,
-    /// Ask for each item by itself: only the culprit hears of it.
-    OneByOne,
-    /// Say so.
-    GiveUp,
+/// What came of a try: answers, and why the rest has none.
+pub(crate) struct Tried<A> {
+    pub(crate) answers: Vec<Option<A>>,
+    pub(crate) failure: Option<Failure>,
+}
+
+impl<A> Tried<A> {
+    pub(crate) fn new(len: usize) -> Self {
+        Self {
+            answers: (0..len).map(|_| None).collect(),
+            failure: None,
+        }
+    }
+
+    /// The places without an answer.
+    pub(crate) fn open(&self) -> Vec<usize> {
+        let open = |place: &usize| self.answers[*place].is_none();
+        (0..self.answers.len()).filter(open).collect()
+    }
+
+    /// The rest fails.
+    pub(crate) fn failed(mut self, failure: impl Into<Failure>) -> Self {
+        self.failure = Some(failure.into());
+        self
+    }
+
+    /// What was done all together or not at all.
+    pub(crate) fn whole(len: usize, done: Result<Vec<A>, Failure>) -> Self {
+        match done {
+            Ok(answers) => Self {
+                answers: answers.into_iter().map(Some).collect(),
+                failure: None,
+            },
+            Err(failure) => Self::new(len).failed(failure),
+        }
+    }
+
+    fn into_results(self) -> Batch<Result<A, remote::Failure>> {
+        let remedy = self.failure.as_ref().map_or(Remedy::Nothing, remedy);
+        let lost = matches!(self.failure, Some(Failure::Lost(_)));
+        let error = match self.failure {
+            Some(failure) => failure.into_error("answering a call"),
+            None => Error::new(Kind::Internal, "an item was not answered"),
+        };
+        let failure = || remote::Failure {
+            error: error.duplicate(),
+            remedy,
+            lost,
+        };
+        let answers = self.answers.into_iter();
+        answers.map(|answer| answer.ok_or_else(failure)).collect()
+    }
+}
+
+/// A verb with what it needs to be tried.
+struct Trying<'a, V> {
+    engine: &'a Engine,
+    verb: &'a V,
+    wait: Wait,
+}
+
+impl<I: Item + Sync, V: Verb<I, I::Answer>> Attempt<I> for Trying<'_, V> {
+    async fn attempt(&self, items: &[&I]) -> Batch<Result<I::Answer, remote::Failure>> {
+        let begun = Instant::now();
+        let tried = match self.engine.links.get().await {
+            Ok(mut link) => self.verb.on(self.engine, &mut link, items, self.wait).await,
+            Err(error) => Tried::new(items.len()).failed(error),
+        };
+        match (&tried.failure, &self.engine.watch) {
+            (None, Some(watch)) => watch.committed(items.len(), begun.elapsed()),
+            (None, None) => {}
+            // The server that idle connections lead to may be gone, or no longer the right one.
+            (Some(failure), _) if is_elsewhere(failure) => self.engine.links.forget_idle(),
+            (Some(_), _) => {}
+        }
+        tried.into_results()
+    }
 }
 
 impl Engine {
@@ -111,85 +180,20 @@ impl Engine {
         })
     }
 
-    /// Has a batch answered. The second value says whether some item may have been done all the same,
-    /// though its caller is told that it was not.
-    pub(crate) async fn answered<I, A, T>(&self, items: &[I], attempt: &T) -> (Vec<Result<A>>, bool)
-    where
-        I: Send + Sync,
-        A: Send,
-        T: Attempt<I, A>,
-    {
-        match self.together(items, attempt).await {
-            Ok(answers) => (answers.into_iter().map(Ok).collect(), false),
-            Err((Remedy::OneByOne, _, before)) if items.len() > 1 => {
-                let (mut answers, mut doubtful) = (Vec::with_capacity(items.len()), false);
-                for item in items {
-                    let alone = self.together(std::slice::from_ref(item), attempt).await;
-                    answers.push(alone.map_err(|(_, error, doubt)| {
-                        doubtful |= doubt || before;
-                        error
-                    }));
-                }
-                let answers = answers.into_iter().map(|a| a.and_then(only)).collect();
-                (answers, doubtful)
-            }
-            Err((_, error, doubtful)) => {
-                let each = items.iter().map(|_| Err(error.duplicate()));
-                (each.collect(), doubtful)
-            }
-        }
-    }
-
-    /// Tries a batch until it is answered or nothing more can be done about it.
-    async fn together<I, A, T>(
+    /// Has a batch answered.
+    pub(crate) async fn answered<I, V>(
         &self,
         items: &[I],
-        attempt: &T,
-    ) -> Result<Vec<A>, (Remedy, Error, bool)>
+        verb: &V,
+        wait: Wait,
+    ) -> Batch<Result<I::Answer, remote::Failure>>
     where
-        I: Send + Sync,
-        A: Send,
-        T: Attempt<I, A>,
+        I: Item + Sync,
+        V: Verb<I, I::Answer>,
     {
-        let (began, mut collisions, mut doubtful) = (Instant::now(), 0, false);
-        loop {
-            let (failure, committed) = match self.attempted(items, attempt).await {
-                Ok(answers) => return Ok(answers),
-                Err(failed) => failed,
-            };
-            let remedy = remedy(&failure, doubtful);
-            doubtful |= committed || matches!(failure, Failure::Lost(_));
-            match remedy {
-                Remedy::Again if collisions < COLLISIONS_MAX => collisions += 1,
-                Remedy::Reconnect if began.elapsed() < self.patience => {
-                    self.links.forget_idle();
-                    sleep(PAUSE).await;
-                }
-                remedy => return Err((remedy, failure.into_error("answering a call"), doubtful)),
-            }
-        }
-    }
-
-    /// One try; with a failure comes whether an earlier statement of it was committed.
-    async fn attempted<I, A, T>(&self, items: &[I], attempt: &T) -> Result<Vec<A>, (Failure, bool)>
-    where
-        I: Send + Sync,
-        A: Send,
-        T: Attempt<I, A>,
-    {
-        let begun = Instant::now();
-        let mut link = self
-            .links
-            .get()
-            .await
-            .map_err(|error| (error.into(), false))?;
-        let answers = attempt.on(self, &mut link, items).await;
-        let answers = answers.map_err(|failure| (failure, link.has_committed()))?;
-        debug_assert_eq!(answers.len(), items.len(), "one answer per item");
-        if let Some(watch) = &self.watch {
-            watch.committed(items.len(), begun.elapsed());
-        }
-        Ok(answers)
+        let engine = self;
+        let trying = Trying { engine, verb, wait };
+        remote::answered(&trying, items, self.patience).await
     }
 
     /// The server has said what time it is.
@@ -210,47 +214,52 @@ impl Engine {
     }
 }
 
-fn only<A>(answers: Vec<A>) -> Result<A> {
-    let mut answers = answers.into_iter();
-    let answer = answers.next();
-    answer.ok_or_else(|| Error::new(Kind::Internal, "an item was not answered"))
-}
-
-/// `doubtful`: an earlier try was lost on its way, so it is worth waiting for the server.
-pub(crate) fn remedy(failure: &Failure, doubtful: bool) -> Remedy {
+/// What may help against a failure.
+pub(crate) fn remedy(failure: &Failure) -> Remedy {
     match failure {
-        Failure::Lost(_) => Remedy::Reconnect,
+        Failure::Lost(_) => Remedy::Later,
         Failure::Refused(error) if is_collision(error) => Remedy::Again,
         Failure::Refused(error) => refused(error),
-        Failure::Failed(error) if doubtful && error.kind() == Kind::Unavailable => {
-            Remedy::Reconnect
+        Failure::Failed(error) => match error.kind() {
+            Kind::Unavailable => Remedy::LaterIfLost,
+            Kind::Damaged => Remedy::Apart,
+            _ => Remedy::Nothing,
+        },
+    }
+}
+
+/// Whether another connection may find a better server.
+fn is_elsewhere(failure: &Failure) -> bool {
+    match failure {
+        Failure::Lost(_) => true,
+        Failure::Refused(_) | Failure::Failed(_) => {
+            matches!(remedy(failure), Remedy::Later | Remedy::Elsewhere)
         }
-        Failure::Failed(error) if error.kind() == Kind::Damaged => Remedy::OneByOne,
-        Failure::Failed(_) => Remedy::GiveUp,
     }
 }
 
 fn refused(error: &tokio_postgres::Error) -> Remedy {
     let Some(state) = error.code() else {
-        return Remedy::GiveUp;
+        return Remedy::Nothing;
     };
-    // The server is going down, or is no longer the one that writes: a failover may have found another.
-    let elsewhere = [
+    let passing = [
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,
         SqlState::CANNOT_CONNECT_NOW,
-        SqlState::READ_ONLY_SQL_TRANSACTION,
         // A pooler changed the session under us.
         SqlState::INVALID_SQL_STATEMENT_NAME,
         SqlState::FEATURE_NOT_SUPPORTED,
     ];
-    if elsewhere.contains(state) {
-        return Remedy::Reconnect;
+    if passing.contains(state) {
+        return Remedy::Later;
     }
-    let one_by_one = matches!(state.code().get(..2), Some("22" | "23" | "54" | "55"));
-    match one_by_one {
-        true => Remedy::OneByOne,
-        false => Remedy::GiveUp,
+    if *state == SqlState::READ_ONLY_SQL_TRANSACTION {
+        // No longer the one that writes: a failover may have found another.
+        return Remedy::Elsewhere;
+    }
+    match state.code().get(..2) {
+        Some("22" | "23" | "54" | "55") => Remedy::Apart,
+        _ => Remedy::Nothing,
     }
 }
 

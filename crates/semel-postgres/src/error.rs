@@ -3,6 +3,8 @@
 use semel_core::{Error, Kind};
 use tokio_postgres::error::SqlState;
 
+use crate::tls;
+
 /// An error of a driver while the store was `doing` something, by its SQLSTATE if the server gave one.
 ///
 /// Public for adapters of other drivers; the text of the error must not contain parameters.
@@ -21,19 +23,21 @@ pub(crate) fn from_postgres(doing: &str, error: tokio_postgres::Error) -> Error 
         Some(db) => format!("{} ({})", db.message(), db.code().code()),
         None => with_sources(&error),
     };
-    let hint = pooler_hint(state.as_deref());
-    Error::new(
-        kind_of(state.as_deref()),
-        format!("postgres, {doing}: {said}{hint}"),
-    )
+    let (kind, hint) = match tls::objection(&error) {
+        // Trying again does not change a certificate.
+        Some(hint) => (Kind::Invalid, hint),
+        None => (kind_of(state.as_deref()), pooler_hint(state.as_deref())),
+    };
+    Error::new(kind, format!("postgres, {doing}: {said}{hint}"))
 }
 
 /// Statements that are not there any more, or settings that are not taken: something sits between the server and us.
 fn pooler_hint(state: Option<&str>) -> &'static str {
     match state {
-        Some("26000" | "42P05" | "08P01") => {
+        Some("26000" | "42P05") => {
             "; behind a pooler in transaction mode add prepare=off to the store's URL"
         }
+        Some("08P01") => "; a pooler in transaction mode takes no options in the store's URL",
         _ => "",
     }
 }

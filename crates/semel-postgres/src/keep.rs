@@ -16,8 +16,8 @@ use semel_core::{Error, Fence, Identity, Kind, Result, State, Timestamp};
 use uuid::Uuid;
 
 use crate::decisions::{Sent, weight};
-use crate::engine::{Attempt, Engine};
-use crate::link::{Failure, Link};
+use crate::engine::{Engine, Tried, Verb};
+use crate::link::{Failure, Link, Wait};
 use crate::rows::{FLAG_BARRED, OutcomeColumns, Stored, digest, sql_fence, sql_ms};
 use crate::session::{Session, settled_values};
 use crate::store::{PostgresStore, send};
@@ -39,7 +39,7 @@ impl Item for Sent<KeepRequest> {
 }
 
 /// A bar on its way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Bar(pub(crate) Claim);
 
 impl Item for Bar {
@@ -62,24 +62,28 @@ fn room_in(stored: Option<&Stored>, claim: &Claim, now: Timestamp) -> Room {
 /// One try of a batch of keeps.
 pub(crate) struct Keeps;
 
-impl Attempt<Sent<KeepRequest>, KeepAnswer> for Keeps {
+impl Verb<Sent<KeepRequest>, KeepAnswer> for Keeps {
     async fn on(
         &self,
         engine: &Engine,
         link: &mut Link,
-        items: &[Sent<KeepRequest>],
-    ) -> Result<Vec<KeepAnswer>, Failure> {
-        link.begin().await?;
-        let mut session = Session::new(link, &engine.sql);
-        let kept = keep_in(&mut session, engine, items).await;
-        link.end(kept).await
+        items: &[&Sent<KeepRequest>],
+        wait: Wait,
+    ) -> Tried<KeepAnswer> {
+        let kept = async {
+            link.begin_for(wait).await?;
+            let mut session = Session::new(link, &engine.sql);
+            let kept = keep_in(&mut session, engine, items).await;
+            link.end(kept).await
+        };
+        Tried::whole(items.len(), kept.await)
     }
 }
 
 async fn keep_in(
     session: &mut Session<'_, Link>,
     engine: &Engine,
-    items: &[Sent<KeepRequest>],
+    items: &[&Sent<KeepRequest>],
 ) -> Result<Vec<KeepAnswer>, Failure> {
     let sql = session.sql;
     let rows = session.driver.ask(&sql.keep, &keep_values(items)).await?;
@@ -88,7 +92,7 @@ async fn keep_in(
         .map(|row| row.digest(0))
         .collect::<Result<_>>()?;
     let mut answers = Vec::with_capacity(items.len());
-    for Sent(item) in items {
+    for item in items.iter().map(|item| &item.0) {
         answers.push(match kept.contains(&digest(&item.claim.identity)) {
             true => KeepAnswer::Kept,
             false => keep_one(session, item).await?,
@@ -158,17 +162,21 @@ pub(crate) struct Bars {
     pub(crate) keep_ms: i64,
 }
 
-impl Attempt<Bar, Room> for Bars {
+impl Verb<Bar, Room> for Bars {
     async fn on(
         &self,
         engine: &Engine,
         link: &mut Link,
-        items: &[Bar],
-    ) -> Result<Vec<Room>, Failure> {
-        link.begin().await?;
-        let mut session = Session::new(link, &engine.sql);
-        let barred = self.bar_in(&mut session, items).await;
-        link.end(barred).await
+        items: &[&Bar],
+        wait: Wait,
+    ) -> Tried<Room> {
+        let barred = async {
+            link.begin_for(wait).await?;
+            let mut session = Session::new(link, &engine.sql);
+            let barred = self.bar_in(&mut session, items).await;
+            link.end(barred).await
+        };
+        Tried::whole(items.len(), barred.await)
     }
 }
 
@@ -176,10 +184,10 @@ impl Bars {
     async fn bar_in(
         &self,
         session: &mut Session<'_, Link>,
-        items: &[Bar],
+        items: &[&Bar],
     ) -> Result<Vec<Room>, Failure> {
         let mut rooms = Vec::with_capacity(items.len());
-        for Bar(claim) in items {
+        for claim in items.iter().map(|bar| &bar.0) {
             rooms.push(self.bar_one(session, claim).await?);
         }
         Ok(rooms)
@@ -228,7 +236,7 @@ pub(crate) fn bar_values(identity: &Identity, fence: Option<Fence>, keep_ms: i64
     ]
 }
 
-fn keep_values(items: &[Sent<KeepRequest>]) -> Vec<Value> {
+fn keep_values(items: &[&Sent<KeepRequest>]) -> Vec<Value> {
     let identities = || items.iter().map(|item| &item.0.claim.identity);
     let ints = |of: &dyn Fn(&KeepRequest) -> i64| {
         Value::Ints(items.iter().map(|item| Some(of(&item.0))).collect())

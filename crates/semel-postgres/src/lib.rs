@@ -3,7 +3,7 @@
 //! Read it in this order: [`config`] says how to reach a database; `schema` and `migrations/` what is in it;
 //! `sql/` what is asked of it. `claims` and `decisions` are the verbs: a batch of the usual is one statement, the unusual
 //! is decided by the protocol under the rows' locks (`session`). `engine` sends batches and knows what to do when one goes
-//! wrong; `doubts` gives back what nobody knows to have. `keep` holds outcomes of claims that another store granted. `sweep` and `partitions` keep the tables small; [`store`]
+//! wrong; `orphans` gives back claims whose callers never heard of them. `keep` holds outcomes of claims that another store granted. `sweep` and `partitions` keep the tables small; [`store`]
 //! puts all of it behind [`semel_core::Store`]. [`tx`] does the same inside a transaction of the user's own, and
 //! [`consumer`] processes messages with it. [`inbox`] keeps messages that wait to take effect, behind [`semel_core::Inbox`]; [`helpers`] make a handler's own statements
 //! safe to repeat.
@@ -15,7 +15,6 @@ mod claims;
 pub mod config;
 pub mod consumer;
 mod decisions;
-mod doubts;
 mod engine;
 mod error;
 pub mod helpers;
@@ -23,6 +22,7 @@ pub mod inbox;
 mod keep;
 mod link;
 mod notes;
+mod orphans;
 mod partitions;
 mod query;
 mod rows;
@@ -31,6 +31,7 @@ mod session;
 mod sql;
 pub mod store;
 mod sweep;
+mod tls;
 pub mod tx;
 mod value;
 

@@ -1,7 +1,6 @@
-//! Connections: a pool, TLS where the server wants it, one way to send a statement.
+//! Connections: a pool, settings where the server takes them, one way to send a statement.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{
@@ -9,17 +8,28 @@ use deadpool_postgres::{
 };
 use semel_core::{Error, Kind, Result};
 use tokio::time::timeout;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres_rustls::MakeRustlsConnect;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
 use crate::config::Config;
 use crate::error::from_postgres;
 use crate::session::Driver;
 use crate::value::{Row, Value};
 
-/// How long a statement may wait for somebody else's transaction before its batch goes on without it.
+/// How long a statement may wait for somebody else's transaction.
 pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(250);
+
+/// The same for one that others wait for: `sql.rs` says it in the statements. Longer than a commit takes.
+pub(crate) const LOCK_WAIT_BRIEF_MS: u32 = 30;
+
+/// How long to wait for records that another transaction holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// As briefly as can be: others wait for this round trip.
+    Briefly,
+    /// For [`LOCK_WAIT`].
+    Patiently,
+}
 
 /// Plans are made once per connection, and often while the tables are still small: a plan that reads a whole
 /// table would stay in use when it no longer is. All verbs go by index, and no statement is worth being compiled: the
@@ -46,13 +56,36 @@ impl Links {
     pub(crate) fn new(config: &Config) -> Result<Self> {
         let mut server = config.server.clone();
         // A pooler in transaction mode takes no settings with the connection.
-        if config.prepare && server.get_options().is_none() {
+        if config.prepare {
             let (statement, lock) = (config.timeout.as_millis(), LOCK_WAIT.as_millis());
-            server.options(format!(
-                "-c statement_timeout={statement} -c lock_timeout={lock} {PLANS}"
-            ));
+            // Of two settings of one name the server takes the later one: the user's.
+            let theirs = server.get_options().unwrap_or_default();
+            let options =
+                format!("-c statement_timeout={statement} -c lock_timeout={lock} {PLANS} {theirs}");
+            server.options(options);
         }
         Self::to(server, config)
+    }
+
+    /// Whether the settings that come with a connection reach the server. A pooler in transaction mode refuses
+    /// or swallows them, and keeps no prepared statements either.
+    pub(crate) async fn reaches_server(&self) -> Result<bool> {
+        let object = match self.pool.get().await {
+            Err(PoolError::Backend(error))
+                if error.code() == Some(&SqlState::PROTOCOL_VIOLATION) =>
+            {
+                return Ok(false);
+            }
+            object => object.map_err(|error| self.unconnected(error))?,
+        };
+        let ask = "SELECT current_setting('plan_cache_mode') = 'force_generic_plan'";
+        let asked = timeout(self.timeout, object.query_typed(ask, &[])).await;
+        let rows = match asked {
+            Ok(rows) => rows.map_err(|e| from_postgres("connecting", e))?,
+            Err(_elapsed) => return Err(no_answer(self.timeout)),
+        };
+        let taken = rows.first().map(|row| row.try_get(0)).transpose();
+        Ok(taken.map_err(|e| from_postgres("connecting", e))? == Some(true))
     }
 
     /// Connections for statements of the user's, without settings of ours.
@@ -67,7 +100,11 @@ impl Links {
             server.application_name("semel");
         }
         let recycling_method = RecyclingMethod::Fast;
-        let manager = Manager::from_config(server, tls()?, ManagerConfig { recycling_method });
+        let manager = Manager::from_config(
+            server,
+            config.tls.connector()?,
+            ManagerConfig { recycling_method },
+        );
         let pool = Pool::builder(manager)
             .max_size(config.connections)
             .runtime(Runtime::Tokio1)
@@ -94,13 +131,17 @@ impl Links {
             prepare: self.prepare,
             timeout: self.timeout,
             in_transaction: false,
-            committed: false,
         })
     }
 
     /// The same for whoever deals with the driver directly.
     pub(crate) async fn object(&self) -> Result<Object> {
-        self.pool.get().await.map_err(|error| match error {
+        let object = self.pool.get().await;
+        object.map_err(|error| self.unconnected(error))
+    }
+
+    fn unconnected(&self, error: PoolError) -> Error {
+        match error {
             PoolError::Backend(error) => from_postgres("connecting", error),
             PoolError::Timeout(kind) => {
                 let seconds = self.timeout.as_secs_f64();
@@ -108,7 +149,7 @@ impl Links {
                 Error::new(Kind::Unavailable, message)
             }
             other => Error::new(Kind::Unavailable, "postgres, connecting").caused_by(other),
-        })
+        }
     }
 
     /// Forgets connections that nobody uses: the server that they lead to may be gone or no longer the right one.
@@ -119,18 +160,6 @@ impl Links {
     pub(crate) fn close(&self) {
         self.pool.close();
     }
-}
-
-/// Certificates are checked against the system's roots; whether TLS is used is `sslmode`'s business.
-pub(crate) fn tls() -> Result<MakeRustlsConnect> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|e| Error::new(Kind::Internal, "setting up TLS").caused_by(e))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(MakeRustlsConnect::new(config))
 }
 
 /// Why a statement has no answer.
@@ -167,8 +196,6 @@ pub(crate) struct Link {
     timeout: Duration,
     /// Whether a transaction is open: whoever is cancelled now must not give it to the next one.
     in_transaction: bool,
-    /// Whether something was committed since the connection was taken.
-    committed: bool,
 }
 
 impl Drop for Link {
@@ -198,18 +225,6 @@ impl Link {
         sql: &str,
         params: &[Value],
     ) -> Result<Vec<Row>, Failure> {
-        let asked = self.ask_whole(sql, params).await;
-        self.committed |= asked.is_ok();
-        asked
-    }
-
-    /// Whether something was committed on this connection since it was taken: what fails later must not be
-    /// taken for a failure of everything.
-    pub(crate) const fn has_committed(&self) -> bool {
-        self.committed
-    }
-
-    async fn ask_whole(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, Failure> {
         if self.prepare {
             return self.ask(sql, params).await;
         }
@@ -237,6 +252,17 @@ impl Link {
         self.run(&begin).await
     }
 
+    /// Opens a transaction that waits for others' as `wait` says.
+    pub(crate) async fn begin_for(&mut self, wait: Wait) -> Result<(), Failure> {
+        if wait == Wait::Patiently {
+            return self.begin().await;
+        }
+        let begin = self.begin_text();
+        self.in_transaction = true;
+        let brief = format!("{begin}; SET LOCAL lock_timeout = {LOCK_WAIT_BRIEF_MS}");
+        self.run(&brief).await
+    }
+
     /// Opens a transaction of one caller, who waits for others as long as half of the time that there is.
     pub(crate) async fn begin_patiently(&mut self) -> Result<(), Failure> {
         let (begin, lock) = (self.begin_text(), self.timeout.as_millis() / 2);
@@ -260,7 +286,6 @@ impl Link {
     pub(crate) async fn end<T>(&mut self, done: Result<T, Failure>) -> Result<T, Failure> {
         let ended = self.end_with(done).await;
         self.in_transaction = false;
-        self.committed |= ended.is_ok();
         ended
     }
 
@@ -325,11 +350,7 @@ impl Link {
             Ok(Err(error)) => Err(Failure::Refused(error)),
             Err(_elapsed) => {
                 self.discard();
-                let message = format!(
-                    "postgres, no answer within {} s",
-                    self.timeout.as_secs_f64()
-                );
-                Err(Failure::Lost(Error::new(Kind::Unavailable, message)))
+                Err(Failure::Lost(no_answer(self.timeout)))
             }
         }
     }
@@ -340,6 +361,11 @@ impl Link {
             drop(Object::take(object));
         }
     }
+}
+
+fn no_answer(timeout: Duration) -> Error {
+    let message = format!("postgres, no answer within {} s", timeout.as_secs_f64());
+    Error::new(Kind::Unavailable, message)
 }
 
 impl Driver for Link {

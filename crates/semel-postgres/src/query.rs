@@ -24,7 +24,7 @@ pub(crate) const COUNTED_MAX: i64 = 200_000;
 pub(crate) type Found = Option<(Arc<Stored>, Timestamp)>;
 
 /// A look-up on its way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Look(pub(crate) Identity);
 
 impl Item for Look {

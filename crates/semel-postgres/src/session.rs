@@ -56,16 +56,29 @@ impl<'a, D: Driver> Session<'a, D> {
         &mut self,
         identities: &[&Identity],
     ) -> Result<HashMap<Uuid, Stored>, D::Error> {
+        self.lock_by(&self.sql.lock, identities).await
+    }
+
+    /// The same without the rows that another transaction holds.
+    pub(crate) async fn lock_free(
+        &mut self,
+        identities: &[&Identity],
+    ) -> Result<HashMap<Uuid, Stored>, D::Error> {
+        self.lock_by(&self.sql.lock_free, identities).await
+    }
+
+    async fn lock_by(
+        &mut self,
+        sql: &str,
+        identities: &[&Identity],
+    ) -> Result<HashMap<Uuid, Stored>, D::Error> {
         let digests: Vec<Uuid> = identities.iter().map(|identity| digest(identity)).collect();
         let asked: HashMap<Uuid, &Identity> = digests
             .iter()
             .copied()
             .zip(identities.iter().copied())
             .collect();
-        let rows = self
-            .driver
-            .rows(&self.sql.lock, vec![Value::Uuids(digests)])
-            .await?;
+        let rows = self.driver.rows(sql, vec![Value::Uuids(digests)]).await?;
         let mut found = HashMap::with_capacity(rows.len());
         for row in &rows {
             let stored = Stored::of(row, asked.get(&row.digest(0)?).copied())?;

@@ -3,25 +3,27 @@
 use std::sync::Arc;
 
 use semel_core::record::{Claim, Event};
-use semel_core::store::batcher::{Batcher, Item};
+use semel_core::store::batcher::{Batcher, Item, RoundTrip};
 use semel_core::store::outcomes::KeepRequest;
+use semel_core::store::remote::{Failure, Orphans};
 use semel_core::store::{
     Answer, Answers, BATCH_MAX, Batch, ClaimAnswer, ClaimRequest, Counts, Limits, MarkAnswer,
     MarkRequest, Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer,
     ResolveRequest, SettleAnswer, SettleRequest, Stats, Swept, each_fails, merge,
 };
-use semel_core::{Clock, Identity, Record, Result, Store, Timestamp};
+use semel_core::{Clock, Identity, Kind, Record, Result, Store, Timestamp};
 
 use crate::claims::{ClaimItem, Claims};
 use crate::config::Config;
 use crate::decisions::{Decisions, Renewals, Sent, Settles};
-use crate::doubts::Unheard;
-use crate::engine::{Attempt, Engine};
+use crate::engine::{Engine, Verb};
 use crate::inbox::Ringing;
 use crate::keep::{Bar, Bars, Keeps};
+use crate::link::Wait;
+use crate::orphans::TURNS_MAX;
 use crate::query::{COUNTED_MAX, Found, Look, seen};
 use crate::rows::sql_ms;
-use crate::{doubts, partitions, schema, sweep};
+use crate::{partitions, schema, sweep};
 
 /// Semel's store on PostgreSQL. It belongs to the runtime that it was connected on.
 ///
@@ -35,6 +37,7 @@ use crate::{doubts, partitions, schema, sweep};
 pub struct PostgresStore {
     pub(crate) engine: Arc<Engine>,
     pub(crate) config: Config,
+    orphans: Orphans<Engine>,
     claims: Batcher<ClaimItem>,
     renewals: Batcher<Sent<RenewRequest>>,
     settles: Batcher<Sent<SettleRequest>>,
@@ -48,8 +51,13 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    pub(crate) async fn connect(config: Config) -> Result<Self> {
-        let engine = Arc::new(Engine::new(&config)?);
+    pub(crate) async fn connect(mut config: Config) -> Result<Self> {
+        let mut engine = Engine::new(&config)?;
+        if config.prepare && !engine.links.reaches_server().await? {
+            config = config.prepare(false);
+            engine = Engine::new(&config)?;
+        }
+        let engine = Arc::new(engine);
         let mut link = engine.links.get().await?;
         schema::migrate(&engine, &mut link, config.create).await?;
         if config.create {
@@ -61,8 +69,9 @@ impl PostgresStore {
             tokio::spawn(sweep::run(engine.weak(), interval, config.history_keep));
         }
         let (lanes, keep_ms) = (config.lanes, sql_ms(config.history_keep));
+        let orphans = Orphans::new(&engine, TURNS_MAX);
         let store = Self {
-            claims: claims(engine.clone(), lanes),
+            claims: claims(engine.clone(), &orphans, lanes),
             renewals: batcher(engine.clone(), 1, Renewals),
             settles: batcher(engine.clone(), lanes, Settles),
             releases: batcher(engine.clone(), 1, Decisions),
@@ -72,6 +81,7 @@ impl PostgresStore {
             keeps: batcher(engine.clone(), lanes, Keeps),
             bars: batcher(engine.clone(), 1, Bars { keep_ms }),
             ringing: Ringing::new(engine.weak(), &config),
+            orphans,
             engine,
             config,
         };
@@ -96,16 +106,33 @@ impl Drop for PostgresStore {
     }
 }
 
-fn batcher<I, T>(engine: Arc<Engine>, lanes: usize, attempt: T) -> Batcher<I>
+/// How many round trips of one verb wait at the same time for records that somebody else holds.
+const APART_LANES: usize = 2;
+
+/// A batcher whose locked items wait apart from the others.
+fn batcher<I, V>(engine: Arc<Engine>, lanes: usize, verb: V) -> Batcher<I>
 where
     I: Item + Sync,
-    T: Attempt<I, I::Answer> + 'static,
+    V: Verb<I, I::Answer> + 'static,
 {
-    let attempt = Arc::new(attempt);
-    Batcher::new(lanes, BATCH_MAX, move |items: Batch<I>| {
-        let (engine, attempt) = (engine.clone(), attempt.clone());
-        Box::pin(async move { engine.answered(&items, attempt.as_ref()).await.0.into() })
-    })
+    let verb = Arc::new(verb);
+    let run = move |wait| {
+        let (engine, verb) = (engine.clone(), verb.clone());
+        move |items: Batch<I>| {
+            let (engine, verb) = (engine.clone(), verb.clone());
+            let answers = async move {
+                let answers = engine.answered(&items, verb.as_ref(), wait).await;
+                heard(answers).collect()
+            };
+            Box::pin(answers) as RoundTrip<I::Answer>
+        }
+    };
+    Batcher::new(lanes, BATCH_MAX, run(Wait::Briefly)).with_apart(APART_LANES, run(Wait::Patiently))
+}
+
+fn heard<A>(answers: Batch<Result<A, Failure>>) -> impl Iterator<Item = Result<A>> {
+    let answers = answers.into_iter();
+    answers.map(|answer| answer.map_err(|failure| failure.error))
 }
 
 /// Look-ups share round trips with each other, never with what writes.
@@ -123,20 +150,29 @@ fn looks(engine: Arc<Engine>, lanes: usize) -> Batcher<Look> {
     })
 }
 
-/// Claims are also given back if nobody can tell whether they were granted.
-fn claims(engine: Arc<Engine>, lanes: usize) -> Batcher<ClaimItem> {
-    Batcher::new(lanes, BATCH_MAX, move |items: Batch<ClaimItem>| {
-        let engine = engine.clone();
-        Box::pin(async move {
-            let (answers, doubtful) = engine.answered(&items, &Claims).await;
-            if doubtful {
-                let refused = items.into_iter().zip(&answers).filter(|(_, a)| a.is_err());
-                let doubtful = refused.map(|(item, _)| item).collect();
-                tokio::spawn(doubts::give_back(engine.weak(), doubtful));
-            }
-            answers.into()
-        })
-    })
+/// Claims are also given back if it cannot be told whether they were granted.
+fn claims(engine: Arc<Engine>, orphans: &Orphans<Engine>, lanes: usize) -> Batcher<ClaimItem> {
+    let run = |wait| {
+        let (engine, orphans) = (engine.clone(), orphans.clone());
+        move |items: Batch<ClaimItem>| {
+            let (engine, orphans) = (engine.clone(), orphans.clone());
+            let answers = async move {
+                let answers = engine.answered(&items, &Claims, wait).await;
+                for (item, answer) in items.iter().zip(&answers) {
+                    let Err(failure) = answer else { continue };
+                    let is_lost = item.is_lost(failure);
+                    // What is locked is asked again by itself, if that was not done yet.
+                    let is_over = wait == Wait::Patiently || failure.error.kind() != Kind::Locked;
+                    if is_lost && is_over {
+                        orphans.add(item.orphan(&engine));
+                    }
+                }
+                heard(answers).collect()
+            };
+            Box::pin(answers) as RoundTrip<ClaimAnswer>
+        }
+    };
+    Batcher::new(lanes, BATCH_MAX, run(Wait::Briefly)).with_apart(APART_LANES, run(Wait::Patiently))
 }
 
 /// Has items sent by a batcher.
@@ -163,7 +199,8 @@ impl Store for PostgresStore {
     fn claim(&self, items: Batch<ClaimRequest>) -> Answers<'_, ClaimAnswer> {
         Box::pin(async move {
             let items: Batch<ClaimItem> = items.into_iter().map(ClaimItem::new).collect();
-            let unheard = Unheard::new(self.engine.weak(), &items);
+            let orphan = |item: &ClaimItem| item.orphan(&self.engine);
+            let unheard = self.orphans.unheard(items.iter().map(orphan).collect());
             let answers = self.claims.call(items).await;
             unheard.heard();
             answers

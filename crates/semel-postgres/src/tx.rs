@@ -115,7 +115,7 @@ impl Tables {
         let item = ClaimItem::new(request.clone());
         for _ in 0..LOOKS_MAX {
             let values = claim_values(&[&item]).map(Value::alone).to_vec();
-            let rows = tx.rows(&self.sql.claim_alone, values).await?;
+            let rows = tx.rows(&self.sql.claim_in, values).await?;
             if let Some(row) = rows.first() {
                 return Ok(Granted::of(row)?.answer(&item));
             }
@@ -126,7 +126,7 @@ impl Tables {
                 let step = protocol::claim(stored.record.as_ref(), request, next, now);
                 let identity = item.identity();
                 return session
-                    .finish(identity, Some(stored), step, item.nonce, now)
+                    .finish(identity, Some(stored), step, item.nonce.to_i64(), now)
                     .await;
             }
         }

@@ -2,9 +2,6 @@
 
 mod support;
 
-use std::time::Duration;
-
-use futures_util::future::join_all;
 use semel_core::store::all;
 use semel_core::{Kind, OnUnknown, Once, Store, StoreExt};
 use semel_postgres::PostgresStore;
@@ -95,45 +92,27 @@ async fn the_sweep_works_through_a_pooler() {
     assert!(!one.notes().await.unwrap().is_empty());
 }
 
+/// A pooler refuses the settings that come with a connection, or swallows them if it is told to. The store finds out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_forgets_the_parameter_is_told_of_it() {
-    let (bouncer, schema) = (Bouncer::start(""), Schema::new());
-    let error = schema.config_at(&bouncer.url).connect().await.unwrap_err();
-    assert_eq!(error.kind(), Kind::Invalid, "{error}");
-    assert!(error.to_string().contains("prepare=off"), "{error}");
+async fn a_pooler_is_found_by_a_store_that_is_not_told_of_it() {
+    for extra in ["", "ignore_startup_parameters = options"] {
+        let (bouncer, schema) = (Bouncer::start(extra), Schema::new());
+        let mut nodes = Vec::new();
+        for _ in 0..3 {
+            let store = schema.config_at(&bouncer.url).connect().await.unwrap();
+            nodes.push(Once::new(store).with_policy(policy(OnUnknown::Hold)));
+        }
+        let tally = Storm::new(60, 3).rage(nodes, async |_| ()).await;
+        tally.assert_once();
+        assert_eq!(tally.told_done + tally.unknown, 60, "{tally:#?}");
+    }
 }
 
-/// A pooler that swallows the settings lets a store in; what it does to prepared statements must be explained, and must
-/// grant nothing twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn prepared_statements_that_a_pooler_loses_are_explained() {
-    let (bouncer, schema) = (
-        Bouncer::start("ignore_startup_parameters = options"),
-        Schema::new(),
-    );
-    let config = schema
-        .config_at(&bouncer.url)
-        .timeout(Duration::from_millis(100));
-    // The tables are made without the pooler's help.
-    drop(schema.open().await);
-    let mut errors = Vec::new();
-    let Ok(store) = config.connect().await.map_err(|error| errors.push(error)) else {
-        return assert!(
-            errors
-                .iter()
-                .all(|error| error.to_string().contains("prepare=off"))
-        );
-    };
-    for round in 0..20 {
-        let keys: Vec<String> = (0..8).map(|n| format!("k{round}-{n}")).collect();
-        let asked = keys.iter().map(|key| async {
-            let claimed = store.claim_one(request(key)).await;
-            let looked = store.look_up_one(support::verbs::identity(key)).await;
-            [claimed.err(), looked.err()]
-        });
-        errors.extend(join_all(asked).await.into_iter().flatten().flatten());
-    }
-    for error in errors {
-        assert!(error.to_string().contains("prepare=off"), "{error}");
-    }
+async fn a_pooler_that_takes_no_options_says_so() {
+    let (bouncer, schema) = (Bouncer::start(""), Schema::new());
+    let url = format!("{}?options=-c%20work_mem%3D8MB", bouncer.url);
+    let error = schema.config_at(&url).connect().await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Invalid, "{error}");
+    assert!(error.to_string().contains("takes no options"), "{error}");
 }

@@ -17,6 +17,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use semel_core::outcome::{BODY_BYTES_MAX, Settled};
 use semel_core::record::UnknownCause;
+use semel_core::store::remote::Nonce;
 use semel_core::{
     Body, Error, Fence, Fingerprint, Headers, Identity, Key, Outcome, Record, Result, Scope, State,
     Tenant, Timestamp, Verdict,
@@ -32,10 +33,6 @@ pub(crate) const STAMP_LEN: usize = 34;
 const HEAD_LEN: usize = 135;
 const FLAG_FAILED: u8 = 1;
 const FLAG_ARCHIVE: u8 = 2;
-
-/// Tells one claim from every other, before it has a fence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Nonce(pub(crate) [u8; 16]);
 
 /// A record as the server holds it.
 #[derive(Debug, Clone)]
@@ -90,7 +87,7 @@ pub(crate) fn encode(record: &Record, nonce: Nonce, bucket: Bucket) -> Vec<u8> {
         .iter()
         .for_each(|ms| out.extend_from_slice(format!("{ms:016}").as_bytes()));
     out.extend_from_slice(format!("{:010}", record.attempt).as_bytes());
-    out.extend_from_slice(&nonce.0);
+    out.extend_from_slice(&nonce.to_hex());
     out.extend_from_slice(record.fingerprint.as_bytes());
     out.push(flag);
     out.extend_from_slice(format!("{:010}", middle.len()).as_bytes());
@@ -169,7 +166,7 @@ fn decode_as(
             claimed_at: Timestamp::from_millis(number(&head[34..50])?),
             state,
         },
-        nonce: Nonce(array(&head[76..92])),
+        nonce: Nonce::from_hex(&head[76..92]).ok_or_else(|| damaged("a nonce was expected"))?,
         stamp: head[..STAMP_LEN].to_vec(),
     })
 }

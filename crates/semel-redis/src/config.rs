@@ -1,8 +1,10 @@
 //! How to connect to a store.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use redis::TlsCertificates;
 use semel_core::store::Watch;
 use semel_core::{Error, Result, duration};
 
@@ -18,6 +20,7 @@ const REPLICAS_MAX: u32 = 16;
 #[derive(Debug, Clone)]
 pub struct Config {
     pub(crate) address: Address,
+    pub(crate) cacert: Option<PathBuf>,
     pub(crate) prefix: String,
     pub(crate) timeout: Duration,
     pub(crate) sweep_every: Option<Duration>,
@@ -34,7 +37,7 @@ impl Config {
     /// `redis://[[user]:password@]host[:port][/db]` is one server, `rediss://…` the same over TLS;
     /// `redis-cluster://[[user]:password@]host[:port],host[:port]…` is a cluster, of which one host that answers
     /// is enough, `rediss-cluster://…` the same over TLS. Parameters follow after `?`: `prefix=…`,
-    /// `accept=eviction,no-persistence`, `wait_replicas=N`, `timeout=5s`.
+    /// `accept=eviction,no-persistence`, `wait_replicas=N`, `timeout=5s`, `cacert=FILE`.
     ///
     /// ```
     /// let config = semel_redis::Config::from_url("redis://127.0.0.1:6379/0?prefix=shop&timeout=2s")?;
@@ -44,6 +47,7 @@ impl Config {
         let (address, parameters) = url::parse(url)?;
         let mut config = Self {
             address,
+            cacert: None,
             prefix: "semel".to_owned(),
             timeout: Duration::from_secs(5),
             sweep_every: Some(Duration::from_secs(1)),
@@ -62,6 +66,7 @@ impl Config {
     fn parameter(self, name: &str, value: &str) -> Result<Self> {
         match name {
             "prefix" => Ok(self.prefix(value)),
+            "cacert" => Ok(self.cacert(value)),
             "timeout" => Ok(self.timeout(duration::parse(value)?)),
             "accept" => value.split(',').try_fold(self, Self::accept),
             "wait_replicas" => {
@@ -74,7 +79,7 @@ impl Config {
                 Ok(self.wait_replicas(count))
             }
             name => Err(Error::invalid(format!(
-                "a Redis URL has the parameters prefix, accept, wait_replicas and timeout, found {name:?}"
+                "a Redis URL has the parameters prefix, accept, wait_replicas, timeout and cacert, found {name:?}"
             ))),
         }
     }
@@ -94,6 +99,28 @@ impl Config {
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
+    }
+
+    /// A file of certificate authorities in PEM that vouch for the server's certificate; the system's if none is named.
+    #[must_use]
+    pub fn cacert(mut self, file: impl Into<PathBuf>) -> Self {
+        self.cacert = Some(file.into());
+        self
+    }
+
+    /// What the driver is told of certificate authorities, if it is told anything.
+    pub(crate) fn certificates(&self) -> Result<Option<TlsCertificates>> {
+        let Some(file) = &self.cacert else {
+            return Ok(None);
+        };
+        let root_cert = std::fs::read(file).map_err(|e| {
+            let expected = "cacert must be a readable file of certificates in PEM";
+            Error::invalid(format!("{expected}, found {}", file.display())).caused_by(e)
+        })?;
+        Ok(Some(TlsCertificates {
+            client_tls: None,
+            root_cert: Some(root_cert),
+        }))
     }
 
     /// Refuses a prefix that would break the hash tags of keys.

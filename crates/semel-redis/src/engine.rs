@@ -3,7 +3,6 @@
 //! The scripts of the happy path decide by themselves; everything unusual comes through here, so that
 //! one state machine decides for all stores.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,13 +10,14 @@ use bytes::Bytes;
 use redis::Value;
 use semel_core::protocol::{Change, Step};
 use semel_core::record::{Claim, EventKind, UnknownCause};
+use semel_core::store::remote::Nonce;
 use semel_core::store::{EVENTS_MAX, Watch};
 use semel_core::{
     Clock, Error, Fence, Identity, Kind, Record, Result, ServerClock, State, Timestamp,
 };
 use tokio::time::Instant;
 
-use crate::codec::{self, Nonce, Stored};
+use crate::codec::{self, Stored};
 use crate::events;
 use crate::keys::{Keys, Of};
 use crate::link::Link;
@@ -69,17 +69,9 @@ pub(crate) struct Asked {
 impl Asked {
     /// A change whose grants, if any, need not be known again.
     pub(crate) fn until(deadline: Instant) -> Self {
-        let nonce = fresh_nonce();
+        let nonce = Nonce::fresh();
         Self { nonce, deadline }
     }
-}
-
-/// A number that nobody else has.
-pub(crate) fn fresh_nonce() -> Nonce {
-    // The keys of a RandomState are of the system's random numbers, and differ each time.
-    let number = RandomState::new().build_hasher().finish();
-    let text = format!("{number:016x}");
-    Nonce(std::array::from_fn(|i| text.as_bytes()[i]))
 }
 
 impl Engine {
@@ -297,7 +289,7 @@ impl Engine {
         let fence = current
             .record()
             .map_or(bucket.fence(0), |record| record.fence);
-        let Nonce(token) = fresh_nonce();
+        let token = Nonce::fresh().to_hex();
         [
             self.keys.record(identity),
             of(Of::Meta),

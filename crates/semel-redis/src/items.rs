@@ -2,15 +2,14 @@
 
 use semel_core::Identity;
 use semel_core::store::batcher::{Follow, Item};
+use semel_core::store::remote::Nonce;
 use semel_core::store::{
     ClaimAnswer, ClaimRequest, RenewAnswer, RenewRequest, SettleAnswer, SettleRequest,
 };
 use tokio::time::Instant;
 
-use crate::codec::Nonce;
-
 /// A claim on its way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ClaimItem {
     pub(crate) request: ClaimRequest,
     pub(crate) nonce: Nonce,
@@ -41,7 +40,7 @@ impl Item for ClaimItem {
 }
 
 /// A settle on its way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct SettleItem(pub(crate) SettleRequest, pub(crate) Instant);
 
 impl Item for SettleItem {
@@ -53,7 +52,7 @@ impl Item for SettleItem {
 }
 
 /// A renewal on its way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RenewItem(pub(crate) RenewRequest, pub(crate) Instant);
 
 impl Item for RenewItem {

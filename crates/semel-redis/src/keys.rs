@@ -22,6 +22,11 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
+    /// Its number.
+    pub(crate) fn index(self) -> u64 {
+        u64::from(self.number)
+    }
+
     /// The fence with this number.
     pub(crate) const fn fence(self, number: u64) -> Fence {
         Fence::new((number << self.bits) | self.number as u64)

@@ -4,7 +4,7 @@
 //! `codec` say what is where and what it looks like; `scripts/` are the happy paths, decided on the
 //! server by its own time; `engine` decides everything else by the protocol and makes the change if the record is
 //! still what was decided on; `verbs`, `query` and `sweep` are the verbs; `link` is the way to the
-//! server; `give_back` returns grants that nobody will use; [`store`] puts it all behind [`semel_core::Store`].
+//! server; `orphans` gives back claims whose callers never heard of them; [`store`] puts it all behind [`semel_core::Store`].
 //!
 //! # What can be lost, and when
 //!
@@ -47,11 +47,11 @@ mod codec;
 mod engine;
 mod error;
 mod events;
-mod give_back;
 mod held;
 mod items;
 mod keys;
 mod link;
+mod orphans;
 mod query;
 mod reply;
 mod script;

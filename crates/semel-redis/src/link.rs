@@ -14,6 +14,7 @@ use redis::cluster_routing::{
     MultipleNodeRoutingInfo, Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr,
 };
 use redis::{AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, RedisResult, Value};
+use semel_core::store::remote::Pauses;
 use semel_core::{Error, Result};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -23,8 +24,8 @@ use crate::error::{from_redis, timed_out};
 use crate::held::Held;
 use crate::script::Call;
 
-/// The shortest and the longest pause before a call is sent again.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(250));
+/// The pauses before a call is sent again.
+const PAUSES: Pauses = Pauses::new(Duration::from_millis(5), Duration::from_millis(250));
 
 /// A younger connection to a cluster is not given up: it may just be finding its way.
 const CLUSTER_AGE_MIN: Duration = Duration::from_secs(1);
@@ -65,8 +66,14 @@ impl Link {
         }
         let failed = |e| from_redis(&format!("connecting to {:?}", config.address), e);
         let infos = config.address.infos()?;
+        let certificates = config.certificates()?;
         let wire = if config.address.cluster {
-            let client = ClusterClientBuilder::new(infos)
+            let builder = ClusterClientBuilder::new(infos);
+            let builder = match certificates {
+                Some(certificates) => builder.certs(certificates),
+                None => builder,
+            };
+            let client = builder
                 .connection_timeout(config.timeout / 4)
                 .response_timeout(config.timeout / 4)
                 .overall_response_timeout(Some(config.timeout / 2))
@@ -79,11 +86,11 @@ impl Link {
             let settings = AsyncConnectionConfig::new()
                 .set_connection_timeout(Some(config.timeout / 2))
                 .set_response_timeout(Some(config.timeout / 2));
-            Wire::Single(
-                redis::Client::open(info).map_err(failed)?,
-                settings,
-                Held::default(),
-            )
+            let client = match certificates {
+                Some(certificates) => redis::Client::build_with_tls(info, certificates),
+                None => redis::Client::open(info),
+            };
+            Wire::Single(client.map_err(failed)?, settings, Held::default())
         };
         let link = Self {
             wire,
@@ -145,7 +152,7 @@ impl Link {
         deadline: Instant,
     ) -> Vec<Result<Value>> {
         let mut batch = Batch::new(calls);
-        let mut pause = PAUSES.0;
+        let mut pauses = PAUSES;
         while !batch.waiting.is_empty() {
             let (commands, waits) = batch.commands(self.wait_replicas, self.timeout / 4);
             let sent = timeout_at(deadline, self.send(commands, route)).await;
@@ -154,12 +161,11 @@ impl Link {
             if batch.take_in(sent, wanted) || batch.waiting.is_empty() {
                 continue;
             }
-            let again = Instant::now() + pause;
+            let again = Instant::now() + pauses.take();
             if again >= deadline {
                 break;
             }
             sleep_until(again).await;
-            pause = (pause * 2).min(PAUSES.1);
         }
         batch.into_answers()
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use semel_core::protocol::view;
 use semel_core::record::{Claim, Event};
 use semel_core::store::batcher::{Batcher, RoundTrip};
+use semel_core::store::remote::{Nonce, Orphans};
 use semel_core::store::{
     Answer, Answers, Batch, ClaimAnswer, ClaimRequest, Limits, MarkAnswer, MarkRequest, Page,
     Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
@@ -16,11 +17,11 @@ use tokio::task::JoinHandle;
 
 use crate::checks::{self, Findings};
 use crate::config::Config;
-use crate::engine::{Engine, fresh_nonce};
-use crate::give_back::{GiveBack, OnTheWay};
+use crate::engine::Engine;
 use crate::items::{ClaimItem, RenewItem, SettleItem};
 use crate::keys::Keys;
 use crate::link::Link;
+use crate::orphans::TURNS_MAX;
 
 /// Round trips of one verb that are under way at the same time, on a single server: one is worked on
 /// while the next is on its way.
@@ -45,7 +46,7 @@ pub struct RedisStore {
     claims: Batcher<ClaimItem>,
     settles: Batcher<SettleItem>,
     renewals: Batcher<RenewItem>,
-    give_back: Arc<GiveBack>,
+    orphans: Orphans<Engine>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -69,7 +70,7 @@ impl RedisStore {
             watch: config.watch.clone(),
             history_keep: config.history_keep,
         });
-        let give_back = Arc::new(GiveBack::default());
+        let orphans = Orphans::new(&engine, TURNS_MAX);
         let (for_claims, for_settles, for_renewals) =
             (engine.clone(), engine.clone(), engine.clone());
         let lanes = if engine.link.is_cluster() {
@@ -92,7 +93,7 @@ impl RedisStore {
             }),
             engine,
             findings,
-            give_back,
+            orphans,
             tasks: Vec::new(),
         };
         store.start(&config);
@@ -100,9 +101,6 @@ impl RedisStore {
     }
 
     fn start(&mut self, config: &Config) {
-        let (engine, give_back) = (self.engine.clone(), self.give_back.clone());
-        self.tasks
-            .push(tokio::spawn(async move { give_back.run(&engine).await }));
         if let Some(interval) = config.sweep_every {
             let engine = self.engine.clone();
             self.tasks.push(tokio::spawn(
@@ -137,16 +135,14 @@ impl Store for RedisStore {
             let deadline = self.engine.link.deadline();
             let item = |request| ClaimItem {
                 request,
-                nonce: fresh_nonce(),
+                nonce: Nonce::fresh(),
                 deadline,
             };
             let items: Batch<ClaimItem> = items.into_iter().map(item).collect();
-            let names = items
-                .iter()
-                .map(|item| (item.request.identity.clone(), item.nonce));
-            let on_the_way = OnTheWay::new(names.collect(), self.give_back.clone());
+            let claims = items.iter().map(ClaimItem::orphan).collect();
+            let unheard = self.orphans.unheard(claims);
             let answers = self.claims.call(items).await;
-            on_the_way.arrived(&answers);
+            unheard.heard_of(&answers);
             answers
         })
     }

@@ -44,7 +44,7 @@ impl Engine {
                 .keys([self.keys.record(identity)])
                 .number(ms(item.request.lease.get()))
                 .number(self.deadline_ms(item.deadline))
-                .arg(item.nonce.0)
+                .arg(item.nonce.to_hex())
                 .arg(codec::rest_of_claim(identity, item.request.fingerprint));
         }
         call

@@ -302,3 +302,64 @@ fn move_buckets(url: &str) {
         }
     }
 }
+
+/// The processes of the first primary and of its replica.
+fn first_shard(server: &Server) -> [u32; 2] {
+    let (url, pids) = (server.url(), server.pids());
+    let (_, hosts) = url.rsplit_once('@').unwrap();
+    let first = hosts.split(',').next().unwrap();
+    let (_, port) = first.rsplit_once(':').unwrap();
+    let follows = |node: &mut redis::Connection| {
+        let told = info(node, "replication");
+        told.contains("role:slave") && field(&told, "master_port") == port
+    };
+    let replica = nodes(&url).iter_mut().position(follows).unwrap();
+    [pids[0], pids[replica]]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shard_that_is_away_keeps_no_orphan_of_another_from_being_given_back() {
+    let settings = [
+        "cluster-require-full-coverage=no",
+        "cluster-node-timeout=15000",
+    ];
+    let server = Server::start("redis-cluster", &settings);
+    let config = |parameters: &str| {
+        let config = Config::from_url(&format!("{}{parameters}", server.url())).unwrap();
+        config.sweep_every(None)
+    };
+    // Every claim is granted by its server and refused all the same, because no shard has so many replicas.
+    let store = config("?wait_replicas=2&timeout=400ms")
+        .connect()
+        .await
+        .unwrap();
+    let beside = config("").connect().await.unwrap();
+    let shard = first_shard(&server);
+    shard.iter().for_each(|pid| signal("-STOP", *pid));
+    let (mut away, mut orphans) = (0, Vec::new());
+    for n in 0.. {
+        let request = request(&format!("k{n}"));
+        let identity = request.identity.clone();
+        let error = store.claim_one(request).await.unwrap_err().to_string();
+        match error.contains("replicas") {
+            true => orphans.extend((away > 0).then_some(identity)),
+            false => away += 1,
+        }
+        if away > 1 && orphans.len() > 3 {
+            break;
+        }
+    }
+    for identity in orphans {
+        while beside
+            .look_up_one(identity.clone())
+            .await
+            .unwrap()
+            .is_some()
+        {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let names = beside.history(identity).await.unwrap();
+        assert_eq!(names.len(), 1, "it was granted and released: {names:?}");
+    }
+    shard.iter().for_each(|pid| signal("-CONT", *pid));
+}

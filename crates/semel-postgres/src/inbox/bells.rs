@@ -21,7 +21,6 @@ use tokio_postgres::AsyncMessage;
 
 use crate::config::Config;
 use crate::engine::Engine;
-use crate::link::tls;
 use crate::value::Value;
 
 /// How long notifications of one consumer are apart at least.
@@ -161,7 +160,7 @@ async fn listen_once(shared: &Shared, config: &Config) -> semel_core::Result<boo
     if server.get_application_name().is_none() {
         server.application_name("semel");
     }
-    let Ok((client, mut connection)) = server.connect(tls()?).await else {
+    let Ok((client, mut connection)) = server.connect(config.tls.connector()?).await else {
         return Ok(false);
     };
     let mut heard = false;

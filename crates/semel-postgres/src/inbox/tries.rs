@@ -4,11 +4,12 @@
 
 use std::time::Duration;
 
+use semel_core::store::remote::Remedy;
 use semel_core::{Kind, Result};
 use tokio::time::{Instant, sleep};
 use tokio_postgres::error::SqlState;
 
-use crate::engine::{Engine, PAUSE, Remedy, remedy};
+use crate::engine::{Engine, PAUSE, remedy};
 use crate::link::{Failure, Link};
 
 /// The first pause before a call that met another transaction is made again; it doubles up to the usual one.
@@ -58,11 +59,14 @@ impl Engine {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
-            let remedy = remedy(&failure, doubtful);
+            let remedy = match remedy(&failure) {
+                Remedy::LaterIfLost if !doubtful => Remedy::Nothing,
+                remedy => remedy,
+            };
             doubtful |= matches!(failure, Failure::Lost(_));
             let patient = began.elapsed() < self.patience;
             match remedy {
-                Remedy::Reconnect if patient => {
+                Remedy::Later | Remedy::LaterIfLost | Remedy::Elsewhere if patient => {
                     self.links.forget_idle();
                     sleep(PAUSE).await;
                 }
@@ -70,10 +74,8 @@ impl Engine {
                     sleep(pause).await;
                     pause = (pause * 2).min(PAUSE);
                 }
-                Remedy::OneByOne if patient && is_locked(&failure) => {}
-                Remedy::Again | Remedy::Reconnect | Remedy::OneByOne | Remedy::GiveUp => {
-                    return Err(failure.into_error(C::DOING));
-                }
+                Remedy::Apart if patient && is_locked(&failure) => {}
+                _ => return Err(failure.into_error(C::DOING)),
             }
         }
     }

@@ -1,12 +1,14 @@
 -- Grants what is absent. What is not returned is there already, or was committed by somebody else meanwhile: the
 -- caller looks at it in another statement, because this one cannot see it. Fences are drawn row by row as rows are
--- inserted.
+-- inserted. What this statement sees is not tried: a conflict would wait for whoever changes that row, and draw a fence for nothing.
+WITH c AS MATERIALIZED (SELECT {now} AS now_ms, {brief} AS brief)
 INSERT INTO {s}semel_records
     (digest, fence, claimed_ms, lease_ms, nonce, state, attempt, version, tenant, scope, key, fingerprint)
 SELECT i.digest, nextval('{s}semel_fence'), c.now_ms, c.now_ms + i.term_ms, i.nonce, 0, 1,
        i.version, i.tenant, i.scope, i.key, i.fingerprint
-FROM (SELECT {now} AS now_ms) c, unnest(
+FROM c, unnest(
     $1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::bytea[], $7::bigint[], $8::bigint[]
 ) AS i (digest, tenant, scope, version, key, fingerprint, term_ms, nonce)
+WHERE NOT EXISTS (SELECT FROM {s}semel_records r WHERE r.digest = i.digest)
 ON CONFLICT (digest) DO NOTHING
 RETURNING digest, fence, claimed_ms, lease_ms

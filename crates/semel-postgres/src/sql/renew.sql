@@ -1,5 +1,5 @@
 -- A shorter term than what is left takes no time away. Whatever is not returned has lost its lease. Rows are found as in settle.sql.
-WITH clock AS MATERIALIZED (SELECT {now} AS now_ms),
+WITH clock AS MATERIALIZED (SELECT {now} AS now_ms, {brief} AS brief),
 asked AS MATERIALIZED (
     SELECT r.at, i.* FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) AS i (digest, fence, term_ms)
     CROSS JOIN LATERAL (SELECT r.ctid AS at FROM {s}semel_records r WHERE r.digest = i.digest OFFSET 0) r

@@ -1,7 +1,7 @@
 -- The happy path: the claim is running and its lease is alive. Whatever is not returned is unusual.
 -- Rows are found one by one and then taken by their place: planned while the table is empty, a join would read all of it for ever after. The limit says
 -- nothing but lets the planner expect few rows.
-WITH clock AS MATERIALIZED (SELECT {now} AS now_ms),
+WITH clock AS MATERIALIZED (SELECT {now} AS now_ms, {brief} AS brief),
 asked AS MATERIALIZED (
     SELECT r.at, i.* FROM unnest(
         $1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],

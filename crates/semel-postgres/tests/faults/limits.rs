@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use semel_core::store::{ClaimAnswer, SettleAnswer};
-use semel_core::{Kind, StoreExt};
+use semel_core::{Kind, Store, StoreExt};
 use semel_testkit::server::Server;
 
 use crate::support::verbs::{Books, done, granted, identity, request, settle, until};
@@ -44,6 +44,9 @@ async fn a_server_that_takes_no_writes_is_read_and_says_so() {
     let config = schema.config().timeout(Duration::from_millis(300));
     let store = config.connect().await.unwrap();
     let lease = granted(&store, "k").await;
+    let done = granted(&store, "done").await;
+    let settled = store.settle_one(settle(&done.claim, "done")).await;
+    assert_eq!(settled.unwrap(), SettleAnswer::Settled);
     read_only(&server.url(), "on").await;
     until("writes are refused", async || {
         store.claim_one(request("probe")).await.is_err()
@@ -58,6 +61,12 @@ async fn a_server_that_takes_no_writes_is_read_and_says_so() {
     assert_eq!(error.kind(), Kind::ReadOnly, "{error}");
     assert!(store.look_up_one(identity("k")).await.unwrap().is_some());
     assert!(store.look_up_one(identity("new")).await.unwrap().is_none());
+    // What needs no write is answered, also in the company of what does.
+    let asked = ["done", "new", "k"].map(request).into_iter().collect();
+    let answers = store.claim(asked).await;
+    assert!(matches!(answers[0], Ok(ClaimAnswer::Settled(_))));
+    assert!(matches!(&answers[1], Err(error) if error.kind() == Kind::ReadOnly));
+    assert!(matches!(answers[2], Ok(ClaimAnswer::Running { .. })));
     read_only(&server.url(), "off").await;
     until("writes are taken again", async || {
         store.settle_one(settle(&lease.claim, "done")).await.is_ok()

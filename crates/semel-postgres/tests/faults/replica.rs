@@ -120,6 +120,9 @@ async fn a_replica_is_read_and_takes_claims_when_it_is_promoted() {
     let schema = Schema::at(primary.url());
     let store = schema.open().await;
     let lease = granted(&store, "k").await;
+    let done = granted(&store, "done").await;
+    let settled = store.settle_one(settle(&done.claim, "done")).await;
+    assert_eq!(settled.unwrap(), SettleAnswer::Settled);
     let standby = block_in_place(|| Standby::of(&primary));
     let url = at_ports(&primary.url(), &format!("127.0.0.1:{}", standby.port));
     let config = schema
@@ -142,6 +145,8 @@ async fn a_replica_is_read_and_takes_claims_when_it_is_promoted() {
     ] {
         assert_eq!(error.kind(), Kind::ReadOnly, "{error}");
     }
+    let replay = replica.claim_one(request("done")).await.unwrap();
+    assert!(matches!(replay, ClaimAnswer::Settled(_)), "{replay:?}");
     primary.kill();
     block_in_place(|| standby.promote());
     let next = granted(&replica, "new").await;

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses some of this")]
 
+pub mod authority;
 pub mod bouncer;
 pub mod verbs;
 
