@@ -24,12 +24,18 @@ pub enum Side {
     AtMost,
 }
 
-const GOALS: [Goal; 14] = [
+const GOALS: [Goal; 15] = [
     goal("G1", Side::AtLeast, 0.25, 0.5),
     goal("G1b", Side::AtMost, 5.0, 3.0),
     goal("G2", Side::AtLeast, 10.0, 30.0),
     goal("G3", Side::AtLeast, 2.0, 4.0),
     goal("G3b", Side::AtLeast, 0.8, 0.95),
+    Goal {
+        id: "G3d",
+        side: Side::AtMost,
+        first: 1.1,
+        then: None,
+    },
     goal("G4", Side::AtLeast, 1.0, 2.0),
     goal("G5", Side::AtLeast, 0.35, 0.5),
     goal("G5b", Side::AtLeast, 1.3, 2.0),

@@ -4,7 +4,7 @@
 //! were taken seconds apart does. Read it in this order: `sample` is the record that everything is
 //! measured with; [`baseline`] is what a store is compared to; `load` lets many callers work for
 //! a while and counts; [`store`] says what to measure, `rounds` takes the turns on each `subject`; [`report`] and [`goal`] say what came of it.
-//! [`inbox`] does the same for messages that wait, [`gateway`] for a process that is asked over HTTP.
+//! [`inbox`] does the same for messages that wait, [`gateway`] for a process that is asked over HTTP. [`sweep`] looks whether deleting keeps up with claiming.
 //!
 //! This crate names no store and no gateway: the caller says how to open or start one. It writes nothing to standard output,
 //! and [`progress`] shows only on a terminal.
@@ -23,6 +23,7 @@ mod rounds;
 mod sample;
 pub mod store;
 mod subject;
+pub mod sweep;
 mod timing;
 
 pub use baseline::Baseline;
@@ -31,3 +32,4 @@ pub use inbox::InboxOptions;
 pub use report::Report;
 pub use sample::Sample;
 pub use store::StoreOptions;
+pub use sweep::SweepOptions;

@@ -361,7 +361,7 @@ async fn decide_one(
     item: &ClaimItem,
     stored: &Stored,
 ) -> Result<ClaimAnswer, Failure> {
-    let (now, next) = session.draw().await?;
+    let (now, next) = session.draw(stored).await?;
     let mut request = item.request.clone();
     if item.is_own(stored) {
         // An earlier try was granted and its answer was lost, so nothing can have run under it.

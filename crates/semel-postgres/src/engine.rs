@@ -5,9 +5,8 @@
 //! verb, because a claim is known by its nonce and every other verb by its fence. What is tried again, and how, is
 //! [`semel_core::store::remote`]'s business; here is what PostgreSQL's failures mean to it.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use semel_core::record::Claim;
@@ -20,8 +19,11 @@ use tokio_postgres::error::SqlState;
 
 use crate::config::Config;
 use crate::error::is_collision;
+use crate::inbox::LaneWalk;
 use crate::link::{Failure, Link, Links, Wait};
+use crate::partitions::Months;
 use crate::sql::Sql;
+use crate::sweep::Pace;
 
 /// The pause before a broken connection is made again.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
@@ -36,42 +38,15 @@ pub(crate) struct Engine {
     pub(crate) watch: Option<Arc<dyn Watch>>,
     /// Up to this fence the sequence is known to be ahead of what was kept.
     pub(crate) fence_floor: AtomicI64,
-    /// The month up to which partitions were made, by this process.
-    pub(crate) months_kept: MonthsKept,
+    /// The months whose partitions were made and dropped, by this process.
+    pub(crate) months_kept: Months,
     /// The months of messages that were made, by this process.
-    pub(crate) message_months: MonthsMade,
+    pub(crate) message_months: Months,
+    /// Where the sweep stands among the lanes.
+    pub(crate) lane_walk: LaneWalk,
+    /// How much the sweep does at once.
+    pub(crate) pace: Pace,
     pub(crate) patience: Duration,
-}
-
-/// A month's number, 0 before the first.
-#[derive(Debug, Default)]
-pub(crate) struct MonthsKept(AtomicI64);
-
-impl MonthsKept {
-    /// Writes down `month` and says which it was before.
-    pub(crate) fn swap(&self, month: i64) -> i64 {
-        self.0.swap(month, Ordering::Relaxed)
-    }
-}
-
-/// Numbers of months.
-#[derive(Debug, Default)]
-pub(crate) struct MonthsMade(Mutex<BTreeSet<i64>>);
-
-impl MonthsMade {
-    /// Whether `month` is new.
-    pub(crate) fn add(&self, month: i64) -> bool {
-        self.months().insert(month)
-    }
-
-    pub(crate) fn forget(&self, month: i64) {
-        self.months().remove(&month);
-    }
-
-    fn months(&self) -> MutexGuard<'_, BTreeSet<i64>> {
-        // The set is whole after every statement, so a poisoned lock protects nothing.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A verb: one try of a batch on one connection.
@@ -174,8 +149,10 @@ impl Engine {
             schema: config.schema.clone(),
             watch: config.watch.clone(),
             fence_floor: AtomicI64::new(0),
-            months_kept: MonthsKept::default(),
-            message_months: MonthsMade::default(),
+            months_kept: Months::default(),
+            message_months: Months::default(),
+            lane_walk: LaneWalk::default(),
+            pace: Pace::default(),
             patience: config.timeout,
         })
     }

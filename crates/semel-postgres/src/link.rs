@@ -320,6 +320,12 @@ impl Link {
         self.heard(ran)
     }
 
+    /// The same for statements that may take `limit`, the server's own limit being off.
+    pub(crate) async fn run_for(&mut self, limit: Duration, sql: &str) -> Result<(), Failure> {
+        let ran = timeout(limit, self.client().batch_execute(sql)).await;
+        self.heard(ran)
+    }
+
     async fn send(&self, sql: &str, params: &[Value]) -> Result<Vec<Row>, tokio_postgres::Error> {
         let client = self.client();
         let rows = if self.prepare {

@@ -3,6 +3,8 @@
 //! The history is dropped by its age, and messages when their retention has ended and no work refers to them. The archive is never dropped from here: that is an operator's decision, one
 //! `DROP TABLE` per month.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use semel_core::inbox::Plan;
@@ -10,12 +12,17 @@ use semel_core::{Clock, Timestamp};
 use tokio_postgres::error::SqlState;
 
 use crate::engine::Engine;
-use crate::link::{Failure, LOCK_WAIT, Link};
+use crate::link::{Failure, Link};
 use crate::sql;
 
 /// The tables that have months.
 const TABLES: [&str; 3] = ["semel_history", "semel_archive", MESSAGES];
 const MESSAGES: &str = "semel_messages";
+/// How long a change waits for those who use a table; those who come after it wait as long.
+const TABLE_WAIT: Duration = Duration::from_millis(100);
+/// The first and the longest pause between two tries.
+const PAUSE_FIRST_MS: i64 = 1_000;
+const PAUSE_MAX_MS: i64 = 60_000;
 
 /// A month of the calendar, counted from year 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,8 +65,48 @@ impl Month {
     }
 }
 
-/// Makes this month and the next, and drops months of the history that are older than `history_keep`. Once per
-/// month and process: otherwise there is nothing to do.
+/// Which months were dealt with by this process, and when to try again where somebody was in the way. Somebody may be in the way for
+/// hours (`pg_dump` holds every table), and each try makes others wait for a moment.
+#[derive(Debug, Default)]
+pub(crate) struct Months(Mutex<BTreeMap<i64, Tried>>);
+
+#[derive(Debug, Clone, Copy)]
+struct Tried {
+    again_ms: i64,
+    pause_ms: i64,
+}
+
+impl Months {
+    /// Whether `month` is to be dealt with now, by the caller.
+    fn is_due(&self, month: Month, now: Timestamp) -> bool {
+        let (mut months, now_ms) = (self.months(), now.as_millis());
+        let tried = months.entry(month.0).or_insert(Tried {
+            again_ms: 0,
+            pause_ms: PAUSE_FIRST_MS,
+        });
+        if tried.again_ms > now_ms {
+            return false;
+        }
+        tried.again_ms = now_ms.saturating_add(tried.pause_ms);
+        tried.pause_ms = (tried.pause_ms * 2).min(PAUSE_MAX_MS);
+        true
+    }
+
+    /// There is nothing left to do for `month`.
+    fn done(&self, month: Month) {
+        if let Some(tried) = self.months().get_mut(&month.0) {
+            tried.again_ms = i64::MAX;
+        }
+    }
+
+    fn months(&self) -> MutexGuard<'_, BTreeMap<i64, Tried>> {
+        // The map is whole after every statement, so a poisoned lock protects nothing.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes this month and the next, and drops months that are over. Once per month and process, or until it is done; where somebody uses a
+/// table, it is done another time, and rows of a month without a table go to the rest.
 pub(crate) async fn keep_up(
     engine: &Engine,
     link: &mut Link,
@@ -67,85 +114,109 @@ pub(crate) async fn keep_up(
 ) -> Result<(), Failure> {
     let now = engine.clock.now();
     let month = Month::of(now);
-    if engine.months_kept.swap(month.0) == month.0 {
+    if !engine.months_kept.is_due(month, now) {
         return Ok(());
     }
-    let kept = keep_up_to(engine, link, month, now, history_keep).await;
-    if kept.is_err() {
-        engine.months_kept.swap(0);
-    }
-    kept
-}
-
-async fn keep_up_to(
-    engine: &Engine,
-    link: &mut Link,
-    month: Month,
-    now: Timestamp,
-    history_keep: Duration,
-) -> Result<(), Failure> {
+    let mut done = true;
     for table in TABLES {
-        for month in [month, month.next()] {
-            if let Err(failure) = make(engine, link, table, month).await
-                && !is_occupied(&failure)
-            {
-                return Err(failure);
-            }
-        }
+        done &= make(engine, link, table, month).await?;
     }
-    let keep_ms = i64::try_from(history_keep.as_millis()).unwrap_or(i64::MAX);
-    let cutoff = Month::of(Timestamp::from_millis(
-        now.as_millis().saturating_sub(keep_ms).max(0),
-    ));
+    let cutoff = Month::of(before(now, history_keep));
     for name in months_of(engine, link, "semel_history").await? {
         if Month::parse(&name).is_some_and(|month| month < cutoff) {
-            drop_history(engine, link, &name).await?;
+            done &= unless_used(drop_history(engine, link, &name).await)?;
         }
     }
+    // A message that was received when its month was about to end may still be about to be committed.
+    let cutoff = Month::of(before(now, Duration::from_secs(24 * 60 * 60)));
     for name in months_of(engine, link, MESSAGES).await? {
-        if Month::parse(&name).is_some_and(|ended| ended < month)
-            && let Err(failure) = drop_messages(engine, link, &name).await
-            && !is_locked(&failure)
-        {
-            return Err(failure);
+        if let Some(month) = Month::parse(&name).filter(|month| *month < cutoff) {
+            done &= unless_used(drop_messages(engine, link, month).await)?;
         }
+    }
+    if done {
+        engine.months_kept.done(month);
     }
     Ok(())
 }
 
-/// Rows of that month have gone to the rest already; they stay there, and so do those that follow.
-fn is_occupied(failure: &Failure) -> bool {
-    matches!(failure, Failure::Refused(error) if error.code().is_some_and(|state| state.code() == "23514"))
+fn before(now: Timestamp, ago: Duration) -> Timestamp {
+    let ago = i64::try_from(ago.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(now.as_millis().saturating_sub(ago).max(0))
+}
+
+/// Whether it was done: if somebody uses the table at this moment, it is done another time.
+fn unless_used(done: Result<(), Failure>) -> Result<bool, Failure> {
+    match done {
+        Ok(()) => Ok(true),
+        Err(failure) if has_state(&failure, &SqlState::LOCK_NOT_AVAILABLE) => Ok(false),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn has_state(failure: &Failure, state: &SqlState) -> bool {
+    matches!(failure, Failure::Refused(error) if error.code() == Some(state))
 }
 
 impl Engine {
-    /// Makes the month in which messages of a plan end that arrive now, and the one after it, once per month and process. If
-    /// that cannot be done, they go to the rest.
+    /// Makes the month in which messages of a plan end that arrive now, and the one after it, once per month and process. Until
+    /// that can be done, they go to the rest.
     pub(crate) async fn message_months(&self, plan: &Plan) {
-        let month = Month::of(self.clock.now().after(plan.retention.keep()));
-        if !self.message_months.add(month.0) {
+        let now = self.clock.now();
+        let month = Month::of(now.after(plan.retention.keep()));
+        if !self.message_months.is_due(month, now) {
             return;
         }
         let Ok(mut link) = self.links.get().await else {
-            return self.message_months.forget(month.0);
+            return;
         };
-        for month in [month, month.next()] {
-            let made = make(self, &mut link, MESSAGES, month).await;
-            if made.is_err_and(|failure| !is_occupied(&failure)) {
-                self.message_months.forget(month.0);
-            }
+        if let Ok(true) = make(self, &mut link, MESSAGES, month).await {
+            self.message_months.done(month);
         }
     }
 }
 
-async fn make(engine: &Engine, link: &mut Link, table: &str, month: Month) -> Result<(), Failure> {
+/// Makes a month and the next one, unless they are there; says whether they are.
+async fn make(
+    engine: &Engine,
+    link: &mut Link,
+    table: &str,
+    month: Month,
+) -> Result<bool, Failure> {
+    let there = months_of(engine, link, table).await?;
+    let mut done = true;
+    for month in [month, month.next()] {
+        if there.contains(&month.name()) {
+            continue;
+        }
+        match unless_used(attach(engine, link, table, month).await) {
+            Ok(made) => done &= made,
+            // Rows of that month have gone to the rest already; they stay there, and so do those that follow.
+            Err(failure) if has_state(&failure, &SqlState::CHECK_VIOLATION) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(done)
+}
+
+/// A table that is made first and attached then needs no lock that readers and writers of the parent would wait for.
+async fn attach(
+    engine: &Engine,
+    link: &mut Link,
+    table: &str,
+    month: Month,
+) -> Result<(), Failure> {
+    let (name, begins, ends) = (month.name(), month.begins(), month.next().begins());
+    // Another process may have done it: the catalogue is asked, as in `schema::version`.
     let template = format!(
-        "CREATE TABLE IF NOT EXISTS {{s}}{table}_{} PARTITION OF {{s}}{table} FOR VALUES FROM ({}) TO ({})",
-        month.name(),
-        month.begins(),
-        month.next().begins()
+        "DO $$ BEGIN \
+         IF NOT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname = '{{schema}}' AND c.relname = '{table}_{name}') THEN \
+         CREATE TABLE {{s}}{table}_{name} (LIKE {{s}}{table} INCLUDING ALL); \
+         EXECUTE format('ALTER TABLE {{s}}{table} ATTACH PARTITION {{s}}{table}_{name} FOR VALUES FROM (%s) TO (%s)', \
+             {begins}, {ends}); \
+         END IF; END $$"
     );
-    // Two processes may do this at once, and the second must find it done rather than collide.
     in_turn(engine, link, &template).await
 }
 
@@ -161,20 +232,14 @@ async fn drop_history(engine: &Engine, link: &mut Link, month: &str) -> Result<(
     in_turn(engine, link, &template).await
 }
 
-/// Whether somebody uses the table at this moment. The month goes another time.
-fn is_locked(failure: &Failure) -> bool {
-    matches!(failure, Failure::Refused(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE))
-}
-
-/// Messages that somebody still has to deal with keep their month. The table is locked before the look, so that no replay comes
-/// between the look and the end.
-async fn drop_messages(engine: &Engine, link: &mut Link, month: &str) -> Result<(), Failure> {
+/// Messages that somebody still has to deal with keep their month. What is looked at is not locked: only a replay by hand could refer to
+/// a month that is over, and it waits for the turn (`sql/inbox/hold_months.sql`).
+async fn drop_messages(engine: &Engine, link: &mut Link, month: Month) -> Result<(), Failure> {
+    let (name, begins, ends) = (month.name(), month.begins(), month.next().begins());
     let template = format!(
-        "LOCK TABLE {{s}}semel_messages IN ACCESS EXCLUSIVE MODE; \
-         DO $$ BEGIN \
-         IF NOT EXISTS (SELECT FROM {{s}}semel_work w JOIN {{s}}semel_messages_{month} m \
-             ON m.digest = w.digest AND m.expires_ms = w.expires_ms) THEN \
-         DROP TABLE {{s}}semel_messages_{month}; END IF; END $$"
+        "DO $$ BEGIN \
+         IF NOT EXISTS (SELECT FROM {{s}}semel_work w WHERE w.expires_ms >= {begins} AND w.expires_ms < {ends}) THEN \
+         DROP TABLE {{s}}semel_messages_{name}; END IF; END $$"
     );
     in_turn(engine, link, &template).await
 }
@@ -187,7 +252,7 @@ async fn in_turn(engine: &Engine, link: &mut Link, template: &str) -> Result<(),
          SELECT pg_advisory_xact_lock(hashtextextended('semel months {}', 0)); \
          SET LOCAL lock_timeout = {}",
         engine.schema,
-        LOCK_WAIT.as_millis()
+        TABLE_WAIT.as_millis()
     );
     link.begin().await?;
     let ran = match link.run(&lock).await {
@@ -226,5 +291,19 @@ mod tests {
         assert!(Month::parse("2026_11") < Some(december));
         assert_eq!(Month::parse("rest"), None);
         assert_eq!(Month::parse("2026_13"), None);
+    }
+
+    #[test]
+    fn a_month_that_could_not_be_made_is_tried_again_in_longer_and_longer_intervals() {
+        let (months, month) = (Months::default(), Month(24_322));
+        let mut tries = Vec::new();
+        for second in 0..200 {
+            if months.is_due(month, Timestamp::from_millis(1_000 * (1_000 + second))) {
+                tries.push(second);
+            }
+        }
+        assert_eq!(tries, [0, 1, 3, 7, 15, 31, 63, 123, 183]);
+        months.done(month);
+        assert!(!months.is_due(month, Timestamp::from_millis(i64::MAX - 1)));
     }
 }

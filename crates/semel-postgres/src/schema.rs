@@ -1,5 +1,7 @@
 //! The tables: made once, brought up to date by whoever comes first, never touched by an older version.
 
+use std::time::Duration;
+
 use semel_core::{Error, Kind, Result};
 
 use crate::engine::Engine;
@@ -7,13 +9,17 @@ use crate::link::{Failure, Link};
 use crate::sql;
 
 /// Each step brings the tables to the version that is its place in this list, counted from 1.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("../migrations/0001_records.sql"),
     include_str!("../migrations/0002_inbox.sql"),
+    include_str!("../migrations/0003_sweep.sql"),
 ];
 
 /// The version that this build works with.
 const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// How long the tables may take, and how long others wait for whoever brings them up to date: a large table takes its time.
+const PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
 
 /// Makes the tables or brings them up to date. Many processes may do so at once: one of them does it.
 pub(crate) async fn migrate(engine: &Engine, link: &mut Link, create: bool) -> Result<()> {
@@ -32,10 +38,9 @@ async fn migrate_alone(engine: &Engine, link: &mut Link) -> Result<(), Failure> 
     // Others wait here until the tables are made, however long that takes.
     link.run("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0")
         .await?;
-    link.run(&format!(
-        "SELECT pg_advisory_xact_lock(hashtextextended('semel tables {schema}', 0))"
-    ))
-    .await?;
+    let turn =
+        format!("SELECT pg_advisory_xact_lock(hashtextextended('semel tables {schema}', 0))");
+    link.run_for(PATIENCE, &turn).await?;
     let found = version(engine, link).await?;
     check(found, true)?;
     if !exists(engine, link).await? {
@@ -45,7 +50,7 @@ async fn migrate_alone(engine: &Engine, link: &mut Link) -> Result<(), Failure> 
         .zip(MIGRATIONS)
         .skip(usize::try_from(found).unwrap_or(0))
     {
-        link.run(&sql::text(schema, template)).await?;
+        link.run_for(PATIENCE, &sql::text(schema, template)).await?;
         let note = format!(
             "INSERT INTO {{s}}semel_meta (name, value) VALUES ('schema_version', {step}) \
              ON CONFLICT (name) DO UPDATE SET value = excluded.value"

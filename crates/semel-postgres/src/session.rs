@@ -93,9 +93,10 @@ impl<'a, D: Driver> Session<'a, D> {
         Ok(Timestamp::from_millis(first(&rows)?.number(0)?))
     }
 
-    /// The server's time and a new fence.
-    pub(crate) async fn draw(&mut self) -> Result<(Timestamp, Fence), D::Error> {
-        let rows = self.driver.rows(&self.sql.draw, Vec::new()).await?;
+    /// The server's time and a new fence, above that of the locked row.
+    pub(crate) async fn draw(&mut self, stored: &Stored) -> Result<(Timestamp, Fence), D::Error> {
+        let params = vec![Value::int(sql_fence(stored.fence))];
+        let rows = self.driver.rows(&self.sql.draw, params).await?;
         let row = first(&rows)?;
         let fence = crate::rows::fence_of(row.number(1)?);
         Ok((Timestamp::from_millis(row.number(0)?), fence))

@@ -23,6 +23,9 @@ const ARCHIVED: &str = "'00000000-0000-0000-0000-000000000000'::uuid, r.fence, 0
     r.took_ms, r.flags, r.status, r.headers, NULL::bytea, coalesce(r.omitted_len, octet_length(r.body), 0)::bigint, \
     NULL::bytea";
 
+/// A new fence: see `migrations/0003_sweep.sql`.
+const FENCE: &str = "{s}semel_draw()";
+
 /// Up to this fence the sweep has followed the claims, and noted those that were still open then.
 const FOLLOWED: &str = "coalesce((SELECT value FROM {s}semel_meta WHERE name = 'open_fence'), 0)";
 
@@ -83,6 +86,7 @@ pub(crate) fn text(schema: &str, template: &str) -> String {
         .replace("{settled_anew}", SETTLED_ANEW)
         .replace("{open}", OPEN)
         .replace("{followed}", FOLLOWED)
+        .replace("{fence}", FENCE)
         .replace("{now}", NOW)
         .replace("{brief}", BRIEF)
         .replace("{record}", RECORD)
@@ -140,14 +144,18 @@ statements! {
     list_open,
     list_archived,
     stats,
-    ended,
-    walk,
-    note_open,
-    drop_open,
-    retire,
-    forget,
     turn,
-    stand,
+    follow,
+    followed,
+    relook,
+    ended,
+    take,
+    take_ended,
+    retire,
+    split,
+    bound,
+    postpone,
+    forget,
     keep,
     adopt,
     bar,
@@ -186,6 +194,9 @@ statements! {
     select_work,
     select_kept,
     forget_steps,
+    hold_months,
+    sweep_lanes,
+    held_lanes,
     generations,
     make_lanes,
     lock_lanes,

@@ -122,7 +122,7 @@ impl Tables {
             let mut session = Session::new(tx, &self.sql);
             let locked = session.lock(&[item.identity()]).await?;
             if let Some(stored) = locked.get(&digest(item.identity())) {
-                let (now, next) = session.draw().await?;
+                let (now, next) = session.draw(stored).await?;
                 let step = protocol::claim(stored.record.as_ref(), request, next, now);
                 let identity = item.identity();
                 return session

@@ -78,7 +78,29 @@ const SETTINGS: [&str; 6] = [
 ];
 
 /// The statements that the store is built from, and the types of their parameters.
-const STATEMENTS: [(&str, &str, &str); 10] = [
+const STATEMENTS: [(&str, &str, &str); 16] = [
+    (
+        "follow",
+        include_str!("../src/sql/follow.sql"),
+        "bigint,bigint,bigint",
+    ),
+    ("relook", include_str!("../src/sql/relook.sql"), "bigint"),
+    (
+        "ended",
+        include_str!("../src/sql/ended.sql"),
+        "bigint,bigint",
+    ),
+    (
+        "retire",
+        include_str!("../src/sql/retire.sql"),
+        "bigint,bigint,bigint,bigint,bigint,bigint",
+    ),
+    ("take", include_str!("../src/sql/take.sql"), ""),
+    (
+        "bound",
+        include_str!("../src/sql/bound.sql"),
+        "bigint,bigint,bigint,bigint,bigint,bigint",
+    ),
     (
         "claim",
         include_str!("../src/sql/claim.sql"),
@@ -137,18 +159,28 @@ async fn plans(schema: &Schema) -> Vec<(&'static str, Vec<String>)> {
     let mut plans = Vec::new();
     for (name, text, types) in STATEMENTS {
         let text = text
+            .replace(
+                "{followed}",
+                "(SELECT value FROM {s}semel_meta WHERE name = 'open_fence')",
+            )
+            .replace("{fence}", "{s}semel_draw()")
             .replace("{now}", now)
             .replace("{s}", &format!("{}.", schema.name));
         let text = text
             .replace("{record}", "r.*")
             .replace("{settled_anew}", "ON CONFLICT (digest) DO NOTHING");
-        let count = types.split(',').count();
-        let nulls = vec!["NULL"; count].join(", ");
+        let (types, nulls) = match types {
+            "" => (String::new(), String::new()),
+            _ => {
+                let nulls = vec!["NULL"; types.split(',').count()].join(", ");
+                (format!("({types})"), format!("({nulls})"))
+            }
+        };
         client
-            .batch_execute(&format!("PREPARE {name} ({types}) AS {text}"))
+            .batch_execute(&format!("PREPARE {name} {types} AS {text}"))
             .await
             .unwrap();
-        let explain = format!("EXPLAIN EXECUTE {name} ({nulls})");
+        let explain = format!("EXPLAIN EXECUTE {name} {nulls}");
         let lines = client.query(&explain, &[]).await.unwrap();
         plans.push((name, lines.iter().map(|row| row.get(0)).collect()));
     }
@@ -303,6 +335,26 @@ async fn archived_records_land_in_the_month_of_their_end() {
         ..Query::default()
     };
     assert_eq!(store.list(query).await.unwrap().records.len(), 10);
+}
+
+/// More than are counted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_archived_is_counted_up_to_a_limit_and_estimated_beyond() {
+    let schema = Schema::new();
+    let (store, client, s) = (schema.open().await, schema.client().await, &schema.name);
+    let archive = async |count: i64| {
+        let sql = format!(
+            "INSERT INTO {s}.semel_archive SELECT n, 1, 1, 1, 'a', 'p', 'k', '', 1, 1, 0, 2, 0 FROM generate_series(1, {count}) n"
+        );
+        client.batch_execute(&sql).await.unwrap();
+    };
+    archive(10).await;
+    assert_eq!(store.stats().await.unwrap().archived, 10);
+    archive(210_000).await;
+    let analyze = format!("ANALYZE {s}.semel_archive");
+    client.batch_execute(&analyze).await.unwrap();
+    archive(1_000).await;
+    assert_eq!(store.stats().await.unwrap().archived, 210_010);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -29,7 +29,7 @@ async fn twenty_stores_at_once_make_the_tables_once() {
     assert_eq!(
         count(
             &schema,
-            "{s}.semel_meta WHERE name = 'schema_version' AND value = 2"
+            "{s}.semel_meta WHERE name = 'schema_version' AND value = 3"
         )
         .await,
         1
@@ -46,10 +46,79 @@ async fn twenty_stores_at_once_make_the_tables_once() {
     }
 }
 
+/// Drops the months that the first start has made, as if another one had begun.
+async fn drop_months(schema: &Schema) {
+    let drop = format!(
+        "DO $$ DECLARE month regclass; BEGIN \
+         FOR month IN SELECT c.oid FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid \
+             WHERE c.relnamespace = '{}'::regnamespace AND c.relkind = 'r' AND c.relname !~ '_rest$' \
+         LOOP EXECUTE 'DROP TABLE ' || month; END LOOP; END $$",
+        schema.name
+    );
+    schema.client().await.batch_execute(&drop).await.unwrap();
+}
+
+const MONTHS: &str = "pg_inherits WHERE inhparent IN \
+    ('{s}.semel_history'::regclass, '{s}.semel_archive'::regclass, '{s}.semel_messages'::regclass)";
+
+/// `pg_dump` holds every table for as long as it takes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn months_are_made_later_while_somebody_reads_every_table_and_a_start_does_not_wait() {
+    let schema = Schema::new();
+    drop(schema.open().await);
+    drop_months(&schema).await;
+    let reader = schema.client().await;
+    let read = format!(
+        "DO $$ DECLARE held regclass; BEGIN \
+         FOR held IN SELECT oid FROM pg_class WHERE relnamespace = '{}'::regnamespace AND relkind IN ('r', 'p') \
+         LOOP EXECUTE 'LOCK TABLE ' || held || ' IN ACCESS SHARE MODE'; END LOOP; END $$",
+        schema.name
+    );
+    reader
+        .batch_execute(&format!("BEGIN; {read}"))
+        .await
+        .unwrap();
+    let store = schema.config().connect().await.expect("it starts");
+    let late = granted(&store, "k").await;
+    store.release_one(late.claim.clone()).await.unwrap();
+    store.settle_one(settle(&late.claim, "late")).await.unwrap();
+    store.sweep(100).await.expect("nothing is wrong");
+    assert_eq!(count(&schema, MONTHS).await, 3, "only the rest of each");
+    assert_eq!(count(&schema, "{s}.semel_history_rest").await, 2);
+    let forget = format!("DELETE FROM {}.semel_history", schema.name);
+    schema.client().await.batch_execute(&forget).await.unwrap();
+    reader.batch_execute("ROLLBACK").await.unwrap();
+    support::verbs::until("the months are made", async || {
+        store.sweep(100).await.unwrap();
+        count(&schema, MONTHS).await == 9
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tables_that_take_longer_than_a_call_are_waited_for() {
+    let schema = Schema::new();
+    let slow = schema.client().await;
+    let turn = format!("hashtextextended('semel tables {}', 0)", schema.name);
+    let take = format!("SELECT pg_advisory_lock({turn})");
+    slow.batch_execute(&take).await.unwrap();
+    let config = schema
+        .config()
+        .timeout(std::time::Duration::from_millis(500));
+    let starting = tokio::spawn(async move { config.connect().await });
+    // A call is given up a second after its timeout.
+    slow.batch_execute("SELECT pg_sleep(2)").await.unwrap();
+    let give = format!("SELECT pg_advisory_unlock({turn})");
+    slow.batch_execute(&give).await.unwrap();
+    let store = starting.await.unwrap().expect("it starts in its turn");
+    granted(&store, "k").await;
+}
+
 #[tokio::test]
 async fn a_process_that_is_slow_to_make_months_keeps_no_other_from_starting() {
     let schema = Schema::new();
     drop(schema.open().await);
+    drop_months(&schema).await;
     let (slow, config) = (schema.client().await, schema.config());
     let turn = format!("hashtextextended('semel months {}', 0)", schema.name);
     let take = format!("SELECT pg_advisory_lock({turn})");

@@ -227,3 +227,35 @@ async fn a_handler_that_is_cancelled_leaves_nothing_behind() {
     assert_eq!(cents(&schema, &client).await, 100);
     drop(store);
 }
+
+/// Nobody else sweeps where transactions are all that is used.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consumer_sweeps_what_it_leaves() {
+    let (schema, store, client) = account().await;
+    drop(store);
+    let config = schema.config().sweep_every(Some(Duration::from_millis(10)));
+    let consumer = Consumer::new(&config, "deposits@1".parse().unwrap()).unwrap();
+    let keep = Retention::delete_after(Duration::from_millis(1)).unwrap();
+    let consumer = consumer.retention(keep);
+    let deposit = deposit(&schema);
+    for id in ["m", "n"] {
+        let message = Message::new(id).unwrap();
+        let processed: Processed<(), tokio_postgres::Error> = consumer
+            .process(&message, async |tx| {
+                tx.execute(&deposit, &[]).await.map(drop)
+            })
+            .await;
+        assert!(matches!(processed, Processed::Done(())), "{processed:?}");
+    }
+    let count = format!("SELECT count(*) FROM {}.semel_records", schema.name);
+    support::verbs::until("what was remembered is swept", async || {
+        client
+            .query_one(&count, &[])
+            .await
+            .unwrap()
+            .get::<_, i64>(0)
+            == 0
+    })
+    .await;
+    assert_eq!(cents(&schema, &client).await, 200);
+}

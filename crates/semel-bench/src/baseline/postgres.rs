@@ -9,6 +9,7 @@ use tokio_postgres::{Client, Config, NoTls, Statement};
 
 use super::{Baseline, Done};
 use crate::sample::Sample;
+use crate::sweep::Held;
 
 /// As many connections as there are callers.
 #[derive(Debug)]
@@ -81,6 +82,19 @@ pub async fn clean(server: &Config, schema: &str) -> Result<()> {
         .batch_execute(&drop)
         .await
         .map_err(failed)
+}
+
+/// What a store on PostgreSQL holds in its table of records, that table's indexes included.
+pub async fn held(server: &Config, schema: &str) -> Result<Held> {
+    let table = format!("{schema}.semel_records");
+    let count = format!("SELECT count(*), pg_total_relation_size('{table}') FROM {table}");
+    let row = connect(server).await?.query_one(&count, &[]).await;
+    let row = row.map_err(failed)?;
+    let number = |at| u64::try_from(row.get::<_, i64>(at)).unwrap_or(0);
+    Ok(Held {
+        records: number(0),
+        bytes: number(1),
+    })
 }
 
 impl Baseline for RawPostgres {

@@ -4,6 +4,7 @@
 //! calls these steps in it and says what an end means.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use semel_core::record::Claim;
@@ -12,6 +13,7 @@ use semel_core::{Error, Kind, LeaseTerm, Outcome, Record, Result, Retention, Sco
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::housekeeping::Housekeeping;
 use super::{Message, Processed};
 use crate::config::Config;
 use crate::tx::{Driver, Tables};
@@ -22,15 +24,18 @@ pub struct Deliveries {
     tables: Tables,
     scope: Scope,
     retention: Retention,
+    housekeeping: Arc<Housekeeping>,
 }
 
 impl Deliveries {
-    /// The deliveries of the consumer named `scope`, in the tables that `config` names.
+    /// The deliveries of the consumer named `scope`, in the tables that `config` names. From the first one on, what has expired is swept
+    /// in the background, on a connection of its own, as [`Config::sweep_every`] says.
     pub fn new(config: &Config, scope: Scope) -> Self {
         Self {
             tables: Tables::new(config),
             scope,
             retention: Retention::default(),
+            housekeeping: Arc::new(Housekeeping::new(config)),
         }
     }
 
@@ -48,6 +53,7 @@ impl Deliveries {
         tx: &mut D,
         message: &Message,
     ) -> Result<ControlFlow<Processed<T, E>, Claim>, D::Error> {
+        self.housekeeping.start();
         Ok(match self.tables.claim(tx, &self.request(message)).await? {
             ClaimAnswer::Granted(lease) => ControlFlow::Continue(lease.claim),
             other => ControlFlow::Break(Processed::not_granted(other)),

@@ -3,7 +3,8 @@
 //!
 //! A message is acknowledged when its effect is durable and not before; a handler that fails rolls everything
 //! back, the marker included, so that its redelivery runs it again. A duplicate is acknowledged with the first
-//! one's result. The same id with another payload is neither: it wants a person.
+//! one's result. The same id with another payload is neither: it wants a person. What is remembered of messages is swept in the background when
+//! its time is over, as a store does it.
 //!
 //! ```no_run
 //! use semel_postgres::consumer::{Consumer, Message, Next};
@@ -28,6 +29,7 @@
 //! ```
 
 mod deliveries;
+mod housekeeping;
 mod message;
 mod process;
 mod processed;

@@ -56,6 +56,7 @@ mod verbs;
 
 pub(crate) use bells::Ringing;
 pub(crate) use finish::finish_all;
+pub(crate) use sweep::LaneWalk;
 
 use semel_core::Result;
 use semel_core::inbox::{Arrivals, Finish, Finished, Plan, Receipt};

@@ -1,5 +1,7 @@
 //! Housekeeping: what belongs to messages that are past their retention. The messages themselves go by months.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use crate::session::{Driver, Session};
 use crate::value::Value;
 
@@ -11,7 +13,49 @@ const NOTES: [&str; 4] = [
     "semel_duplicates",
 ];
 
+/// The most lanes that one step looks at.
+const LANES: usize = 1_024;
+
+/// Where the walk over the lanes stands in this process: the last one that was looked at.
+#[derive(Debug, Default)]
+pub(crate) struct LaneWalk(Mutex<(String, String)>);
+
+impl LaneWalk {
+    fn stands(&self) -> MutexGuard<'_, (String, String)> {
+        // Two names are replaced at once, so a poisoned lock protects nothing.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl<D: Driver> Session<'_, D> {
+    /// Forgets lanes that have had their time, among the next ones of a slow walk over all.
+    pub(crate) async fn sweep_lanes(&mut self, walk: &LaneWalk) -> Result<(), D::Error> {
+        let (consumer, lane) = walk.stands().clone();
+        let count = i64::try_from(LANES).unwrap_or(i64::MAX);
+        let params = vec![Value::text(consumer), Value::text(lane), Value::int(count)];
+        let sql = &self.sql.inbox;
+        let rows = self.driver.rows(&sql.held_lanes, params).await?;
+        let (mut held, mut last) = (Vec::new(), Default::default());
+        for row in &rows {
+            last = (row.word(0)?.to_owned(), row.word(1)?.to_owned());
+            if row.number(2)? == 1 {
+                held.push(last.clone());
+            }
+        }
+        if !held.is_empty() {
+            let consumers = Value::texts(held.iter().map(|(consumer, _)| consumer.as_str()));
+            let lanes = Value::texts(held.iter().map(|(_, lane)| lane.as_str()));
+            let params = vec![consumers, lanes];
+            self.driver.rows(&sql.sweep_lanes, params).await?;
+        }
+        // At the end it begins anew.
+        *walk.stands() = match rows.len() < LANES {
+            true => Default::default(),
+            false => last,
+        };
+        Ok(())
+    }
+
     /// One bounded step; says whether there is more to do.
     pub(crate) async fn sweep_inbox(&mut self, limit: usize) -> Result<bool, D::Error> {
         let count = i64::try_from(limit).unwrap_or(i64::MAX);

@@ -4,7 +4,7 @@
 WITH c AS MATERIALIZED (SELECT {now} AS now_ms, {brief} AS brief)
 INSERT INTO {s}semel_records
     (digest, fence, claimed_ms, lease_ms, nonce, state, attempt, version, tenant, scope, key, fingerprint)
-SELECT i.digest, nextval('{s}semel_fence'), c.now_ms, c.now_ms + i.term_ms, i.nonce, 0, 1,
+SELECT i.digest, {fence}, c.now_ms, c.now_ms + i.term_ms, i.nonce, 0, 1,
        i.version, i.tenant, i.scope, i.key, i.fingerprint
 FROM c, unnest(
     $1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::bytea[], $7::bigint[], $8::bigint[]

@@ -214,3 +214,55 @@ async fn large_payloads_go_in_pieces_and_in_one_transaction() {
     let sizes: Vec<usize> = jobs.iter().map(|job| job.message.payload().len()).collect();
     assert_eq!(sizes, [4 * 1024 * 1024; 5]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lanes_in_which_nothing_stands_are_forgotten_in_time() {
+    use semel_core::Store;
+    use semel_core::inbox::{Baseline, OnGap, OnTerminal, Order};
+    let on_terminal = OnTerminal::Park;
+    let by_sequence = |baseline| Order::Sequence {
+        baseline,
+        on_gap: OnGap::default(),
+        on_terminal,
+    };
+    for (order, is_forgotten) in [
+        (Order::Arrival { on_terminal }, true),
+        (by_sequence(Baseline::FirstSeen), true),
+        (by_sequence(Baseline::After(0)), false),
+    ] {
+        let schema = Schema::new();
+        let (store, client, s) = (schema.open().await, schema.client().await, &schema.name);
+        let plan = semel_core::inbox::Plan { order, ..plan() };
+        let in_lane = |lane: &str, n: u64| {
+            let message = crate::verbs::message_to(&plan, &format!("{lane}-{n}"));
+            let lane = semel_core::Key::new(lane).unwrap();
+            message.with_lane(lane).with_sequence(n).unwrap()
+        };
+        let mut batch = arrivals(&plan, &[]);
+        batch.messages = vec![in_lane("done", 1), in_lane("waits", 1), in_lane("waits", 2)];
+        store.receive(batch).await.unwrap();
+        let jobs = claimed(&store, &plan, 10).await;
+        complete(&store, &plan, &jobs).await;
+        let lanes = async || -> Vec<String> {
+            store.sweep(100).await.unwrap();
+            let sql = format!("SELECT lane FROM {s}.semel_lanes ORDER BY lane");
+            let rows = client.query(&sql, &[]).await.unwrap();
+            rows.iter().map(|row| row.get(0)).collect()
+        };
+        assert_eq!(lanes().await, ["done", "waits"], "{order:?}: not yet");
+        let pass = format!("UPDATE {s}.semel_lanes SET forget_ms = 0 WHERE forget_ms IS NOT NULL");
+        client.batch_execute(&pass).await.unwrap();
+        let left: &[&str] = if is_forgotten {
+            &["waits"]
+        } else {
+            &["done", "waits"]
+        };
+        assert_eq!(lanes().await, left, "{order:?}");
+        // A lane that was forgotten is made again by the next message.
+        let mut batch = arrivals(&plan, &[]);
+        batch.messages = vec![in_lane("done", 2)];
+        store.receive(batch).await.unwrap();
+        let jobs = claimed(&store, &plan, 10).await;
+        assert_eq!(jobs.len(), 2, "{order:?}: the next of each lane");
+    }
+}

@@ -5,6 +5,7 @@ mod inbox;
 mod peer;
 mod servers;
 mod store;
+mod sweep;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,6 +28,11 @@ pub(crate) enum Command {
     /// own, under a prefix of its own) and removed afterwards. The baseline is a raw log, two plain SQL statements, or two
     /// plain Redis commands.
     Store(store::Args),
+    /// Durable claims and settles at full speed whose records expire soon: does the sweep keep up, does the store stay as large as it is
+    ///
+    /// The store that --store names is not touched: two new ones are made beside it and removed afterwards. The records of one
+    /// expire, those of the other are kept.
+    Sweep(sweep::Args),
     /// Messages received, and claimed with their completion, against a plain table on the same disk or server
     ///
     /// The store that --store names is not touched: new ones are made beside it (in the same directory, in schemas of their own) and
@@ -43,6 +49,7 @@ pub(crate) enum Command {
 pub(crate) async fn run(command: Command, store: &StoreArgs) -> Result<()> {
     match command {
         Command::Store(args) => store::run(args, &store.url()?, directory(store)?).await,
+        Command::Sweep(args) => sweep::run(args, &store.url()?, directory(store)?).await,
         Command::Inbox(args) => inbox::run(args, &store.url()?, directory(store)?).await,
         Command::Gateway(args) => gateway::run(args, directory_of(&store.path()?)).await,
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use semel_bench::StoreOptions;
 use semel_bench::baseline::{Baseline, postgres, redis};
-use semel_bench::store::Goals;
+use semel_bench::store::{Goals, OpenStore};
+use semel_bench::sweep::Count;
 use semel_core::{Result, Store};
 use semel_hybrid::Hybrid;
 use semel_policy::value::{Address, Engine, StoreUrl};
@@ -39,13 +40,41 @@ impl Servers {
         }))
     }
 
-    /// Has this store measured instead of an embedded one.
-    pub(super) fn measured_by(&self, options: &mut StoreOptions) {
+    /// The same servers with another store on them.
+    pub(super) fn named(self, suffix: &str) -> Result<Self> {
+        let name = format!("{}_{suffix}", self.name);
+        let postgres = self.postgres.map(|config| config.schema(&name));
+        Ok(Self {
+            postgres: postgres.transpose()?,
+            redis: self
+                .redis
+                .map(|(config, place)| (config.prefix(&name), place)),
+            name,
+        })
+    }
+
+    /// Opens the store, which is made if it is not there.
+    pub(super) fn opening(&self) -> OpenStore {
         let (postgres, redis) = (self.postgres.clone(), self.redis.clone());
-        options.open = Box::new(move |_| {
+        Box::new(move |_| {
             let (postgres, redis) = (postgres.clone(), redis.clone());
             Box::pin(open(postgres, redis.map(|(config, _)| config)))
-        });
+        })
+    }
+
+    /// Counts what the store holds exactly, where its own counts are estimates.
+    pub(super) fn counting(&self) -> Option<Count> {
+        let server = self.postgres.as_ref()?.server().clone();
+        let name = self.name.clone();
+        Some(Box::new(move |_| {
+            let (server, name) = (server.clone(), name.clone());
+            Box::pin(async move { postgres::held(&server, &name).await })
+        }))
+    }
+
+    /// Has this store measured instead of an embedded one.
+    pub(super) fn measured_by(&self, options: &mut StoreOptions) {
+        options.open = self.opening();
         let (callers, name) = (options.callers, self.name.clone());
         match (&self.postgres, &self.redis) {
             (Some(config), _) => {

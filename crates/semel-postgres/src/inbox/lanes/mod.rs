@@ -16,10 +16,12 @@ pub(crate) use turn::Care;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use semel_core::inbox::{OnTerminal, Order, Plan};
+use semel_core::inbox::{Baseline, OnTerminal, Order, Plan};
+use semel_core::{Error, Kind};
 use uuid::Uuid;
 
 use super::rows::Work;
+use crate::rows::sql_ms;
 use crate::session::{Driver, Session};
 use crate::value::Value;
 
@@ -50,6 +52,26 @@ impl Lane {
 
 /// Lanes of one consumer, by name.
 pub(crate) type Lanes = BTreeMap<String, Lane>;
+
+/// How often lanes are looked for that are made or forgotten at the same moment.
+const LOOKS_MAX: usize = 5;
+
+/// How long a lane is remembered in which nothing stands, in milliseconds: as long as its messages are. A lane whose versions begin at a
+/// given one is remembered for ever: without it the next version would wait for all before it.
+fn forget_after(plan: &Plan) -> Option<i64> {
+    match plan.order {
+        Order::Sequence {
+            baseline: Baseline::After(_),
+            ..
+        } => None,
+        // There is nothing to remember; but a lane that is used often is not made anew each time.
+        Order::None | Order::Arrival { .. } => Some(60 * 60 * 1_000),
+        Order::Sequence {
+            baseline: Baseline::FirstSeen,
+            ..
+        } => Some(sql_ms(plan.retention.keep())),
+    }
+}
 
 /// Whether messages go by their sequence.
 pub(crate) const fn by_sequence(order: Order) -> bool {
@@ -83,13 +105,18 @@ impl<D: Driver> Session<'_, D> {
             Value::text(plan.consumer.to_string()),
             Value::texts(names.iter().map(String::as_str)),
         ];
-        let sql = &self.sql.inbox;
-        let mut lanes = self.held(params.clone()).await?;
-        if lanes.len() < names.len() {
-            self.driver.rows(&sql.make_lanes, params.clone()).await?;
-            lanes = self.held(params).await?;
+        let (sql, made) = (&self.sql.inbox, Value::Int(forget_after(plan)));
+        for _ in 0..LOOKS_MAX {
+            let lanes = self.held(params.clone()).await?;
+            if lanes.len() == names.len() {
+                return Ok(lanes);
+            }
+            // One that was there may have been forgotten just now.
+            let params = params.iter().chain([&made]).cloned().collect();
+            self.driver.rows(&sql.make_lanes, params).await?;
         }
-        Ok(lanes)
+        let message = "postgres, a lane is made and forgotten faster than it can be held";
+        Err(Error::new(Kind::Unavailable, message).into())
     }
 
     async fn held(&mut self, params: Vec<Value>) -> Result<Lanes, D::Error> {
@@ -132,6 +159,7 @@ impl<D: Driver> Session<'_, D> {
             Value::texts(changed.iter().map(|(name, _)| name.as_str())),
             Value::Ints(changed.iter().map(|(_, lane)| lane.done).collect()),
             Value::ints(changed.iter().map(|(_, lane)| i64::from(lane.stuck))),
+            Value::Int(forget_after(plan)),
         ];
         let saved = self.driver.rows(&self.sql.inbox.save_lanes, params);
         saved.await.map(drop)

@@ -71,6 +71,8 @@ fn has_lane(plan: &Plan, selected: &Selected) -> bool {
 impl<D: Driver> Session<'_, D> {
     async fn operate(&mut self, operation: &Operation) -> Result<Operated, D::Error> {
         let plan = &operation.plan;
+        let hold = &self.sql.inbox.hold_months;
+        self.driver.rows(hold, Vec::new()).await?;
         let mut selected = self.select(operation).await?;
         let more = selected.len() > OPERATE_MAX;
         selected.truncate(OPERATE_MAX);

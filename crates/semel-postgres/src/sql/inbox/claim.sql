@@ -12,7 +12,7 @@ due AS MATERIALIZED (
 ),
 claimed AS (
     UPDATE {s}semel_work w
-    SET fence = nextval('{s}semel_fence'), changed_ms = c.now_ms, worker = CASE WHEN d.is_held THEN w.worker ELSE $3::text END,
+    SET fence = greatest({fence}, w.fence + 1), changed_ms = c.now_ms, worker = CASE WHEN d.is_held THEN w.worker ELSE $3::text END,
         state = CASE WHEN d.is_held THEN 5 ELSE 1 END,
         due_ms = CASE WHEN d.is_held THEN NULL ELSE c.now_ms + $4::bigint END,
         attempts = w.attempts + CASE WHEN d.is_held THEN 0 ELSE 1 END,

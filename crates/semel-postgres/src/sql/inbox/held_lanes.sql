@@ -1,0 +1,12 @@
+-- The next lanes after one, and those of them that may be forgotten if nothing stands in them, which nobody else holds.
+WITH piece AS MATERIALIZED (
+    SELECT l.consumer, l.lane FROM {s}semel_lanes l WHERE (l.consumer, l.lane) > ($1::text, $2::text)
+    ORDER BY l.consumer, l.lane LIMIT $3::bigint
+),
+held AS MATERIALIZED (
+    SELECT l.consumer, l.lane FROM piece p JOIN {s}semel_lanes l ON l.consumer = p.consumer AND l.lane = p.lane
+    WHERE NOT l.stuck AND l.forget_ms <= (SELECT {now})
+    FOR UPDATE OF l SKIP LOCKED
+)
+SELECT p.consumer, p.lane, h.lane IS NOT NULL
+FROM piece p LEFT JOIN held h ON h.consumer = p.consumer AND h.lane = p.lane ORDER BY p.consumer, p.lane
