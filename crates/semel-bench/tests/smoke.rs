@@ -1,6 +1,7 @@
 //! A run of a few milliseconds has the shape of a real one; its figures mean nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use semel_bench::store::{OpenStore, StoreOptions, run};
 use semel_core::{MemoryStore, Store};
@@ -83,4 +84,20 @@ async fn options_out_of_bounds_are_refused() {
     assert!(refused(|options| options.rounds = 0).await);
     assert!(refused(|options| options.callers = 0).await);
     assert!(refused(|options| options.prefill = vec![1; 5]).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_is_looked_at_in_windows_beside_a_store_whose_records_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = semel_bench::SweepOptions::new(dir.path(), sqlite(), sqlite());
+    options.callers = 8;
+    options.window = Duration::from_millis(20);
+    options.lasting = Duration::from_millis(100);
+    options.retention = Duration::from_millis(10);
+    let report = semel_bench::sweep::run(options).await.unwrap();
+    let json = report.json();
+    assert_eq!(json["windows"].as_array().unwrap().len(), 5);
+    let goals: Vec<_> = report.report.results.iter().map(|r| r.goal).collect();
+    assert_eq!(goals, ["G3d", "backlog", "undisturbed"]);
+    assert!(report.table().contains("pairs/s"));
 }

@@ -166,6 +166,10 @@ impl<'a, D: Driver> Session<'a, D> {
             }
             Change::Remove => {
                 let until = now.after(VACANT_FOR).as_millis();
+                let state = stored.record.as_ref().map(|record| &record.state);
+                if let Some(State::Settled(_)) = state {
+                    self.change(&sql.note_erased, stored, []).await?;
+                }
                 self.change(&sql.vacate, stored, [Value::int(until)]).await
             }
         }

@@ -136,6 +136,7 @@ statements! {
     unknown,
     settle_one,
     vacate,
+    note_erased,
     archive,
     remember,
     trim,

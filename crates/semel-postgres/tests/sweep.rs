@@ -245,6 +245,22 @@ async fn what_was_open_when_it_was_followed_is_deleted_when_it_has_expired() {
     );
 }
 
+/// A process that dies leaves many at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leases_that_end_together_are_ended_in_as_few_steps_as_it_takes() {
+    let schema = Schema::new();
+    let (store, client, s) = (schema.open().await, schema.client().await, &schema.name);
+    settled_before(&client, s, 600, "0").await;
+    let run = format!("UPDATE {s}.semel_records SET state = 0, lease_ms = expires_ms - 1000");
+    client.batch_execute(&run).await.unwrap();
+    let mut ended = 0;
+    for _ in 0..4 {
+        ended += store.sweep(1_000).await.unwrap().leases_ended;
+    }
+    assert_eq!(ended, 600);
+    assert_eq!(store.stats().await.unwrap().unknown, 600);
+}
+
 /// Tables as the version before made them, with what its sweep had left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tables_of_an_older_version_are_brought_up_to_date_and_swept() {

@@ -24,9 +24,15 @@ lowered AS (
     FROM held h WHERE g.upto = h.upto
 ),
 later AS (
-    UPDATE {s}semel_open o
-    SET look_ms = CASE WHEN j.state = 0 THEN greatest(j.lease_ms, c.now_ms + 10000) ELSE c.now_ms + 3600000 END
-    FROM judged j, clock c WHERE o.fence = j.fence AND j.state < 2
+    UPDATE {s}semel_open o SET look_ms = l.look_ms FROM (
+        SELECT j.fence, CASE
+            WHEN j.state = 1 THEN c.now_ms + 3600000
+            -- It is about to be ended; what cannot be for a minute makes room for others.
+            WHEN j.lease_ms > c.now_ms - 60000 THEN j.lease_ms
+            ELSE c.now_ms + 10000
+        END AS look_ms
+        FROM judged j, clock c WHERE j.state < 2
+    ) l WHERE o.fence = l.fence AND o.look_ms <> l.look_ms
 ),
 gone AS (
     DELETE FROM {s}semel_open o USING judged j
