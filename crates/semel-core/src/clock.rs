@@ -4,9 +4,13 @@
 //! clock may be stepped while a process runs; [`SystemClock`] reads it once and then
 //! follows the monotonic clock, so a step neither ends a lease early nor revives one.
 
+mod steady;
+
+pub use steady::{Correction, DOUBT_FOR, Doubt, JUMP_MAX, Known, SteadyClock};
+
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since the Unix epoch.
@@ -29,6 +33,13 @@ impl Timestamp {
     pub fn after(self, duration: Duration) -> Self {
         let ms = duration.as_nanos().div_ceil(1_000_000);
         Self(self.0.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX)))
+    }
+
+    /// This instant less `duration`; saturates.
+    #[must_use]
+    pub fn before(self, duration: Duration) -> Self {
+        let ms = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(ms))
     }
 
     /// How long after `earlier` this is; zero if it is not.
@@ -75,6 +86,11 @@ fn civil_date(days: i64) -> (i64, i64, i64) {
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The present instant.
     fn now(&self) -> Timestamp;
+
+    /// What the machine's wall clock shows, steps included; a clock that has none is its own.
+    fn wall(&self) -> Timestamp {
+        self.now()
+    }
 }
 
 /// The machine's wall clock, read once and carried forward by the monotonic clock.
@@ -93,14 +109,19 @@ impl SystemClock {
     pub fn new() -> Self {
         // One anchor per process, so that all of its stores and transactions agree.
         static ANCHOR: OnceLock<(i64, Instant)> = OnceLock::new();
-        let (wall_ms, anchor) = *ANCHOR.get_or_init(|| {
-            let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-            // A machine whose clock stands before 1970 gets the epoch: time still passes.
-            let ms = since_epoch.map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX));
-            (ms, Instant::now())
-        });
+        let (wall_ms, anchor) = *ANCHOR.get_or_init(|| (wall_ms(), Instant::now()));
         Self { wall_ms, anchor }
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the place that reads the clock"
+)]
+fn wall_ms() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    // A machine whose clock stands before 1970 gets the epoch: time still passes.
+    since_epoch.map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
 }
 
 impl Default for SystemClock {
@@ -113,6 +134,10 @@ impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         Timestamp(self.wall_ms).floor_after(self.anchor.elapsed())
     }
+
+    fn wall(&self) -> Timestamp {
+        Timestamp(wall_ms())
+    }
 }
 
 impl Timestamp {
@@ -120,62 +145,6 @@ impl Timestamp {
     fn floor_after(self, elapsed: Duration) -> Self {
         let ms = i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(ms))
-    }
-}
-
-/// Time for a store: it follows a clock, never goes back, and never stands still.
-///
-/// A store may hold times that lie ahead of the machine's clock: the clock was wrong once and has been
-/// set back, or another process started before a step. Time then goes on from the latest instant
-/// that is known, so that no ended lease revives and every lease still ends.
-#[derive(Debug, Clone)]
-pub struct SteadyClock {
-    clock: Arc<dyn Clock>,
-    /// One lock around reading and adjusting: a thread that is held up between the two would
-    /// look behind, and the difference would be added for good.
-    steady: Arc<Mutex<Steady>>,
-}
-
-#[derive(Debug, Default)]
-struct Steady {
-    offset_ms: i64,
-    latest_ms: i64,
-}
-
-impl SteadyClock {
-    /// Steady time on top of `clock`.
-    pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            clock,
-            steady: Arc::default(),
-        }
-    }
-
-    /// The present instant, not before any that was returned or reported.
-    pub fn now(&self) -> Timestamp {
-        let mut steady = self.steady();
-        let reading = self
-            .clock
-            .now()
-            .as_millis()
-            .saturating_add(steady.offset_ms);
-        if reading < steady.latest_ms {
-            steady.offset_ms = steady.offset_ms.saturating_add(steady.latest_ms - reading);
-        } else {
-            steady.latest_ms = reading;
-        }
-        Timestamp(steady.latest_ms)
-    }
-
-    /// Reports a time that the store's data knows.
-    pub fn seen(&self, at_ms: i64) {
-        let mut steady = self.steady();
-        steady.latest_ms = steady.latest_ms.max(at_ms);
-    }
-
-    fn steady(&self) -> MutexGuard<'_, Steady> {
-        // Two numbers are whole after every statement, so a poisoned lock protects nothing.
-        self.steady.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -326,37 +295,5 @@ mod tests {
         let clock = SystemClock::new();
         let first = clock.now();
         assert!((0..1_000).all(|_| clock.now() >= first));
-    }
-
-    #[test]
-    fn time_goes_on_from_the_latest_known_instant() {
-        let manual = Arc::new(ManualClock::at(Timestamp::from_millis(1_000)));
-        let clock = SteadyClock::new(manual.clone());
-        assert_eq!(clock.now().as_millis(), 1_000);
-        clock.seen(5_000);
-        assert_eq!(clock.now().as_millis(), 5_000);
-        manual.advance(Duration::from_millis(10));
-        assert_eq!(clock.now().as_millis(), 5_010);
-        manual.set(Timestamp::from_millis(0));
-        assert_eq!(clock.now().as_millis(), 5_010);
-        manual.advance(Duration::from_millis(7));
-        assert_eq!(clock.now().as_millis(), 5_017);
-    }
-
-    #[test]
-    fn steady_time_does_not_run_ahead_of_its_clock_under_many_threads() {
-        let system = Arc::new(SystemClock::new());
-        let steady = SteadyClock::new(system.clone());
-        std::thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| {
-                    let begun = system.now();
-                    while system.now().since(begun) < Duration::from_millis(300) {
-                        steady.now();
-                    }
-                });
-            }
-        });
-        assert!(steady.now() <= system.now());
     }
 }

@@ -3,17 +3,27 @@
 //! A thread of its own copies almost all of it while commits go on. What is written meanwhile would
 //! keep the log from ever starting over, so the writer copies that last bit itself between two
 //! commits: a short pause instead of a long one, and a log that stays near its limit.
+//!
+//! SQLite overwrites a log from its beginning and does not make its file smaller by itself. When nothing has been
+//! written for a while, the thread copies what is left and truncates the file.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
 use rusqlite::Connection;
 
 thread_local! {
-    /// Pages in the log after the last commit of this thread; SQLite's hook has no other way to tell.
-    static LOG_PAGES: Cell<u64> = const { Cell::new(0) };
+    /// Commits of this thread that wrote something, and pages in the log after the last; SQLite's hook has no other
+    /// way to tell.
+    static LOG: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
+
+/// How long nothing is written before the log is truncated.
+const QUIET: Duration = Duration::from_secs(2);
+/// A log of fewer pages is not worth a truncation.
+const TRUNCATED_FROM_PAGES: u64 = 64;
 
 const IDLE: u8 = 0;
 const COPYING: u8 = 1;
@@ -25,6 +35,9 @@ pub(crate) struct Checkpointer {
     pages_max: u64,
     state: AtomicU8,
     start: SyncSender<()>,
+    /// Commits of the writer, and pages in the log after the last, as far as the thread need know.
+    commits: AtomicU64,
+    pages: AtomicU64,
 }
 
 impl Checkpointer {
@@ -35,6 +48,8 @@ impl Checkpointer {
             pages_max,
             state: AtomicU8::new(IDLE),
             start,
+            commits: AtomicU64::new(0),
+            pages: AtomicU64::new(0),
         };
         (checkpointer, started)
     }
@@ -42,14 +57,17 @@ impl Checkpointer {
     /// Makes SQLite tell how long the log is after each commit of this thread.
     pub(crate) fn watch(&self, writer: &Connection) {
         writer.wal_hook(Some(|_, pages| {
-            LOG_PAGES.set(u64::try_from(pages).unwrap_or(0));
+            LOG.set((LOG.get().0 + 1, u64::try_from(pages).unwrap_or(0)));
             Ok(())
         }));
     }
 
     /// Called by the writer between two commits.
     pub(crate) fn after_commit(&self, writer: &Connection) {
-        if LOG_PAGES.get() < self.pages_max {
+        let (commits, pages) = LOG.get();
+        self.pages.store(pages, Ordering::Release);
+        self.commits.store(commits, Ordering::Release);
+        if pages < self.pages_max {
             // The log has started over: nothing is left for the writer to copy.
             let _ = self
                 .state
@@ -70,16 +88,35 @@ impl Checkpointer {
         }
     }
 
-    /// Copies whenever asked, until the sender is gone.
+    /// Copies whenever asked, and truncates the log when it is quiet, until the sender is gone.
     pub(crate) fn run(
         &self,
         connection: &Connection,
         started: &Receiver<()>,
         stop: impl Fn() -> bool,
     ) {
-        while started.recv().is_ok() && !stop() {
-            copy(connection);
-            self.state.store(COPIED, Ordering::Release);
+        let (mut seen, mut truncated) = (0, 0);
+        loop {
+            match started.recv_timeout(QUIET) {
+                _ if stop() => return,
+                Err(RecvTimeoutError::Disconnected) => return,
+                Ok(()) => {
+                    copy(connection);
+                    self.state.store(COPIED, Ordering::Release);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let commits = self.commits.load(Ordering::Acquire);
+                    let is_worth_it = self.pages.load(Ordering::Acquire) >= TRUNCATED_FROM_PAGES;
+                    if commits == seen
+                        && commits != truncated
+                        && is_worth_it
+                        && truncate(connection)
+                    {
+                        truncated = commits;
+                    }
+                    seen = commits;
+                }
+            }
         }
     }
 
@@ -93,4 +130,11 @@ impl Checkpointer {
 /// commit meets the same disk and reports it to somebody who waits.
 fn copy(connection: &Connection) {
     let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+}
+
+/// Copies the rest and truncates the log, unless somebody reads it or writes to it just now; whether it did.
+fn truncate(connection: &Connection) -> bool {
+    copy(connection);
+    let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
+    matches!(busy, Ok(0))
 }

@@ -112,7 +112,8 @@ impl Config {
         self
     }
 
-    /// Fails instead of creating a file that does not exist; for tools that only look.
+    /// Fails instead of creating a file that does not exist, and leaves the layout of one that does as it is; for
+    /// tools that only look. The file of a much older version is refused with what to do about it.
     #[must_use]
     pub const fn must_exist(mut self) -> Self {
         self.create = false;

@@ -1,11 +1,16 @@
 //! Connections, all opened alike, and none that could lose a commit.
 
+use std::fs::OpenOptions;
+use std::io;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use semel_core::{Error, Kind, Result};
 
 use crate::config::Config;
-use crate::error::from_sqlite;
+use crate::error::{from_io, from_sqlite};
 use crate::schema;
 
 /// Each prepared statement is parsed once per connection.
@@ -42,7 +47,7 @@ pub(crate) fn writable(config: &Config) -> Result<Connection> {
     }
     let connection = open(config, flags)?;
     schema::check(&connection, config)?;
-    prepare(&connection, config).map_err(|e| from_sqlite("opening the store", e))?;
+    prepare(&connection, config).map_err(|e| without_log(config, e))?;
     require_durable(&connection, config)?;
     Ok(connection)
 }
@@ -55,6 +60,9 @@ fn prepare(connection: &Connection, config: &Config) -> rusqlite::Result<()> {
     sync_fully(connection)?;
     // Checkpoints are made by `checkpoint`, off the commit path.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    // A log that has grown behind a slow reader becomes small again when it starts over.
+    let wal_bytes = i64::try_from(config.wal_bytes).unwrap_or(i64::MAX);
+    connection.pragma_update_and_check(None, "journal_size_limit", wal_bytes, |_| Ok(()))?;
     connection.pragma_update(None, "cache_size", -32_768)?;
     if let Some(bytes) = config.bytes_max {
         let page_bytes: u64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
@@ -136,12 +144,56 @@ pub(crate) fn never_wait(connection: &Connection) -> Result<()> {
     timeout.map_err(|e| from_sqlite("opening the store for reading", e))
 }
 
+/// Opens are ordered within a process: a file that is created is closed once before SQLite opens it, which would drop the locks
+/// of a connection that was quicker.
+static OPENING: Mutex<()> = Mutex::new(());
+
 fn open(config: &Config, flags: OpenFlags) -> Result<Connection> {
+    let _ordered = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     let doing = format!("opening {}", config.path.display());
-    let connection =
-        Connection::open_with_flags(&config.path, flags).map_err(|e| from_sqlite(&doing, e))?;
+    if flags.contains(OpenFlags::SQLITE_OPEN_CREATE) {
+        create_private(&config.path).map_err(|e| from_io(&doing, e))?;
+    }
+    let connection = Connection::open_with_flags(&config.path, flags)
+        .map_err(|error| could_not_open(config, &doing, error))?;
     let timeout = connection.busy_timeout(config.busy_timeout);
     timeout.map_err(|e| from_sqlite(&doing, e))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     Ok(connection)
+}
+
+/// Creates a file that only its owner can read, because it will hold the bodies of responses; SQLite gives the files beside it the same
+/// mode. One that exists stays as it is.
+fn create_private(path: &Path) -> io::Result<()> {
+    if path.as_os_str() == ":memory:" {
+        return Ok(());
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// SQLite does not say why a file cannot be opened; the system does.
+fn could_not_open(config: &Config, doing: &str, error: rusqlite::Error) -> Error {
+    // Where SQLite could not open the file, this cannot either, so no lock is dropped by closing it.
+    match std::fs::File::open(&config.path) {
+        Err(io) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => from_io(doing, io),
+        _ => from_sqlite(doing, error),
+    }
+}
+
+/// The file is open; what cannot be opened then is the log beside it.
+fn without_log(config: &Config, error: rusqlite::Error) -> Error {
+    if error.sqlite_error_code() != Some(ErrorCode::CannotOpen) {
+        return from_sqlite("opening the store", error);
+    }
+    let path = config.path.display();
+    let message =
+        format!("the files beside {path} cannot be opened or created, permission denied?");
+    Error::new(Kind::ReadOnly, message).caused_by(error)
 }

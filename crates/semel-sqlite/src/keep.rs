@@ -13,32 +13,43 @@ use semel_core::store::{Answers, Batch, KeepAnswer, KeepRequest, NoteRequest, Ou
 use semel_core::{Fence, Record, Result, State, Timestamp};
 
 use crate::error::from_sqlite;
+use crate::job::{Manner, body_bytes};
 use crate::rows::{self, run};
 use crate::store::SqliteStore;
 use crate::verbs::{Session, remember, sql_fence};
 
 impl OutcomeStore for SqliteStore {
     fn check(&self, items: Batch<Claim>) -> Answers<'_, Room> {
-        self.read_each(items, check)
+        let grace = self.clock.grace();
+        self.read_each(items, move |connection, claim, now| {
+            let current = rows::load(connection, &claim.identity, grace)?;
+            room_in(connection, current.as_ref(), claim, now)
+        })
     }
 
     fn keep(&self, items: Batch<KeepRequest>) -> Answers<'_, KeepAnswer> {
-        self.write_each(items, |session, item| session.keep(item))
+        let bytes = items.iter().map(|item| body_bytes(&item.outcome)).sum();
+        self.write_each(items, bytes, Manner::FACT, |session, item| {
+            session.keep(item)
+        })
     }
 
     fn bar(&self, items: Batch<Claim>) -> Answers<'_, Room> {
-        self.write_each(items, |session, item| session.bar(item))
+        self.write_each(items, 0, Manner::FACT, |session, item| session.bar(item))
     }
 
     fn note(&self, items: Batch<NoteRequest>) -> Answers<'_, ()> {
-        self.write_each(items, |session, item| session.note(item))
+        self.write_each(items, 0, Manner::FACT, |session, item| session.note(item))
     }
 }
+
+pub(crate) const OLD_BARS: &str = "DELETE FROM semel_bars WHERE digest IN \
+     (SELECT digest FROM semel_bars WHERE at_ms < ?1 ORDER BY at_ms LIMIT ?2)";
 
 impl Session<'_> {
     fn keep(&mut self, request: &KeepRequest) -> Result<KeepAnswer> {
         let Claim { identity, fence } = &request.claim;
-        let current = rows::load(self.connection, identity)?;
+        let current = self.load(identity)?;
         let room = room_in(self.connection, current.as_ref(), &request.claim, self.now)?;
         if is_kept(&room, request) {
             return Ok(KeepAnswer::Kept);
@@ -67,7 +78,7 @@ impl Session<'_> {
     }
 
     fn bar(&mut self, claim: &Claim) -> Result<Room> {
-        let current = rows::load(self.connection, &claim.identity)?;
+        let current = self.load(&claim.identity)?;
         let bar = bar_of(self.connection, claim)?;
         let room = room(current.as_ref(), bar, None, claim.fence, self.now);
         if room == Room::Open {
@@ -97,19 +108,13 @@ impl Session<'_> {
 
     /// Bars go when old events do: by then nobody is still on the way to keep an outcome.
     pub(crate) fn forget_bars(&self, limit: usize, keep: Duration) -> Result<usize> {
-        let keep_ms = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
-        let cutoff = self.now.as_millis().saturating_sub(keep_ms);
-        let sql = "DELETE FROM semel_bars WHERE digest IN \
-                   (SELECT digest FROM semel_bars WHERE at_ms < ?1 ORDER BY at_ms LIMIT ?2)";
-        let mut statement = self.connection.prepare_cached(sql).map_err(rows::writing)?;
-        let deleted = statement.execute(params![cutoff, limit]);
+        let mut statement = self
+            .connection
+            .prepare_cached(OLD_BARS)
+            .map_err(rows::writing)?;
+        let deleted = statement.execute(params![self.cutoff_ms(keep), limit]);
         deleted.map_err(rows::writing)
     }
-}
-
-fn check(connection: &Connection, claim: &Claim, now: Timestamp) -> Result<Room> {
-    let current = rows::load(connection, &claim.identity)?;
-    room_in(connection, current.as_ref(), claim, now)
 }
 
 /// [`room`] with what the file knows about the claim's identity and fence.

@@ -1,9 +1,9 @@
 //! Semel's embedded store: one SQLite file, durable, no server to install.
 //!
 //! Read it in this order: [`config`] says how to open a file; `schema` and `migrations/` what is in it;
-//! `rows` and `verbs` turn the protocol's decisions into SQL inside a transaction; `writer` is the
-//! one thread that writes, many callers per commit; `reader` answers look-ups beside it;
-//! `checkpoint` and `sweeper` keep the file small; [`store`] puts them behind [`semel_core::Store`].
+//! `rows` and `verbs` turn the protocol's decisions into SQL inside a transaction; `job` is a call on its way to the `writer`,
+//! the one thread that writes, many callers per commit; `reader` answers look-ups beside it;
+//! `checkpoint`, `sweep` and `sweeper` keep the file small, `time` knows what time it is in it; [`store`] puts them behind [`semel_core::Store`].
 //! [`tx`] does the same inside a transaction of the user's own; `keep` holds outcomes of claims that
 //! another store granted. [`inbox`] is the second trait, [`semel_core::Inbox`], on the same file; [`helpers`] are statements for effects
 //! that may be asked for twice.
@@ -20,14 +20,19 @@ mod error;
 mod fences;
 pub mod helpers;
 pub mod inbox;
+mod job;
 mod keep;
+#[cfg(test)]
+mod plans;
 mod query;
 mod queue;
 mod reader;
 mod rows;
 mod schema;
 pub mod store;
+mod sweep;
 mod sweeper;
+mod time;
 pub mod tx;
 mod verbs;
 mod writer;

@@ -1,6 +1,7 @@
 //! What readers ask: records, histories, lists and counts. Nothing here writes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::{Connection, Row, params};
 use semel_core::protocol::{Standing, view};
@@ -15,9 +16,9 @@ use crate::rows::{self, record_columns};
 pub(crate) fn look_up(
     connection: &Connection,
     identity: &Identity,
-    now: Timestamp,
+    (now, grace): (Timestamp, Duration),
 ) -> Result<Option<Arc<Record>>> {
-    let found = rows::load(connection, identity)?;
+    let found = rows::load(connection, identity, grace)?;
     Ok(view(found, now).map(Arc::new))
 }
 
@@ -74,7 +75,11 @@ fn kind_of(row: &Row<'_>, name: &str) -> Result<EventKind> {
 }
 
 /// One page of records, the newest claim first; bodies are left out.
-pub(crate) fn list(connection: &Connection, query: &Query, now: Timestamp) -> Result<Page> {
+pub(crate) fn list(
+    connection: &Connection,
+    query: &Query,
+    (now, grace): (Timestamp, Duration),
+) -> Result<Page> {
     let scope: Option<Scope> = query.scope.as_deref().map(str::parse).transpose()?;
     let before = query.before_fence()?.map_or(i64::MAX, |fence| {
         i64::try_from(fence.get()).unwrap_or(i64::MAX)
@@ -84,7 +89,8 @@ pub(crate) fn list(connection: &Connection, query: &Query, now: Timestamp) -> Re
         query.tenant,
         scope.as_ref().map(Scope::name),
         scope.as_ref().map(Scope::version),
-        now.as_millis()
+        now.as_millis(),
+        now.before(grace).as_millis()
     ];
     let archived = query.state == Some(StateFilter::Archived);
     let records = collect_some(
@@ -97,7 +103,7 @@ pub(crate) fn list(connection: &Connection, query: &Query, now: Timestamp) -> Re
             Ok(if archived {
                 Some(record)
             } else {
-                view(Some(record), now)
+                view(Some(rows::kept_longer(record, grace)), now)
             })
         },
     )?;
@@ -140,11 +146,11 @@ fn sql_for(state: Option<StateFilter>) -> &'static str {
         };
     }
     match state {
-        None => live!("(o.expires_ms IS NULL OR o.expires_ms > ?5)"),
+        None => live!("(o.expires_ms IS NULL OR o.expires_ms > ?6)"),
         Some(StateFilter::Running) => leased!("l.cause IS NULL AND l.until_ms > ?5"),
         Some(StateFilter::Unknown) => leased!("(l.cause IS NOT NULL OR l.until_ms <= ?5)"),
-        Some(StateFilter::Succeeded) => live!("o.expires_ms > ?5 AND o.flags & 1 = 0"),
-        Some(StateFilter::Failed) => live!("o.expires_ms > ?5 AND o.flags & 1 = 1"),
+        Some(StateFilter::Succeeded) => live!("o.expires_ms > ?6 AND o.flags & 1 = 0"),
+        Some(StateFilter::Failed) => live!("o.expires_ms > ?6 AND o.flags & 1 = 1"),
         Some(StateFilter::Archived) => sql!(
             "semel_archive c JOIN semel_archive o USING (fence) \
              LEFT JOIN semel_leases l USING (fence)",
@@ -153,41 +159,42 @@ fn sql_for(state: Option<StateFilter>) -> &'static str {
     }
 }
 
+/// What operators count. Each statement sees a snapshot of its own, so that none keeps the log from starting over for longer
+/// than it takes; what is settled and archived is counted by walking over the smallest index there is.
+pub(crate) const STATS: [&str; 6] = [
+    "SELECT count(*), min(c.claimed_ms) FROM semel_leases l JOIN semel_claims c USING (fence) \
+     WHERE l.cause IS NULL AND l.until_ms > ?1",
+    "SELECT count(*), min(coalesce(since_ms, until_ms)) FROM semel_leases \
+     WHERE cause IS NOT NULL OR until_ms <= ?1",
+    "SELECT count(*), ?1 FROM semel_outcomes",
+    "SELECT count(*), ?1 FROM semel_archive",
+    "SELECT count(*), ?1 FROM semel_history WHERE event = 'late-outcome'",
+    "SELECT page_count * page_size, ?1 FROM pragma_page_count, pragma_page_size",
+];
+
 /// Counts for operators.
 pub(crate) fn stats(connection: &Connection, now: Timestamp) -> Result<Stats> {
-    let mut stats = Stats::default();
-    let sql = "SELECT c.fence, l.until_ms, coalesce(l.since_ms, l.until_ms), l.cause IS NOT NULL, c.claimed_ms \
-               FROM semel_leases l JOIN semel_claims c USING (fence)";
-    let failed = |e| from_sqlite("counting", e);
-    collect(connection, sql, &[], |row| {
-        let read = || -> rusqlite::Result<(i64, i64, bool, i64)> {
-            Ok((row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
-        };
-        let (until_ms, since_ms, unknown, claimed_ms) = read().map_err(failed)?;
-        let earliest = |so_far: Option<Timestamp>, ms| {
-            let at = Timestamp::from_millis(ms);
-            Some(so_far.map_or(at, |so_far| so_far.min(at)))
-        };
-        if unknown || until_ms <= now.as_millis() {
-            stats.unknown += 1;
-            stats.oldest_unknown = earliest(stats.oldest_unknown, since_ms);
-        } else {
-            stats.running += 1;
-            stats.oldest_running = earliest(stats.oldest_running, claimed_ms);
-        }
-        Ok(None::<()>)
-    })?;
-    let count = |sql: &str| {
-        connection
-            .query_row(sql, [], |row| row.get::<_, u64>(0))
-            .map_err(failed)
+    let ask = |sql: &str| -> rusqlite::Result<(u64, Option<Timestamp>)> {
+        let mut statement = connection.prepare_cached(sql)?;
+        statement.query_row(params![now.as_millis()], |row| {
+            let at: Option<i64> = row.get(1)?;
+            Ok((row.get(0)?, at.map(Timestamp::from_millis)))
+        })
     };
-    stats.settled = count("SELECT count(*) FROM semel_outcomes")?;
-    stats.archived = count("SELECT count(*) FROM semel_archive")?;
-    stats.late_outcomes = count("SELECT count(*) FROM semel_history WHERE event = 'late-outcome'")?;
-    let bytes = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
-    stats.bytes = Some(count(bytes)?);
-    Ok(stats)
+    let [running, unknown, settled, archived, late, bytes] = STATS.map(ask);
+    let failed = |e| from_sqlite("counting", e);
+    let ((running, oldest_running), (unknown, oldest_unknown)) =
+        (running.map_err(failed)?, unknown.map_err(failed)?);
+    Ok(Stats {
+        running,
+        unknown,
+        settled: settled.map_err(failed)?.0,
+        archived: archived.map_err(failed)?.0,
+        late_outcomes: late.map_err(failed)?.0,
+        oldest_running,
+        oldest_unknown,
+        bytes: Some(bytes.map_err(failed)?.0),
+    })
 }
 
 fn collect<T>(

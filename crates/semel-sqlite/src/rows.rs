@@ -41,8 +41,12 @@ macro_rules! record_columns {
 }
 pub(crate) use record_columns;
 
-/// The stored record of an identity, whatever the clock says about it.
-pub(crate) fn load(connection: &Connection, identity: &Identity) -> Result<Option<Record>> {
+/// The stored record of an identity, whatever the clock says about it. What is settled is kept longer by `grace`.
+pub(crate) fn load(
+    connection: &Connection,
+    identity: &Identity,
+    grace: Duration,
+) -> Result<Option<Record>> {
     const SQL: &str = concat!(
         "SELECT ",
         record_columns!(whole),
@@ -63,7 +67,15 @@ pub(crate) fn load(connection: &Connection, identity: &Identity) -> Result<Optio
         // Sixteen equal bytes of two BLAKE3 digests: refuse rather than mix two operations up.
         return Err(damaged("two identities share one short digest"));
     }
-    Ok(Some(record))
+    Ok(Some(kept_longer(record, grace)))
+}
+
+/// The record as it is to be judged while a jump of the clock is doubted.
+pub(crate) fn kept_longer(mut record: Record, grace: Duration) -> Record {
+    if let State::Settled(settled) = &mut record.state {
+        settled.expires_at = settled.expires_at.after(grace);
+    }
+    record
 }
 
 /// Reads a record from the columns of [`record_columns`].
@@ -271,7 +283,9 @@ fn grant(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
     )?;
     run(
         connection,
-        "INSERT INTO semel_claims VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO semel_claims \
+         (fence, tenant, scope, version, key, fingerprint, attempt, claimed_ms) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         params![
             record.fence.get(),
             identity.tenant().as_str(),
@@ -290,6 +304,11 @@ fn grant(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
     )
 }
 
+/// Columns are named in every insert: a newer version may add some while this one runs.
+pub(crate) const INSERT_OUTCOME: &str = "INSERT INTO semel_outcomes \
+     (fence, expires_ms, settled_ms, took_ms, flags, status, headers, body, omitted_len, omitted_digest) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+
 fn settle(connection: &Connection, fence: Fence, settled: &Settled) -> rusqlite::Result<()> {
     run(
         connection,
@@ -299,7 +318,7 @@ fn settle(connection: &Connection, fence: Fence, settled: &Settled) -> rusqlite:
     let columns = outcome_columns(&settled.outcome, settled.archive);
     run(
         connection,
-        "INSERT INTO semel_outcomes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        INSERT_OUTCOME,
         params![
             fence.get(),
             settled.expires_at.as_millis(),
@@ -356,7 +375,10 @@ fn archive(connection: &Connection, fence: Fence) -> rusqlite::Result<()> {
     run(
         connection,
         "INSERT INTO semel_archive \
-         SELECT c.*, o.expires_ms, o.settled_ms, o.took_ms, o.flags, o.status, o.headers, o.body, \
+         (fence, tenant, scope, version, key, fingerprint, attempt, claimed_ms, \
+          expires_ms, settled_ms, took_ms, flags, status, headers, body, omitted_len, omitted_digest) \
+         SELECT c.fence, c.tenant, c.scope, c.version, c.key, c.fingerprint, c.attempt, c.claimed_ms, \
+                o.expires_ms, o.settled_ms, o.took_ms, o.flags, o.status, o.headers, o.body, \
                 o.omitted_len, o.omitted_digest \
          FROM semel_claims c JOIN semel_outcomes o USING (fence) WHERE fence = ?1",
         params![fence.get()],

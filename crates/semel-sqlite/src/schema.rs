@@ -7,11 +7,15 @@ use crate::config::Config;
 use crate::error::from_sqlite;
 
 /// The migrations in order; a file at version `n` has had the first `n`.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../migrations/0001_records.sql"),
     include_str!("../migrations/0002_bars.sql"),
     include_str!("../migrations/0003_inbox.sql"),
+    include_str!("../migrations/0004_counts.sql"),
 ];
+/// The oldest version whose tables are this version's, so that it can be looked at as it is: what came after it are
+/// indexes.
+const SAME_TABLES_SINCE: usize = 3;
 
 /// Refuses, before anything is written, a file that a newer version wrote, and one that is no store
 /// of ours where it was to be one.
@@ -22,8 +26,19 @@ pub(crate) fn check(connection: &Connection, config: &Config) -> Result<()> {
             Err(Error::invalid(format!("{path} is no Semel store")))
         }
         found if found > MIGRATIONS.len() => Err(newer(found)),
+        found if !config.create && found < SAME_TABLES_SINCE => Err(older(found)),
         _ => Ok(()),
     }
+}
+
+/// Looking changes nothing: the Semel that serves the file may be older, and would not start again.
+fn older(found: usize) -> Error {
+    let known = MIGRATIONS.len();
+    Error::invalid(format!(
+        "the store has schema version {found}, this Semel looks at versions {SAME_TABLES_SINCE} to {known}; \
+         nothing was changed, look with the version of Semel that serves it, or let `semel serve` of this one bring \
+         it up to date"
+    ))
 }
 
 /// Brings the file to this version's schema; refuses one that a newer version wrote.

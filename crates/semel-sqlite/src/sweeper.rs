@@ -1,5 +1,6 @@
 //! Housekeeping in the background: small steps through the writer's queue, so that callers pass between them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -46,7 +47,8 @@ pub(crate) fn run(
     let watched_step = || {
         let swept = step();
         if let Some(watch) = watch {
-            watch.swept(swept.as_ref());
+            // A panic in there is not the sweeper's.
+            let _ = catch_unwind(AssertUnwindSafe(|| watch.swept(swept.as_ref())));
         }
         swept
     };

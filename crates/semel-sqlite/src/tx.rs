@@ -38,7 +38,8 @@
 //! # Ok(()) }
 //! ```
 
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, Transaction};
 use semel_core::record::Claim;
@@ -82,7 +83,7 @@ pub(crate) fn whole<A>(
             .map_err(|e| from_sqlite("in a transaction", e))
     };
     execute("SAVEPOINT semel_verb")?;
-    let done = Session::begin(tx, clock()).and_then(|mut session| verb(&mut session));
+    let done = Session::begin(tx, &clock_of(tx)).and_then(|mut session| verb(&mut session));
     match done {
         Ok(_) => execute("RELEASE semel_verb")?,
         // On a full disk SQLite may have rolled the whole transaction back by itself.
@@ -92,8 +93,21 @@ pub(crate) fn whole<A>(
     done
 }
 
-/// One clock for all transactions of the process, so that its time is as steady as a store's.
-fn clock() -> &'static SteadyClock {
-    static CLOCK: OnceLock<SteadyClock> = OnceLock::new();
-    CLOCK.get_or_init(|| SteadyClock::new(Arc::new(SystemClock::new())))
+/// The most files whose time is remembered. If there are more, all are forgotten and met anew.
+const FILES_MAX: usize = 256;
+
+/// One clock for all transactions of the process on one file, so that its time is as steady as a store's.
+fn clock_of(connection: &Connection) -> SteadyClock {
+    static CLOCKS: Mutex<BTreeMap<String, SteadyClock>> = Mutex::new(BTreeMap::new());
+    let mut clocks = CLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    let file = connection.path().unwrap_or_default();
+    if let Some(clock) = clocks.get(file) {
+        return clock.clone();
+    }
+    if clocks.len() >= FILES_MAX {
+        clocks.clear();
+    }
+    let clock = SteadyClock::new(Arc::new(SystemClock::new()));
+    clocks.insert(file.to_owned(), clock.clone());
+    clock
 }

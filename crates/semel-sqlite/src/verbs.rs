@@ -6,44 +6,96 @@ use rusqlite::{Connection, params};
 use semel_core::protocol::{self, Change, Step};
 use semel_core::record::{Claim, Event, EventKind, Resolved, UnknownCause};
 use semel_core::store::{
-    BATCH_MAX, ClaimAnswer, ClaimRequest, EVENTS_MAX, Limits, MarkAnswer, MarkRequest,
-    ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
-    SettleRequest, Swept,
+    ClaimAnswer, ClaimRequest, EVENTS_MAX, Limits, MarkAnswer, MarkRequest, ReleaseAnswer,
+    RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest,
 };
-use semel_core::{Fence, Identity, Record, Result, Scope, State, SteadyClock, Timestamp};
+use semel_core::{Error, Fence, Identity, Record, Result, Scope, SteadyClock, Timestamp};
 
-use crate::error::from_sqlite;
-use crate::fences;
 use crate::inbox::Notes;
-use crate::rows::{self, record_columns, run};
+use crate::rows::{self, run};
+use crate::time::FileTime;
 
 /// A write transaction in progress: the connection, the present instant, the next fence.
 pub(crate) struct Session<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) now: Timestamp,
+    /// How much longer than written down everything is kept, because a jump of the clock is doubted.
+    pub(crate) grace: Duration,
+    pub(crate) file: FileTime,
     pub(crate) last_fence: u64,
     /// Claims whose lease was found to have ended, in this transaction.
     ended: Vec<Claim>,
+    /// What the sweep passed over in this transaction, because it cannot be read.
+    pub(crate) troubles: Vec<Error>,
     /// What the verbs of the inbox know for the length of this transaction.
     pub(crate) inbox: Notes,
 }
 
+/// What a transaction has brought besides its answers.
+#[derive(Debug)]
+pub(crate) struct News {
+    /// Claims whose lease was found to have ended.
+    pub(crate) ended: Vec<Claim>,
+    /// Consumers for whom something became due.
+    pub(crate) due: Vec<Scope>,
+    /// What the sweep could not read.
+    pub(crate) troubles: Vec<Error>,
+}
+
+/// How far a session had come.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    last_fence: u64,
+    ended: usize,
+    inbox: (usize, usize),
+}
+
 impl<'a> Session<'a> {
-    /// Begins verbs on a connection whose write transaction is open.
+    /// Begins verbs on a connection whose write transaction is open, by the file's time and the clock's.
     pub(crate) fn begin(connection: &'a Connection, clock: &SteadyClock) -> Result<Self> {
-        let (last_fence, at_ms) = fences::newest(connection)?;
-        clock.seen(at_ms);
-        Ok(Self {
+        let file = FileTime::read(connection)?;
+        let correction = clock.judge(file.known);
+        file.correct(connection, correction, clock)?;
+        Ok(Self::at(connection, clock, file))
+    }
+
+    /// The same for an operator who looks: what is doubted is left to those who serve.
+    pub(crate) fn begin_looking(connection: &'a Connection, clock: &SteadyClock) -> Result<Self> {
+        let file = FileTime::read(connection)?;
+        clock.judge(file.known);
+        Ok(Self::at(connection, clock, file))
+    }
+
+    fn at(connection: &'a Connection, clock: &SteadyClock, file: FileTime) -> Self {
+        Self {
             connection,
             now: clock.now(),
-            last_fence,
+            grace: clock.grace(),
+            last_fence: file.last_fence,
+            file,
             ended: Vec::new(),
+            troubles: Vec::new(),
             inbox: Notes::default(),
-        })
+        }
+    }
+
+    /// The instant that retention is judged by.
+    pub(crate) fn kept_since(&self) -> Timestamp {
+        self.now.before(self.grace)
+    }
+
+    /// Before when events go that are kept for `keep`.
+    pub(crate) fn cutoff_ms(&self, keep: Duration) -> i64 {
+        self.kept_since().before(keep).as_millis()
+    }
+
+    /// The stored record of an identity, whatever the clock says about it.
+    pub(crate) fn load(&self, identity: &Identity) -> Result<Option<Record>> {
+        rows::load(self.connection, identity, self.grace)
     }
 
     pub(crate) fn claim(&mut self, request: &ClaimRequest) -> Result<ClaimAnswer> {
-        let current = rows::load(self.connection, &request.identity)?;
+        let current = self.load(&request.identity)?;
         let next = Fence::new(self.last_fence + 1);
         let step = protocol::claim(current.as_ref(), request, next, self.now);
         if matches!(step.change, Change::Grant(_)) {
@@ -90,12 +142,12 @@ impl<'a> Session<'a> {
         identity: &Identity,
         verb: impl FnOnce(Option<&Record>, Timestamp) -> Step<A>,
     ) -> Result<A> {
-        let current = rows::load(self.connection, identity)?;
+        let current = self.load(identity)?;
         let step = verb(current.as_ref(), self.now);
         self.finish(identity, current.as_ref(), step)
     }
 
-    fn finish<A>(
+    pub(crate) fn finish<A>(
         &mut self,
         identity: &Identity,
         current: Option<&Record>,
@@ -112,95 +164,29 @@ impl<'a> Session<'a> {
         Ok(step.answer)
     }
 
-    /// Claims whose lease was found to have ended, and consumers for whom something became due; true once the
-    /// transaction is durable.
-    pub(crate) fn into_news(self) -> (Vec<Claim>, Vec<Scope>) {
-        (self.ended, self.inbox.into_due())
-    }
-
-    /// One bounded step of housekeeping.
-    pub(crate) fn sweep(&mut self, limit: usize, history_keep: Duration) -> Result<Swept> {
-        let limit = limit.clamp(1, BATCH_MAX);
-        let leases_ended = self.end_leases(limit)?;
-        let (deleted, archived) = self.drop_expired(limit)?;
-        let more_messages = self.sweep_messages(limit)?;
-        let events_deleted = self.forget_events(limit, history_keep)?
-            + self.forget_bars(limit, history_keep)?
-            + self.forget_audit(limit, history_keep)?;
-        let full = |count| count >= limit;
-        Ok(Swept {
-            leases_ended,
-            deleted,
-            archived,
-            events_deleted,
-            more: full(leases_ended)
-                || full(deleted + archived)
-                || full(events_deleted)
-                || more_messages,
-        })
-    }
-
-    fn end_leases(&mut self, limit: usize) -> Result<usize> {
-        const SQL: &str = concat!(
-            "SELECT ",
-            record_columns!(listed),
-            " FROM semel_leases l JOIN semel_claims c USING (fence) \
-             LEFT JOIN semel_outcomes o USING (fence) \
-             WHERE l.cause IS NULL AND l.until_ms <= ?1 LIMIT ?2"
-        );
-        let ended = self.due(SQL, limit)?;
-        for record in &ended {
-            let step = protocol::sweep_lease(Some(record), self.now);
-            self.finish(&record.identity, Some(record), step)?;
+    /// What this remembers besides the transaction, to return to when an item is rolled back.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            last_fence: self.last_fence,
+            ended: self.ended.len(),
+            inbox: self.inbox.mark(),
         }
-        Ok(ended.len())
     }
 
-    fn drop_expired(&mut self, limit: usize) -> Result<(usize, usize)> {
-        const SQL: &str = concat!(
-            "SELECT ",
-            record_columns!(listed),
-            " FROM semel_outcomes o JOIN semel_claims c USING (fence) \
-             LEFT JOIN semel_leases l USING (fence) \
-             WHERE o.expires_ms <= ?1 ORDER BY o.expires_ms LIMIT ?2"
-        );
-        let expired = self.due(SQL, limit)?;
-        let is_archived =
-            |record: &&Record| matches!(&record.state, State::Settled(settled) if settled.archive);
-        for record in &expired {
-            rows::retire(self.connection, record).map_err(rows::writing)?;
-            self.forget_message_of(&record.identity)?;
+    /// Forgets what an item left that has been rolled back.
+    pub(crate) fn return_to(&mut self, mark: Mark) {
+        self.last_fence = mark.last_fence;
+        self.ended.truncate(mark.ended);
+        self.inbox.return_to(mark.inbox);
+    }
+
+    /// What is to be told once the transaction is durable.
+    pub(crate) fn into_news(self) -> News {
+        News {
+            ended: self.ended,
+            due: self.inbox.into_due(),
+            troubles: self.troubles,
         }
-        let archived = expired.iter().filter(is_archived).count();
-        Ok((expired.len() - archived, archived))
-    }
-
-    fn due(&self, sql: &str, limit: usize) -> Result<Vec<Record>> {
-        let failed = |e| from_sqlite("sweeping", e);
-        let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
-        let mut found = statement
-            .query(params![self.now.as_millis(), limit])
-            .map_err(failed)?;
-        let mut records = Vec::new();
-        while let Some(row) = found.next().map_err(failed)? {
-            records.push(rows::record_of(row, None)?);
-        }
-        Ok(records)
-    }
-
-    fn forget_events(&self, limit: usize, keep: Duration) -> Result<usize> {
-        let keep_ms = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
-        let cutoff = self.now.as_millis().saturating_sub(keep_ms);
-        // A late outcome stays as long as its record does: it may be all that is known.
-        let sql = "DELETE FROM semel_history WHERE id IN \
-                   (SELECT id FROM semel_history h WHERE at_ms < ?1 AND NOT \
-                    (event = 'late-outcome' AND EXISTS \
-                     (SELECT 1 FROM semel_keys k WHERE k.digest = h.digest)) \
-                    ORDER BY id LIMIT ?2)";
-        let mut statement = self.connection.prepare_cached(sql).map_err(rows::writing)?;
-        statement
-            .execute(params![cutoff, limit])
-            .map_err(rows::writing)
     }
 }
 

@@ -1,144 +1,134 @@
 //! The one thread that writes. While one commit is on its way to the disk, callers queue; the next
 //! commit takes them all. No timer: a lone caller waits for nobody.
+//!
+//! An item that cannot be written costs its own caller an error and nobody else a commit. Most fail before they change
+//! anything, and their error is their answer. If one fails later, the transaction is written once more, with a savepoint
+//! around each item; savepoints for all would make SQLite copy every page that two items share. Only a transaction that
+//! cannot be committed at all, on a full disk for example, is halved until what can be written is.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use rusqlite::Connection;
+use semel_core::clock::Doubt;
 use semel_core::inbox::Bells;
-use semel_core::record::Claim;
 use semel_core::store::Watch;
-use semel_core::{Error, Kind, Result, Scope, SteadyClock};
-use tokio::sync::oneshot;
+use semel_core::{Error, Kind, Result, SteadyClock};
 use tokio::time::Instant;
 
 use crate::checkpoint::Checkpointer;
 use crate::error::from_sqlite;
-use crate::queue::Queue;
-use crate::verbs::Session;
+use crate::job::{Isolation, Job, Writes, panicked};
+use crate::queue::Turn;
+use crate::verbs::{News, Session};
 
-/// The most jobs that one commit takes.
-const JOBS_PER_COMMIT: usize = 1_024;
-
-/// A call that waits to be written.
-pub(crate) trait Job: Send {
-    /// Performs the call inside the open transaction.
-    fn perform(&mut self, session: &mut Session<'_>) -> Result<()>;
-    /// Tells the caller, once the transaction is durable or has failed.
-    fn answer(self: Box<Self>, committed: Result<()>);
-}
-
-/// A verb over its items.
-pub(crate) struct VerbJob<I, A, V> {
-    items: Vec<I>,
-    verb: V,
-    answers: Vec<A>,
-    caller: oneshot::Sender<Result<Vec<A>>>,
-}
-
-impl<I, A, V> VerbJob<I, A, V> {
-    pub(crate) fn new(items: Vec<I>, verb: V, caller: oneshot::Sender<Result<Vec<A>>>) -> Self {
-        Self {
-            answers: Vec::with_capacity(items.len()),
-            items,
-            verb,
-            caller,
-        }
-    }
-}
-
-impl<I, A, V> Job for VerbJob<I, A, V>
-where
-    I: Send,
-    A: Send,
-    V: Fn(&mut Session<'_>, &I) -> Result<A> + Send,
-{
-    fn perform(&mut self, session: &mut Session<'_>) -> Result<()> {
-        // An earlier transaction with this job may have been rolled back.
-        self.answers.clear();
-        for item in &self.items {
-            self.answers.push((self.verb)(session, item)?);
-        }
-        Ok(())
-    }
-
-    fn answer(self: Box<Self>, committed: Result<()>) {
-        // A caller that went away learns nothing; a lease that it was granted ends by itself.
-        let Self {
-            caller, answers, ..
-        } = *self;
-        let _ = caller.send(committed.map(|()| answers));
-    }
-}
+/// The most that one commit takes.
+const TURN: Turn = Turn {
+    jobs_max: 1_024,
+    bytes_max: 32 * 1024 * 1024,
+};
 
 /// What the thread writes with.
 pub(crate) struct Writer {
     pub(crate) connection: Connection,
     pub(crate) clock: SteadyClock,
+    /// Whether this is an operator's look at a store that others serve.
+    pub(crate) only_looks: bool,
     pub(crate) watch: Option<Arc<dyn Watch>>,
     pub(crate) bells: Arc<Bells>,
+    /// The doubt about the clock that the watch has heard of.
+    pub(crate) doubt_reported: Cell<Option<Doubt>>,
 }
 
 impl Writer {
-    /// Writes until the queue is closed and empty.
-    pub(crate) fn run(&self, queue: &Queue<Box<dyn Job>>, checkpointer: &Checkpointer) {
+    /// Writes until the queue is closed and empty. However this ends, nobody waits for it afterwards.
+    pub(crate) fn run(&self, queue: &Writes, checkpointer: &Checkpointer) {
+        let _closing = queue.closing();
         checkpointer.watch(&self.connection);
-        while let Some(mut jobs) = queue.take_settled(JOBS_PER_COMMIT) {
-            let committed = self.commit_or_roll_back(&mut jobs);
-            match committed {
-                // Somebody else holds the lock: waiting for it once per job would help nobody.
-                Err(error) if error.kind() != Kind::Locked && jobs.len() > 1 => {
-                    self.one_by_one(jobs);
-                }
-                committed => {
-                    for job in jobs {
-                        job.answer(committed.as_ref().copied().map_err(Error::duplicate));
-                    }
-                }
-            }
+        self.report_doubt();
+        while let Some(jobs) = queue.take_settled(TURN) {
+            self.write(jobs);
+            self.report_doubt();
             checkpointer.after_commit(&self.connection);
         }
     }
 
-    /// Commits each job by itself: only the one that cannot be written hears of it. On a full disk
-    /// the renewals and the sweep still go through.
-    fn one_by_one(&self, jobs: Vec<Box<dyn Job>>) {
-        for job in jobs {
-            let mut alone = [job];
-            let committed = self.commit_or_roll_back(&mut alone);
-            let [job] = alone;
-            job.answer(committed);
+    fn write(&self, mut jobs: Vec<Box<dyn Job>>) {
+        match self.commit_or_roll_back(&mut jobs, Isolation::Shared) {
+            // Another process holds the lock: waiting for it once more would help nobody.
+            Err(error) if error.kind() != Kind::Locked => self.write_apart(jobs),
+            committed => answer(jobs, &committed),
         }
     }
 
-    fn commit_or_roll_back(&self, jobs: &mut [Box<dyn Job>]) -> Result<()> {
+    /// Commits all items but those that fail; and if that cannot be committed, each half by itself.
+    fn write_apart(&self, mut jobs: Vec<Box<dyn Job>>) {
+        match self.commit_or_roll_back(&mut jobs, Isolation::Savepoints) {
+            Err(error) if error.kind() != Kind::Locked && jobs.len() > 1 => {
+                let rest = jobs.split_off(jobs.len() / 2);
+                self.write_apart(jobs);
+                self.write_apart(rest);
+            }
+            committed => answer(jobs, &committed),
+        }
+    }
+
+    fn commit_or_roll_back(&self, jobs: &mut [Box<dyn Job>], isolation: Isolation) -> Result<()> {
         let begun = Instant::now();
-        // A panic is a bug of ours; it must cost its caller an error, not every caller the writer.
-        let committed = catch_unwind(AssertUnwindSafe(|| self.commit(jobs)))
-            .unwrap_or_else(|_| Err(Error::new(Kind::Internal, "the writer panicked")));
+        let committed = catch_unwind(AssertUnwindSafe(|| self.commit(jobs, isolation)))
+            .unwrap_or_else(|_| Err(panicked()));
         if committed.is_err() && !self.connection.is_autocommit() {
             // The transaction is void either way; a failed rollback shows at the next begin.
             let _ = self.connection.execute_batch("ROLLBACK");
         }
-        let (ended, due) = committed?;
-        due.iter().for_each(|consumer| self.bells.ring(consumer));
-        if let Some(watch) = &self.watch {
+        let news = committed?;
+        news.due
+            .iter()
+            .for_each(|consumer| self.bells.ring(consumer));
+        self.report(|watch| {
             watch.committed(jobs.len(), begun.elapsed());
-            ended.iter().for_each(|claim| watch.lease_ended(claim));
-        }
+            news.ended.iter().for_each(|claim| watch.lease_ended(claim));
+            news.troubles
+                .iter()
+                .for_each(|trouble| watch.swept(Err(trouble)));
+        });
         Ok(())
     }
 
-    /// Performs all jobs in one transaction; the leases that were found to have ended, and the consumers for
-    /// whom something became due.
-    fn commit(&self, jobs: &mut [Box<dyn Job>]) -> Result<(Vec<Claim>, Vec<Scope>)> {
+    /// Performs all jobs in one transaction.
+    fn commit(&self, jobs: &mut [Box<dyn Job>], isolation: Isolation) -> Result<News> {
         execute(&self.connection, "BEGIN IMMEDIATE", "taking the write lock")?;
-        let mut session = Session::begin(&self.connection, &self.clock)?;
-        for job in jobs {
-            job.perform(&mut session)?;
+        let mut session = match self.only_looks {
+            true => Session::begin_looking(&self.connection, &self.clock)?,
+            false => Session::begin(&self.connection, &self.clock)?,
+        };
+        // Asked as late as possible: callers may have gone while the lock was waited for.
+        for job in jobs.iter_mut().filter(|job| job.is_wanted()) {
+            job.perform(&mut session, isolation)?;
         }
         execute(&self.connection, "COMMIT", "committing")?;
         Ok(session.into_news())
+    }
+
+    /// Tells the watch. A panic in there is not the writer's, and what it was told of is durable.
+    fn report(&self, tell: impl FnOnce(&dyn Watch)) {
+        if let Some(watch) = self.watch.as_deref() {
+            let _ = catch_unwind(AssertUnwindSafe(|| tell(watch)));
+        }
+    }
+
+    fn report_doubt(&self) {
+        let doubt = self.clock.doubt();
+        if self.doubt_reported.replace(doubt) != doubt {
+            self.report(|watch| watch.clock_doubted(doubt));
+        }
+    }
+}
+
+fn answer(jobs: Vec<Box<dyn Job>>, committed: &Result<()>) {
+    for job in jobs {
+        job.answer(committed.as_ref().copied().map_err(Error::duplicate));
     }
 }
 

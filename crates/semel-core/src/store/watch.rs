@@ -4,16 +4,17 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Swept;
+use crate::clock::Doubt;
 use crate::error::Error;
 use crate::record::Claim;
 
 /// Somebody who wants to know what a store does by itself.
 ///
 /// Most of what happens shows in the answers of the verbs, and whoever wraps a store sees it there.
-/// Three things do not: how many calls share one commit, which leases were found to have ended
+/// Four things do not: whether the clock can be believed, how many calls share one commit, which leases were found to have ended
 /// (any verb or sweep may be the first to see it), and what the store's own sweep does. A store
 /// that batches or sweeps reports them here, after they are durable; one that does neither
-/// calls nothing. The calls come from the store's threads: they must be quick, and neither block nor panic.
+/// calls nothing. The calls come from the store's threads: they must be quick and not block.
 pub trait Watch: Send + Sync + 'static {
     /// One commit or round trip carried this many calls.
     fn committed(&self, calls: usize, took: Duration);
@@ -23,6 +24,10 @@ pub trait Watch: Send + Sync + 'static {
 
     /// The store's own sweep took a step, or could not.
     fn swept(&self, step: Result<&Swept, &Error>);
+
+    /// The machine's clock has jumped ahead and the jump is doubted, or is no longer; only a store that
+    /// has no server's time says so. [`crate::clock`] has the rule.
+    fn clock_doubted(&self, _doubt: Option<Doubt>) {}
 }
 
 impl fmt::Debug for dyn Watch {

@@ -319,7 +319,7 @@ impl Session<'_> {
     fn is_dealt_with(&self, act: &Act<'_>, number: i64) -> Result<bool> {
         let (identity, _) = rows::named(self.connection, &act.of.plan.consumer, number)?;
         let record = records::brief(self.connection, &identity)?;
-        Ok(record.is_some_and(|record| record.is_settled(self.now)))
+        Ok(record.is_some_and(|record| record.is_settled(self.kept_since())))
     }
 }
 

@@ -14,6 +14,7 @@ use super::notes::number_of;
 use super::rows::{self, RawMessage, Work, message_columns, message_of, work_columns, work_of};
 use super::sql::{self, SqlCause, SqlState};
 use crate::fences;
+use crate::time::FileTime;
 use crate::verbs::Session;
 
 /// What is due, oldest first. The work comes first in the join: it knows what is due.
@@ -237,7 +238,7 @@ pub(super) fn nothing_due(
     };
     let next_due = next_due(connection, number, now)?;
     // A claim that lies ahead of this process's clock sets it right, and that is the writer's to do.
-    let is_behind = next_due.is_some() && fences::newest(connection)?.1 > now.as_millis();
+    let is_behind = next_due.is_some() && FileTime::read(connection)?.known.newest > Some(now);
     Ok(match next_due {
         Some(Duration::ZERO) => None,
         _ if is_behind => None,

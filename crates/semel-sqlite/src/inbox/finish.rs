@@ -14,6 +14,7 @@ use super::receive::check_owner;
 use super::records::{self, Ending};
 use super::rows::{self, Stored, Work};
 use super::sql::{self, SqlCause, SqlState};
+use crate::job;
 use crate::verbs::Session;
 
 /// Refuses ends that break the rules, before anything is written.
@@ -36,6 +37,21 @@ pub(super) fn check(plan: &Plan, item: &Finish) -> Result<()> {
     }
     let own = |intent: &Intent| check_owner(&intent.plan, &intent.message);
     intents.iter().try_for_each(own)
+}
+
+/// About how much memory the end of an attempt holds.
+pub(super) fn body_bytes(item: &Finish) -> usize {
+    match &item.verdict {
+        Verdict::Completed { outcome, intents } => {
+            let payloads = intents.iter().map(|intent| intent.message.payload().len());
+            job::body_bytes(outcome) + payloads.sum::<usize>()
+        }
+        Verdict::Retry { .. }
+        | Verdict::Terminal { .. }
+        | Verdict::Park { .. }
+        | Verdict::Skip { .. }
+        | Verdict::Return => 0,
+    }
 }
 
 /// A claim that is about to end.
@@ -127,7 +143,7 @@ impl Session<'_> {
             return Ok(false);
         }
         let record = records::brief(self.connection, &ticket.identity)?;
-        Ok(record.is_some_and(|r| r.fence == ticket.fence && r.is_settled(self.now)))
+        Ok(record.is_some_and(|r| r.fence == ticket.fence && r.is_settled(self.kept_since())))
     }
 
     fn conclude(&mut self, held: &Held<'_>, verdict: &Verdict) -> Result<()> {
@@ -229,7 +245,34 @@ impl Session<'_> {
 
     /// It was not begun: it is due again since it arrived, so that nothing that came later overtakes it.
     fn give_back(&mut self, held: &Held<'_>) -> Result<()> {
-        let number = held.work.number;
+        self.put_back(held.work, held.stored.received_ms)?;
+        self.ring(&held.of.plan.consumer);
+        match held.lane() {
+            Some(lane) => self.free(lane, held.work.spot()),
+            None => Ok(()),
+        }
+    }
+
+    /// The claim was never heard of: as if it had not been made. Nothing in its lane has moved because of it.
+    pub(super) fn unclaim(&mut self, ticket: &Ticket) -> Result<()> {
+        let identity = &ticket.identity;
+        let Some(consumer) = self.consumer_number(identity.scope())? else {
+            return Ok(());
+        };
+        let Some(stored) = rows::find(self.connection, consumer, identity)? else {
+            return Ok(());
+        };
+        if let Some(work) = &stored.work
+            && work.is_held_by(ticket.fence)
+        {
+            self.put_back(work, stored.received_ms)?;
+            self.ring(identity.scope());
+        }
+        Ok(())
+    }
+
+    fn put_back(&self, work: &Work, received_ms: i64) -> Result<()> {
+        let number = work.number;
         sql::run(
             self.connection,
             "UPDATE semel_work SET state = ?2, cause = NULL, due_ms = ?3, changed_ms = ?4, \
@@ -237,17 +280,12 @@ impl Session<'_> {
             params![
                 number,
                 SqlState(State::Received),
-                held.stored.received_ms,
+                received_ms,
                 self.now.as_millis(),
             ],
         )?;
-        let by = held.work.worker.as_deref();
-        self.keep_transition(number, State::Received, Some(Cause::Returned), by)?;
-        self.ring(&held.of.plan.consumer);
-        match held.lane() {
-            Some(lane) => self.free(lane, held.work.spot()),
-            None => Ok(()),
-        }
+        let by = work.worker.as_deref();
+        self.keep_transition(number, State::Received, Some(Cause::Returned), by)
     }
 
     /// What came too late is kept for whoever asks, with what is still known of its claim.

@@ -26,9 +26,9 @@ mod records;
 mod rows;
 mod select;
 mod sql;
-mod tend;
+pub(crate) mod tend;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod tx;
 
 pub(crate) use notes::Notes;
@@ -41,6 +41,7 @@ use semel_core::inbox::{
 use semel_core::store::Answer;
 use semel_core::{Error, Identity, LeaseTerm, Result, Scope};
 
+use crate::job::{Job, Manner, VerbJob};
 use crate::store::SqliteStore;
 use crate::verbs::Session;
 
@@ -54,7 +55,8 @@ impl SqliteStore {
     fn write_one<I, A>(
         &self,
         checked: Result<()>,
-        item: I,
+        (item, body_bytes): (I, usize),
+        manner: Manner<Vec<A>>,
         verb: impl Fn(&mut Session<'_>, &I) -> Result<A> + Send + 'static,
     ) -> Answer<'_, A>
     where
@@ -64,7 +66,7 @@ impl SqliteStore {
         if let Err(error) = checked {
             return refused(error);
         }
-        let written = self.write(vec![item], verb);
+        let written = self.write(vec![item], body_bytes, manner, verb);
         Box::pin(async move {
             let answers = written.await?;
             let answer = answers.into_iter().next();
@@ -73,15 +75,31 @@ impl SqliteStore {
     }
 }
 
+/// Returns messages whose claimer went away before it heard: they were not begun, and the attempt does not count.
+fn returned(claimed: Vec<Claimed>) -> Option<Box<dyn Job>> {
+    let jobs = claimed.into_iter().flat_map(|claimed| claimed.jobs);
+    let tickets: Vec<Ticket> = jobs.map(|job| job.ticket).collect();
+    let verb = |session: &mut Session<'_>, tickets: &Vec<Ticket>| {
+        tickets.iter().try_for_each(|t| session.unclaim(t))
+    };
+    (!tickets.is_empty()).then(|| VerbJob::alone(tickets, verb))
+}
+
 fn refused<'a, A: Send + 'a>(error: Error) -> Answer<'a, A> {
     Box::pin(std::future::ready(Err(error)))
 }
 
 impl Inbox for SqliteStore {
     fn receive(&self, arrivals: Arrivals) -> Answer<'_, Vec<Receipt>> {
-        self.write_one(receive::check(&arrivals), arrivals, |session, arrivals| {
-            session.receive(arrivals)
-        })
+        let checked = receive::check(&arrivals);
+        let payloads = arrivals.messages.iter().map(|m| m.payload().len());
+        let bytes = payloads.sum();
+        self.write_one(
+            checked,
+            (arrivals, bytes),
+            Manner::FACT,
+            |session, arrivals| session.receive(arrivals),
+        )
     }
 
     fn position(&self, source: String) -> Answer<'_, Option<String>> {
@@ -98,11 +116,14 @@ impl Inbox for SqliteStore {
         if let Some(Some(nothing)) = nothing {
             return Box::pin(std::future::ready(Ok(nothing)));
         }
-        self.write_one(Ok(()), ask, |session, ask| session.claim_batch(ask))
+        let manner = Manner::grant(returned);
+        self.write_one(Ok(()), (ask, 0), manner, |session, ask| {
+            session.claim_batch(ask)
+        })
     }
 
     fn renew(&self, tickets: Vec<Ticket>, lease: LeaseTerm) -> Answer<'_, Vec<Renewal>> {
-        self.write(tickets, move |session, ticket| {
+        self.write(tickets, 0, Manner::FAVOUR, move |session, ticket| {
             session.renew_message(ticket, lease)
         })
     }
@@ -111,19 +132,23 @@ impl Inbox for SqliteStore {
         if let Err(error) = items.iter().try_for_each(|item| finish::check(&plan, item)) {
             return refused(error);
         }
-        self.write(items, move |session, item| {
+        let bytes = items.iter().map(finish::body_bytes).sum();
+        self.write(items, bytes, Manner::FACT, move |session, item| {
             session.finish_message(&plan, item)
         })
     }
 
     fn remember_step(&self, ticket: Ticket, step: Step) -> Answer<'_, Renewal> {
-        self.write_one(Ok(()), (ticket, step), |session, (ticket, step)| {
+        let bytes = step.result.len();
+        let item = ((ticket, step), bytes);
+        self.write_one(Ok(()), item, Manner::FACT, |session, (ticket, step)| {
             session.remember_step(ticket, step)
         })
     }
 
     fn tend(&self, plan: Plan, limit: usize) -> Answer<'_, usize> {
-        self.write_one(Ok(()), (plan, limit), |session, (plan, limit)| {
+        let item = ((plan, limit), 0);
+        self.write_one(Ok(()), item, Manner::FAVOUR, |session, (plan, limit)| {
             session.tend(plan, *limit)
         })
     }
@@ -141,7 +166,7 @@ impl Inbox for SqliteStore {
     fn message(&self, identity: Identity) -> Answer<'_, Option<Detail>> {
         let clock = self.clock.clone();
         self.read(&self.reads, move |connection| {
-            query::message(connection, &identity, clock.now())
+            query::message(connection, &identity, (clock.now(), clock.grace()))
         })
     }
 
@@ -161,13 +186,15 @@ impl Inbox for SqliteStore {
     fn operate(&self, operation: Operation) -> Answer<'_, Report> {
         self.write_one(
             operate::check(&operation),
-            operation,
+            (operation, 0),
+            Manner::FACT,
             |session, operation| session.operate(operation),
         )
     }
 
     fn expose_processed(&self, view: String) -> Answer<'_, ()> {
-        self.write_one(processed::check(&view), view, |session, view| {
+        let checked = processed::check(&view);
+        self.write_one(checked, (view, 0), Manner::FACT, |session, view| {
             session.expose_processed(view)
         })
     }

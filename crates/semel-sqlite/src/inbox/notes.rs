@@ -15,6 +15,17 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
+    /// How much is known, to return to.
+    pub(crate) fn mark(&self) -> (usize, usize) {
+        (self.consumers.len(), self.due.len())
+    }
+
+    /// Forgets what was learned since `mark`: it has been rolled back.
+    pub(crate) fn return_to(&mut self, (consumers, due): (usize, usize)) {
+        self.consumers.truncate(consumers);
+        self.due.truncate(due);
+    }
+
     /// The consumers whose bells are to be rung once the transaction is durable.
     pub(crate) fn into_due(self) -> Vec<Scope> {
         self.due

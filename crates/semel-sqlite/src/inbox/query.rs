@@ -1,5 +1,7 @@
 //! What people see of single messages: lists and details.
 
+use std::time::Duration;
+
 use rusqlite::{Connection, Row, params, params_from_iter};
 use semel_core::inbox::{Attempt, Detail, Entry, Page, Query, State, Transition};
 use semel_core::protocol::view;
@@ -186,7 +188,7 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<Page> {
 pub(super) fn message(
     connection: &Connection,
     identity: &Identity,
-    now: Timestamp,
+    (now, grace): (Timestamp, Duration),
 ) -> Result<Option<Detail>> {
     const SQL: &str = concat!(
         "SELECT ",
@@ -197,7 +199,7 @@ pub(super) fn message(
         entry_tables!(),
         "WHERE m.consumer = ?1 AND m.key = ?2 AND m.tenant = ?3"
     );
-    let record = view(crate::rows::load(connection, identity)?, now);
+    let record = view(crate::rows::load(connection, identity, grace)?, now);
     let (key, tenant) = (identity.key().as_str(), identity.tenant().as_str());
     let found = match notes::number_of(connection, identity.scope())? {
         None => None,

@@ -117,12 +117,12 @@ impl Session<'_> {
         let record = records::brief(self.connection, identity)?;
         let state = state.flatten().unwrap_or(State::Completed);
         Ok(match (stored, record) {
-            (None, Some(record)) if record.is_settled(self.now) => {
+            (None, Some(record)) if record.is_settled(self.kept_since()) => {
                 same(record.fingerprint, state, None)
             }
             (None, _) => Known::Nothing,
             // Also a record that another door is at: the message was dealt with.
-            (Some(stored), Some(record)) if !record.is_expired(self.now) => {
+            (Some(stored), Some(record)) if !record.is_expired(self.kept_since()) => {
                 same(stored.fingerprint, state, Some(stored.number))
             }
             (Some(stored), _) => Known::Past(stored.number),

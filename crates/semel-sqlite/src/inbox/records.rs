@@ -76,9 +76,9 @@ impl Session<'_> {
     /// Settles the record of a message. A live record that is there already stays as it is.
     pub(super) fn settle_message(&mut self, ending: &Ending<'_>) -> Result<()> {
         match brief(self.connection, ending.identity)? {
-            Some(brief) if !brief.is_expired(self.now) => return Ok(()),
+            Some(brief) if !brief.is_expired(self.kept_since()) => return Ok(()),
             Some(_) => {
-                if let Some(expired) = rows::load(self.connection, ending.identity)? {
+                if let Some(expired) = self.load(ending.identity)? {
                     rows::retire(self.connection, &expired).map_err(rows::writing)?;
                 }
             }
@@ -103,7 +103,7 @@ impl Session<'_> {
             rows::outcome_columns(ending.outcome, archive);
         sql::run(
             self.connection,
-            "INSERT INTO semel_outcomes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            rows::INSERT_OUTCOME,
             params![
                 fence.get(),
                 self.now.after(ending.retention.keep()).as_millis(),
@@ -125,7 +125,9 @@ fn insert_claim(connection: &Connection, fence: Fence, ending: &Ending<'_>) -> R
     let identity = ending.identity;
     sql::run(
         connection,
-        "INSERT OR IGNORE INTO semel_claims VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT OR IGNORE INTO semel_claims \
+         (fence, tenant, scope, version, key, fingerprint, attempt, claimed_ms) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         params![
             fence.get(),
             identity.tenant().as_str(),

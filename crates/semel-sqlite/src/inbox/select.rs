@@ -92,7 +92,7 @@ impl Session<'_> {
                 None => false,
             };
             let record = records::brief(self.connection, &identity)?;
-            let is_settled = record.is_some_and(|record| record.is_settled(self.now));
+            let is_settled = record.is_some_and(|record| record.is_settled(self.kept_since()));
             gone += u64::from(!is_kept && is_settled);
         }
         Ok(gone)

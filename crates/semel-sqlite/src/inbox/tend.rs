@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use rusqlite::params;
+use rusqlite::{Row, params};
 use semel_core::inbox::order::GapThen;
 use semel_core::inbox::{BATCH_MAX, Cause, Order, Plan, State};
-use semel_core::{Identity, Result};
+use semel_core::{Error, Identity, Result};
 
 use super::going::Progress;
 use super::lanes::Lane;
@@ -13,7 +13,40 @@ use super::notes::Consumer;
 use super::placing::Placed;
 use super::rows::{self, Work};
 use super::{records, sql};
+use crate::error::damaged;
 use crate::verbs::Session;
+
+/// Messages in their order, and whether they are still to be worked on.
+pub(crate) const MESSAGES: &str = "SELECT m.number, m.expires_ms, m.tenant, m.key, c.scope, c.version, \
+     w.number IS NOT NULL \
+     FROM semel_messages m JOIN semel_consumers c ON c.consumer = m.consumer \
+     LEFT JOIN semel_work w ON w.number = m.number AND (w.state <> 6 OR w.lane IS NOT NULL) \
+     WHERE m.number > ?1 ORDER BY m.number LIMIT ?2";
+pub(crate) const AUDIT: &str = "DELETE FROM semel_audit WHERE id IN \
+     (SELECT id FROM (SELECT id, at_ms FROM semel_audit ORDER BY id LIMIT ?2) WHERE at_ms < ?1)";
+
+/// A message that may have outlived its record.
+struct Leftover {
+    expires_ms: i64,
+    tenant: String,
+    key: String,
+    scope: String,
+    version: u32,
+    is_needed: bool,
+}
+
+impl Leftover {
+    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            expires_ms: row.get(1)?,
+            tenant: row.get(2)?,
+            key: row.get(3)?,
+            scope: row.get(4)?,
+            version: row.get(5)?,
+            is_needed: row.get(6)?,
+        })
+    }
+}
 
 impl Session<'_> {
     /// Looks after lanes of one consumer whose deadline has passed; how many messages changed.
@@ -110,31 +143,23 @@ impl Session<'_> {
     pub(crate) fn sweep_messages(&mut self, limit: usize) -> Result<bool> {
         let sql = "SELECT value FROM semel_meta WHERE name = 'swept_number'";
         let from: i64 = sql::one(self.connection, sql, &[], |row| row.get(0))?.unwrap_or(0);
-        let sql = "SELECT m.number, m.expires_ms, m.tenant, m.key, c.scope, c.version, w.number IS NOT NULL \
-                   FROM semel_messages m JOIN semel_consumers c ON c.consumer = m.consumer \
-                   LEFT JOIN semel_work w ON w.number = m.number \
-                   AND (w.state <> 6 OR w.lane IS NOT NULL) \
-                   WHERE m.number > ?1 ORDER BY m.number LIMIT ?2";
-        let looked = sql::all(self.connection, sql, params![from, limit], |row| {
-            let (number, expires_ms): (i64, i64) = (row.get(0)?, row.get(1)?);
-            let (tenant, key): (String, String) = (row.get(2)?, row.get(3)?);
-            let (scope, version): (String, u32) = (row.get(4)?, row.get(5)?);
-            Ok((
-                number,
-                expires_ms,
-                (tenant, key, scope, version),
-                row.get::<_, bool>(6)?,
-            ))
+        let looked = sql::all(self.connection, MESSAGES, params![from, limit], |row| {
+            Ok((row.get::<_, i64>(0)?, Leftover::of(row)))
         })?;
         let mut deleted = false;
-        for (number, expires_ms, (tenant, key, scope, version), is_needed) in &looked {
-            if *is_needed || *expires_ms > self.now.as_millis() {
-                continue;
-            }
-            let identity = rows::identity(&super::query::scope(scope, *version)?, tenant, key)?;
-            if records::brief(self.connection, &identity)?.is_none() {
-                self.forget_message(*number)?;
-                deleted = true;
+        for (number, leftover) in &looked {
+            let forgotten = match leftover {
+                Ok(leftover) => self.apart(|session| session.forget_leftover(*number, leftover)),
+                Err(error) => Err(damaged(&error.to_string())),
+            };
+            match forgotten {
+                Ok(forgotten) => deleted |= forgotten,
+                Err(error) if error.is_retryable() => return Err(error),
+                Err(error) => {
+                    let message = format!("the sweep passes over message {number}");
+                    self.troubles
+                        .push(Error::new(error.kind(), message).caused_by(error));
+                }
             }
         }
         let is_full = looked.len() == limit;
@@ -150,12 +175,21 @@ impl Session<'_> {
         Ok(deleted && is_full)
     }
 
-    /// Lines of the audit go when old events do.
+    /// Deletes a message that has neither work nor a record; whether it did.
+    fn forget_leftover(&mut self, number: i64, leftover: &Leftover) -> Result<bool> {
+        if leftover.is_needed || leftover.expires_ms > self.kept_since().as_millis() {
+            return Ok(false);
+        }
+        let scope = super::query::scope(&leftover.scope, leftover.version)?;
+        let identity = rows::identity(&scope, &leftover.tenant, &leftover.key)?;
+        if records::brief(self.connection, &identity)?.is_some() {
+            return Ok(false);
+        }
+        self.forget_message(number).map(|()| true)
+    }
+
+    /// Lines of the audit go when old events do. They are written in the order of time, so the first are the oldest.
     pub(crate) fn forget_audit(&self, limit: usize, keep: Duration) -> Result<usize> {
-        let keep_ms = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
-        let cutoff_ms = self.now.as_millis().saturating_sub(keep_ms);
-        let sql = "DELETE FROM semel_audit WHERE id IN \
-                   (SELECT id FROM semel_audit WHERE at_ms < ?1 ORDER BY id LIMIT ?2)";
-        sql::run(self.connection, sql, params![cutoff_ms, limit])
+        sql::run(self.connection, AUDIT, params![self.cutoff_ms(keep), limit])
     }
 }

@@ -5,13 +5,13 @@ use semel_core::inbox::State;
 
 use super::filter::{Filter, Source};
 
-fn tables() -> Connection {
+pub(crate) fn tables() -> Connection {
     let mut connection = Connection::open_in_memory().unwrap();
     crate::schema::migrate(&mut connection).unwrap();
     connection
 }
 
-fn plan(connection: &Connection, sql: &str, values: usize) -> String {
+pub(crate) fn plan(connection: &Connection, sql: &str, values: usize) -> String {
     let mut statement = connection
         .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
         .unwrap();
@@ -22,7 +22,7 @@ fn plan(connection: &Connection, sql: &str, values: usize) -> String {
 }
 
 #[track_caller]
-fn assert_uses(plan: &str, index: &str) {
+pub(crate) fn assert_uses(plan: &str, index: &str) {
     assert!(plan.contains(index), "{plan}");
     assert!(!plan.contains("SCAN"), "{plan}");
     assert!(!plan.contains("TEMP B-TREE"), "{plan}");

@@ -1,0 +1,45 @@
+//! The sweep runs inside the write transaction every second, and counts are asked for with every scrape: however large the
+//! tables are, they use what was made for them.
+
+use crate::inbox::tend;
+use crate::inbox::tests::{assert_uses, plan, tables};
+use crate::{keep, query, sweep};
+
+#[test]
+fn each_part_of_the_sweep_reads_a_bounded_number_of_rows() {
+    let connection = tables();
+    for (sql, values, expected) in [
+        (
+            sweep::LEASES,
+            3,
+            "semel_leases USING INTEGER PRIMARY KEY (rowid<?)",
+        ),
+        (sweep::LEASED, 1, "l USING INTEGER PRIMARY KEY (rowid=?)"),
+        (sweep::EXPIRED, 2, "semel_outcomes_by_expiry (expires_ms<?)"),
+        (sweep::EVENTS, 3, "h USING INTEGER PRIMARY KEY (rowid>?)"),
+        (keep::OLD_BARS, 2, "semel_bars_by_age (at_ms<?)"),
+        (tend::MESSAGES, 2, "m USING INTEGER PRIMARY KEY (rowid>?)"),
+    ] {
+        assert_uses(&plan(&connection, sql, values), expected);
+    }
+    // The only scan is of the first rows, as many as the limit says.
+    let audit = plan(&connection, tend::AUDIT, 2);
+    assert_eq!(audit.matches("SCAN semel_audit").count(), 1, "{audit}");
+    assert!(!audit.contains("TEMP B-TREE"), "{audit}");
+}
+
+#[test]
+fn counts_walk_over_small_indexes_and_the_table_of_leases() {
+    let connection = tables();
+    for (sql, expected) in query::STATS.into_iter().zip([
+        "c USING INTEGER PRIMARY KEY (rowid=?)",
+        "SCAN semel_leases",
+        "semel_outcomes USING COVERING INDEX semel_outcomes_by_expiry",
+        "SCAN semel_archive",
+        "semel_history USING COVERING INDEX semel_history_late",
+        "pragma_page_count",
+    ]) {
+        let found = plan(&connection, sql, 1);
+        assert!(found.contains(expected), "{found}");
+    }
+}
