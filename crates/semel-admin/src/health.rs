@@ -15,7 +15,15 @@ use utoipa::ToSchema;
 /// How long the store may take to show that it reads and writes.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
-type Parts = Mutex<BTreeMap<&'static str, Option<Cow<'static, str>>>>;
+type Parts = Mutex<BTreeMap<&'static str, Said>>;
+
+/// What a part says about itself.
+#[derive(Debug, Clone)]
+enum Said {
+    Ready,
+    ReadyBut(Cow<'static, str>),
+    NotReady(Cow<'static, str>),
+}
 
 /// What the parts of a process say about themselves. Clones share it.
 ///
@@ -48,13 +56,15 @@ impl Health {
 
     /// Asks the store and every part.
     pub(crate) async fn readiness(&self, store: &dyn Store) -> Readiness {
-        let said = probe(store).await.err();
+        let said = probe(store)
+            .await
+            .map_or_else(Said::NotReady, |()| Said::Ready);
         let mut parts = vec![PartReadiness::of("store", said)];
         let doors = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         parts.extend(
             doors
                 .iter()
-                .map(|(name, why)| PartReadiness::of(name, why.clone())),
+                .map(|(name, said)| PartReadiness::of(name, said.clone())),
         );
         Readiness {
             ready: parts.iter().all(|part| part.ready),
@@ -66,17 +76,22 @@ impl Health {
 impl Part {
     /// It can do its work.
     pub fn ready(&self) {
-        self.set(None);
+        self.set(Said::Ready);
+    }
+
+    /// It can do its work, but there is something to know; a few words without secrets, as of [`Part::not_ready`].
+    pub fn ready_but(&self, what: impl Into<Cow<'static, str>>) {
+        self.set(Said::ReadyBut(what.into()));
     }
 
     /// It cannot, and this is why; a few words without secrets, because everybody may read them.
     pub fn not_ready(&self, why: impl Into<Cow<'static, str>>) {
-        self.set(Some(why.into()));
+        self.set(Said::NotReady(why.into()));
     }
 
-    fn set(&self, why: Option<Cow<'static, str>>) {
+    fn set(&self, said: Said) {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        parts.insert(self.name, why);
+        parts.insert(self.name, said);
     }
 }
 
@@ -96,14 +111,18 @@ pub(crate) struct PartReadiness {
     pub(crate) name: &'static str,
     /// Whether it can.
     pub(crate) ready: bool,
-    /// Why not.
+    /// Why not, or what there is to know although it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<Cow<'static, str>>,
 }
 
 impl PartReadiness {
-    fn of(name: &'static str, why: Option<Cow<'static, str>>) -> Self {
-        let ready = why.is_none();
+    fn of(name: &'static str, said: Said) -> Self {
+        let (ready, why) = match said {
+            Said::Ready => (true, None),
+            Said::ReadyBut(what) => (true, Some(what)),
+            Said::NotReady(why) => (false, Some(why)),
+        };
         Self { name, ready, why }
     }
 }

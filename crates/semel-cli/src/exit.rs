@@ -56,7 +56,7 @@ impl Exit {
             Self::Unavailable => "the store is locked or cannot answer; try again",
             Self::Io => "data is damaged, the disk is full, or input and output failed",
             Self::Configuration => {
-                "bad configuration: no such store, not writable, or from a newer Semel"
+                "bad configuration: no such store, no permission, or from a newer Semel"
             }
         }
     }

@@ -6,6 +6,7 @@
 
 pub(crate) mod inbox;
 
+use semel_core::clock::Doubt;
 use semel_core::record::{Claim, Lease, UnknownCause};
 use semel_core::store::{Resolution, Swept};
 use semel_core::{Error, Identity, Verdict};
@@ -109,4 +110,23 @@ pub(crate) fn swept(swept: &Swept) {
 
 pub(crate) fn sweep_failed(error: &Error) {
     tracing::warn!(target: "semel::state", event = "sweep-failed", error = %error);
+}
+
+/// The clock has jumped ahead of the store's time and nothing explains it, or that is over.
+pub(crate) fn clock_doubted(doubt: Option<Doubt>) {
+    match doubt {
+        Some(doubt) => tracing::warn!(
+            target: "semel::store",
+            event = "clock-jumped",
+            by_s = doubt.by.as_secs(),
+            doubted_until = %doubt.until(),
+            "the clock jumped ahead of the store's newest time; was the machine off, or is the clock wrong? \
+             retention is prolonged by the jump until it is no longer doubted",
+        ),
+        None => tracing::info!(
+            target: "semel::store",
+            event = "clock-believed",
+            "the clock is no longer doubted",
+        ),
+    }
 }

@@ -1,11 +1,13 @@
-//! What a store does beneath its verbs: commits that carry many calls, ended leases, its sweep.
+//! What a store does beneath its verbs: commits that carry many calls, ended leases, its sweep, its clock.
 
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use semel_core::clock::Doubt;
 use semel_core::store::Swept;
 
 use super::histogram::Histogram;
@@ -24,6 +26,7 @@ pub(super) struct Beneath {
     archived: Counter,
     events_deleted: Counter,
     sweeps_failed: Counter,
+    clock_jump: Gauge,
 }
 
 impl Beneath {
@@ -38,6 +41,7 @@ impl Beneath {
             archived: step("archived"),
             events_deleted: step("events-deleted"),
             sweeps_failed: Counter::default(),
+            clock_jump: Gauge::default(),
         };
         registry.register(
             "semel_store_batch_size",
@@ -60,6 +64,11 @@ impl Beneath {
             "Steps of the sweep that the store could not take",
             beneath.sweeps_failed.clone(),
         );
+        registry.register(
+            "semel_store_clock_jump_seconds",
+            "How far the clock has jumped ahead of the store's time without an explanation; retention is prolonged by it",
+            beneath.clock_jump.clone(),
+        );
         beneath
     }
 
@@ -76,6 +85,12 @@ impl Beneath {
         self.deleted.inc_by(swept.deleted as u64);
         self.archived.inc_by(swept.archived as u64);
         self.events_deleted.inc_by(swept.events_deleted as u64);
+    }
+
+    pub(super) fn clock_doubted(&self, doubt: Option<Doubt>) {
+        let seconds = doubt.map_or(0, |doubt| doubt.by.as_secs());
+        self.clock_jump
+            .set(i64::try_from(seconds).unwrap_or(i64::MAX));
     }
 
     pub(super) fn sweep_failed(&self) {

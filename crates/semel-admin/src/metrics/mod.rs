@@ -22,6 +22,7 @@ use std::time::Duration;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+use semel_core::clock::Doubt;
 use semel_core::inbox::Inbox;
 use semel_core::record::Claim;
 use semel_core::store::{self, Store, Swept};
@@ -183,5 +184,10 @@ impl store::Watch for Metrics {
                 log::sweep_failed(error);
             }
         }
+    }
+
+    fn clock_doubted(&self, doubt: Option<Doubt>) {
+        self.beneath.clock_doubted(doubt);
+        log::clock_doubted(doubt);
     }
 }

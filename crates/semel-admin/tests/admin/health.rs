@@ -82,6 +82,18 @@ async fn readiness_names_the_door_that_drains() {
 }
 
 #[tokio::test]
+async fn a_part_that_is_ready_may_have_something_to_say() {
+    let server = Server::start().await;
+    let clock = server.health.part("clock");
+    clock.ready_but("jumped 3d ahead of the store's time");
+    let ready = server.get("/readyz").await;
+    assert_eq!(ready.status, 200);
+    let parts = &ready.json()["parts"][1];
+    assert_eq!(parts["ready"], true);
+    assert_eq!(parts["why"], "jumped 3d ahead of the store's time");
+}
+
+#[tokio::test]
 async fn a_store_that_hangs_holds_nobody_up_for_long() {
     let (server, faulty) = faulty().await;
     server.get("/metrics").await;

@@ -78,6 +78,20 @@ async fn traffic_shows_in_the_series() {
     );
 }
 
+#[test]
+fn a_clock_that_is_doubted_shows_until_it_is_believed() {
+    let metrics = Metrics::new();
+    let doubt = semel_core::clock::Doubt {
+        by: Duration::from_secs(86_400),
+        since: semel_core::Timestamp::from_millis(0),
+    };
+    for (doubt, expected) in [(Some(doubt), 86_400), (None, 0)] {
+        semel_core::store::Watch::clock_doubted(&metrics, doubt);
+        let line = format!("semel_store_clock_jump_seconds {expected}");
+        assert_has(&metrics.text(), &[&line]);
+    }
+}
+
 #[tokio::test]
 async fn counts_are_kept_and_said_to_be_old_when_the_store_is_away() {
     let mut faulty = None;

@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::stores::{Opened, StoreArgs};
 use inbox::Messages;
-use watch::Watchers;
+use watch::{StoreWatch, Watchers};
 
 /// How much of the settled records is kept in memory for duplicates that come soon.
 const CACHE_BYTES: usize = 32 * 1024 * 1024;
@@ -133,15 +133,19 @@ struct Process {
 
 impl Process {
     async fn open(file: &File, store: &StoreArgs) -> Result<Self> {
-        let metrics = Arc::new(Metrics::new());
-        let opened = store.open_serving(metrics.clone()).await?;
+        let (metrics, health) = (Arc::new(Metrics::new()), Health::default());
+        let watch = Arc::new(StoreWatch {
+            metrics: metrics.clone(),
+            health: health.clone(),
+        });
+        let opened = store.open_serving(watch).await?;
         let cached = Cached::new(opened.store.clone(), CACHE_BYTES);
         let measured = Metered::new(Arc::new(cached), metrics.clone());
         Ok(Self {
             once: Once::new(measured.clone()),
             store: measured,
             opened,
-            health: Health::default(),
+            health,
             watchers: Watchers::new(metrics, file.log.level >= file::Level::Debug),
         })
     }

@@ -1,8 +1,13 @@
-//! Everybody who wants to see each request: metrics, the report of observations, the log.
+//! Those who watch: each request for metrics, the report of observations and the log; the store for metrics and readiness.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use semel_admin::{Metrics, Observations};
+use semel_admin::{Health, Metrics, Observations};
+use semel_core::clock::Doubt;
+use semel_core::record::Claim;
+use semel_core::store::{self, Swept, Watch as _};
+use semel_core::{Error, duration};
 use semel_http::observe::Report;
 use semel_http::{Event, Watch};
 
@@ -50,6 +55,38 @@ impl Watch for Watchers {
                 took_us = event.took.as_micros(),
                 key = event.identity.map(|identity| identity.key().as_str()),
             );
+        }
+    }
+}
+
+/// Watches the store: everything is counted, and a clock that is doubted shows in readiness.
+pub(super) struct StoreWatch {
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) health: Health,
+}
+
+impl store::Watch for StoreWatch {
+    fn committed(&self, calls: usize, took: Duration) {
+        self.metrics.committed(calls, took);
+    }
+
+    fn lease_ended(&self, claim: &Claim) {
+        self.metrics.lease_ended(claim);
+    }
+
+    fn swept(&self, step: Result<&Swept, &Error>) {
+        self.metrics.swept(step);
+    }
+
+    fn clock_doubted(&self, doubt: Option<Doubt>) {
+        self.metrics.clock_doubted(doubt);
+        let clock = self.health.part("clock");
+        if let Some(doubt) = doubt {
+            let jump = duration::show(doubt.by);
+            clock.ready_but(format!(
+                "jumped {jump} ahead of the store's time, doubted until {}",
+                doubt.until()
+            ));
         }
     }
 }

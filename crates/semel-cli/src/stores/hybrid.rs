@@ -6,6 +6,7 @@ use semel_core::Clock;
 use semel_core::store::OutcomeStore;
 use semel_hybrid::Hybrid;
 use semel_policy::value::{Address, Engine};
+use semel_sqlite::SqliteStore;
 
 use super::opened::Server;
 use super::{Opened, Opening, postgres, redis, sqlite, url};
@@ -16,6 +17,7 @@ struct Durable {
     store: Arc<dyn OutcomeStore>,
     clock: Arc<dyn Clock>,
     server: Option<Server>,
+    file: Option<Arc<SqliteStore>>,
 }
 
 pub(super) async fn open(
@@ -32,6 +34,7 @@ pub(super) async fn open(
         clock: durable.clock,
         inbox: None,
         servers,
+        file: durable.file,
     })
 }
 
@@ -40,9 +43,10 @@ async fn durable(outcomes: &Address, opening: &Opening) -> Result<Durable> {
         Engine::Sqlite => {
             let part = sqlite::open(outcomes, opening)?;
             Ok(Durable {
-                store: part.store,
+                store: part.store.clone(),
                 clock: part.clock,
                 server: None,
+                file: Some(part.store),
             })
         }
         Engine::Postgres => {
@@ -51,6 +55,7 @@ async fn durable(outcomes: &Address, opening: &Opening) -> Result<Durable> {
                 store: part.store.clone(),
                 clock: part.clock,
                 server: Some(Server::Postgres(part.store)),
+                file: None,
             })
         }
         _ => Err(url::elsewhere(outcomes.scheme())),

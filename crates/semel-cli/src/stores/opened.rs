@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use semel_core::clock::Doubt;
 use semel_core::inbox::Inbox;
 use semel_core::{Clock, Identity, Record, Store, StoreExt, Timestamp};
 use semel_postgres::PostgresStore;
@@ -18,6 +19,8 @@ pub(crate) struct Opened {
     /// Its inbox; only SQLite and PostgreSQL have one.
     pub(crate) inbox: Option<Arc<dyn Inbox>>,
     pub(super) servers: Vec<Server>,
+    /// The file that is the store or a part of it.
+    pub(super) file: Option<Arc<SqliteStore>>,
 }
 
 /// A server behind the store; it can tell how durable it is.
@@ -45,7 +48,13 @@ impl Opened {
             clock: Arc::new(semel_core::SystemClock::new()),
             inbox: None,
             servers: Vec::new(),
+            file: None,
         }
+    }
+
+    /// The jump of this machine's clock that a store in a file doubts.
+    pub(crate) fn clock_doubt(&self) -> Option<Doubt> {
+        self.file.as_ref()?.clock_doubt()
     }
 
     /// The present instant, by the store's clock.
@@ -90,8 +99,9 @@ impl From<Part<SqliteStore>> for Opened {
         Self {
             store: part.store.clone(),
             clock: part.clock,
-            inbox: Some(part.store),
+            inbox: Some(part.store.clone()),
             servers: Vec::new(),
+            file: Some(part.store),
         }
     }
 }
@@ -103,6 +113,7 @@ impl From<Part<PostgresStore>> for Opened {
             clock: part.clock,
             inbox: Some(part.store.clone()),
             servers: vec![Server::Postgres(part.store)],
+            file: None,
         }
     }
 }
@@ -114,6 +125,7 @@ impl From<Part<RedisStore>> for Opened {
             clock: part.clock,
             inbox: None,
             servers: vec![Server::Redis(part.store)],
+            file: None,
         }
     }
 }

@@ -377,6 +377,6 @@ fn help_lists_the_exit_codes() {
      3  there is no such record
     69  the store is locked or cannot answer; try again
     74  data is damaged, the disk is full, or input and output failed
-    78  bad configuration: no such store, not writable, or from a newer Semel
+    78  bad configuration: no such store, no permission, or from a newer Semel
     "#);
 }

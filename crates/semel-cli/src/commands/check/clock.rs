@@ -1,5 +1,6 @@
 //! Whose time counts, and whether it can be believed.
 
+use semel_core::clock::{DOUBT_FOR, Doubt};
 use semel_core::store::Query;
 use semel_core::{Clock, SystemClock, Timestamp, duration};
 
@@ -22,11 +23,24 @@ pub(super) async fn check(opened: &Opened) -> Found {
     let newest = opened.store.list(query).await?;
     let newest = newest.records.first().map(|record| record.claimed_at);
     let mut found = judge_clock(opened.now(), newest)?;
+    if let Some(doubt) = opened.clock_doubt() {
+        found += &doubted(doubt);
+    }
     let ours = SystemClock::new();
     for (server, theirs) in opened.server_times() {
         found += &format!("; {server} is {}", difference(theirs, ours.now()));
     }
     Ok((found, ()))
+}
+
+/// A jump ahead may be a machine that was off, so it is no failure; a person can tell.
+fn doubted(doubt: Doubt) -> String {
+    let jump = duration::show(doubt.by);
+    format!(
+        "; {jump} ahead of the store's newest time: was nothing served for so long, or is the clock wrong? nothing \
+         expires because of it until it was served with this time for {}",
+        duration::show(DOUBT_FOR)
+    )
 }
 
 /// How a server's time differs from this machine's; leases are judged by the former.
@@ -74,6 +88,17 @@ mod tests {
         assert!(judged(later(5), Some(later(6))));
         assert!(!judged(later(5), Some(later(7))));
         assert!(!judged(Timestamp::from_millis(0), None));
+    }
+
+    #[test]
+    fn a_jump_that_is_doubted_is_told() {
+        let by = Duration::from_secs(3 * 24 * 60 * 60);
+        let told = doubted(Doubt {
+            by,
+            since: CLOCK_MIN,
+        });
+        let expected = "; 3d ahead of the store's newest time: was nothing served";
+        assert!(told.starts_with(expected), "{told}");
     }
 
     #[test]
