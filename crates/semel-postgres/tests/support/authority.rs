@@ -17,7 +17,7 @@ impl Authority {
         let seed = semel_testkit::dice::fresh_seed();
         let dir = std::env::temp_dir().join(format!("semel-authority-{seed:016x}"));
         fs::create_dir(&dir).expect("a temporary directory");
-        let mut params = CertificateParams::new(Vec::new()).expect("no names at all");
+        let mut params = CertificateParams::new(Vec::<String>::new()).expect("no names at all");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
         let issuer = CertifiedIssuer::self_signed(params, key).expect("a certificate");
