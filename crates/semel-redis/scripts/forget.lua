@@ -7,16 +7,18 @@ local us = time[1] * 1000000 + time[2]
 local ms = math.floor(us / 1000)
 local histories, meta = unpack(KEYS)
 local limit, keep_ms = tonumber(ARGV[1]), tonumber(ARGV[2])
-local forgotten = 0
+local forgotten, read, read_max = 0, 0, 8388608
 
+-- An event can only be read as a whole, a late outcome with its body.
 local function at(list)
   local first = redis.call('LINDEX', list, 0)
+  read = read + (first and #first or 0)
   return first and tonumber(string.sub(first, 37, 52))
 end
 
 local function forget(list, counter)
   local oldest = at(list)
-  while oldest and oldest < ms - keep_ms and forgotten < limit do
+  while oldest and oldest < ms - keep_ms and forgotten < limit and read < read_max do
     redis.call('LPOP', list)
     if counter then
       redis.call('HINCRBY', meta, counter, -1)
@@ -43,7 +45,7 @@ for _, digest in ipairs(redis.call('ZRANGEBYSCORE', histories, '-inf', ms - keep
   else
     redis.call('ZADD', histories, string.format('%016.0f', next), digest)
   end
-  if forgotten >= limit then
+  if forgotten >= limit or read >= read_max then
     break
   end
 end

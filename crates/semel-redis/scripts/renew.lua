@@ -1,5 +1,5 @@
--- Extends leases that are alive, for items of one bucket. In any other case the record is returned, and the
--- caller decides by the protocol.
+-- Extends leases that are alive, for items of one bucket. In any other case the start of the record is
+-- returned, with the length of the whole, and the caller decides by the protocol.
 -- KEYS: running; then per item: record
 -- ARGV per item: fence, lease_ms
 local time = redis.call('TIME')
@@ -18,7 +18,8 @@ for item = 1, #KEYS - 1 do
     redis.call('ZADD', KEYS[1], lease_until, string.sub(record, -32))
     replies[item] = {us, 'renewed', lease_until}
   else
-    replies[item] = {us, 'found', redis.call('GET', record)}
+    local value = redis.call('GETRANGE', record, 0, 4095)
+    replies[item] = {us, 'found', value ~= '' and value, #value < 4096 and #value or redis.call('STRLEN', record)}
   end
 end
 return replies

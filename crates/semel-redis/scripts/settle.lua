@@ -1,20 +1,20 @@
--- Records outcomes of claims whose lease is alive, for items of one bucket. In any other case the record is
--- returned, and the caller decides by the protocol.
+-- Records outcomes of claims whose lease is alive, for items of one bucket. In any other case the start of the
+-- record is returned, with the length of the whole, and the caller decides by the protocol.
 -- KEYS: running, expiring; then per item: record
 -- ARGV per item: fence, keep_ms, flags, head of the outcome, body
 local time = redis.call('TIME')
 local us = time[1] * 1000000 + time[2]
 local ms = math.floor(us / 1000)
 local now = string.format('%016.0f', ms)
-local found = redis.call('MGET', unpack(KEYS, 3))
 local replies, digests, expiring = {}, {}, {}
-for item = 1, #found do
-  local value = found[item]
+for item = 1, #KEYS - 2 do
+  local record = KEYS[item + 2]
+  local value = redis.call('GETRANGE', record, 0, 4095)
   local arg = item * 5 - 4
   local fence = ARGV[arg]
-  if value and string.sub(value, 1, 2) == '1r' and string.sub(value, 3, 18) == fence
+  if string.sub(value, 1, 2) == '1r' and string.sub(value, 3, 18) == fence
       and tonumber(string.sub(value, 19, 34)) > ms then
-    local record, flags, outcome = KEYS[item + 2], ARGV[arg + 2], ARGV[arg + 3]
+    local flags, outcome = ARGV[arg + 2], ARGV[arg + 3]
     local expires = string.format('%.0f', ms + ARGV[arg + 1])
     local identity = string.sub(value, 136)
     local settled = table.concat({'1s', fence, string.rep('0', 16 - #expires), expires, string.sub(value, 35, 50), now,
@@ -30,7 +30,7 @@ for item = 1, #found do
     expiring[n * 2 + 1], expiring[n * 2 + 2] = expires, digests[n + 1]
     replies[item] = {us, 'settled'}
   else
-    replies[item] = {us, 'found', value}
+    replies[item] = {us, 'found', value ~= '' and value, #value < 4096 and #value or redis.call('STRLEN', record)}
   end
 end
 if #digests > 0 then

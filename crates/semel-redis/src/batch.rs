@@ -6,7 +6,7 @@ use redis::{Cmd, RedisError, RedisResult, Value};
 use semel_core::{Error, Kind, Result};
 
 use crate::error::{from_redis, is_passing, timed_out};
-use crate::script::{Call, Replicas};
+use crate::script::{Again, Call, Replicas};
 
 /// Calls and what has become of them.
 pub(crate) struct Batch {
@@ -74,7 +74,7 @@ impl Batch {
                     self.waiting.push((call, true));
                     continue;
                 }
-                Err(error) if is_passing(&error) => {
+                Err(error) if is_passing(&error, self.calls[call].again) => {
                     self.waiting.push((call, whole));
                     self.last = Some(error);
                     continue;
@@ -86,11 +86,17 @@ impl Batch {
         unknown_script
     }
 
+    /// When what waits is sent again; calls that go together agree on it.
+    fn again(&self) -> Again {
+        let first = self.waiting.first();
+        first.map_or(Again::Always, |(call, _)| self.calls[*call].again)
+    }
+
     fn fail(&mut self, error: RedisError) {
         let unknown_script = error.code() == Some("NOSCRIPT");
         if unknown_script {
             self.waiting.iter_mut().for_each(|(_, whole)| *whole = true);
-        } else if !is_passing(&error) {
+        } else if !is_passing(&error, self.again()) {
             for (call, _) in std::mem::take(&mut self.waiting) {
                 self.answers[call] = Some(Err(from_redis("running a script", error.clone())));
             }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use redis::{Cmd, Value};
+use semel_core::outcome::{BODY_BYTES_MAX, HEADER_BYTES_MAX};
 use semel_core::{Error, Kind, Result, Timestamp};
 
 use crate::codec::FORMAT;
@@ -17,6 +18,9 @@ use crate::link::Link;
 /// The oldest version whose commands the scripts use.
 const VERSION_MIN: (u32, u32) = (6, 2);
 
+/// The most bytes of a record beside its body: headers with their lengths, identity and head.
+const BESIDE_BODY: usize = HEADER_BYTES_MAX + 16 * 1024;
+
 /// What was found.
 #[derive(Debug)]
 pub(crate) struct Findings {
@@ -24,6 +28,8 @@ pub(crate) struct Findings {
     pub(crate) notes: Vec<String>,
     /// The server's time.
     pub(crate) now: Timestamp,
+    /// The largest body that the servers take.
+    pub(crate) body_bytes_max: usize,
 }
 
 /// Refuses servers that would lose records; tells what is worth knowing about the others.
@@ -34,11 +40,13 @@ pub(crate) async fn check(link: &Link, keys: &Keys, config: &Config) -> Result<F
     // A user may well be allowed everything but CONFIG; what it does not tell is said in the notes.
     let settings = link.ask_primaries(settings()).await.unwrap_or_default();
     let count = infos.len();
+    let mut body_bytes_max = BODY_BYTES_MAX;
     for (node, info) in infos.into_iter().enumerate() {
         let node = Node {
             info: info_map(&text_of(info)?),
             settings: settings.get(node).map(settings_map),
         };
+        body_bytes_max = body_bytes_max.min(node.body_bytes_max());
         let found = node.judge(config)?;
         for note in found {
             if !notes.contains(&note) {
@@ -54,7 +62,11 @@ pub(crate) async fn check(link: &Link, keys: &Keys, config: &Config) -> Result<F
     let (seconds, micros): (i64, i64) =
         redis::from_redis_value(now).map_err(|_| damaged("TIME was not told"))?;
     let now = Timestamp::from_millis(seconds * 1_000 + micros / 1_000);
-    Ok(Findings { notes, now })
+    Ok(Findings {
+        notes,
+        now,
+        body_bytes_max,
+    })
 }
 
 fn info() -> Cmd {
@@ -69,16 +81,18 @@ fn settings() -> Cmd {
 async fn check_format(link: &Link, keys: &Keys) -> Result<()> {
     let failed = |e| from_redis("looking at the format of the store", e);
     let key = keys.format();
+    let read = redis::cmd("GET").arg(&key).take();
     let write = redis::cmd("SET")
         .arg(&key)
         .arg([FORMAT].as_slice())
         .arg("NX")
         .take();
-    link.ask(write).await.map_err(failed)?;
-    let found = link
-        .ask(redis::cmd("GET").arg(&key).take())
-        .await
-        .map_err(failed)?;
+    // Read first: a server that takes no writes at the moment can still replay.
+    let mut found = link.ask_when_loaded(read.clone()).await.map_err(failed)?;
+    if found == Value::Nil {
+        link.ask(write).await.map_err(failed)?;
+        found = link.ask(read).await.map_err(failed)?;
+    }
     if found == Value::BulkString(vec![FORMAT]) {
         return Ok(());
     }
@@ -120,6 +134,16 @@ impl Node {
 
     fn setting(&self, name: &str) -> Option<&str> {
         self.settings.as_ref()?.get(name).map(String::as_str)
+    }
+
+    /// A record is sent as one argument, and the server says how long one may be.
+    fn body_bytes_max(&self) -> usize {
+        let limits = ["proto-max-bulk-len", "client-query-buffer-limit"];
+        let limits = limits
+            .iter()
+            .filter_map(|name| self.setting(name)?.parse().ok());
+        let argument: usize = limits.min().unwrap_or(usize::MAX);
+        argument.saturating_sub(BESIDE_BODY).min(BODY_BYTES_MAX)
     }
 
     fn is_known(&self, cluster: bool) -> Result<()> {

@@ -3,7 +3,7 @@
 //!
 //! One string per record, not a hash: a third of the memory, one command to write it with its
 //! expiry, and lists read all but the body. The layout is known to `scripts/`, whose positions
-//! count from 1.
+//! count from 1. Scripts return the first 4 KiB: all of a small record, and of every one the head and the identity.
 //!
 //! ```text
 //!   0 format '1'          1 state r|u|s         2 fence             18 lease_until|since|expires
@@ -41,6 +41,18 @@ pub(crate) struct Stored {
     pub(crate) nonce: Nonce,
     /// The first [`STAMP_LEN`] bytes.
     pub(crate) stamp: Vec<u8>,
+    /// How long the whole is, if only its start was read. Of a settled record the outcome is left out then.
+    pub(crate) unread: Option<usize>,
+}
+
+/// What was read of a record.
+#[derive(Clone, Copy)]
+enum Part {
+    Whole,
+    /// The start, of so many bytes.
+    Start(usize),
+    /// All but the body, of so many bytes.
+    WithoutBody(usize),
 }
 
 /// What follows the nonce in the record of a new claim.
@@ -96,9 +108,20 @@ pub(crate) fn encode(record: &Record, nonce: Nonce, bucket: Bucket) -> Vec<u8> {
     out
 }
 
-/// Reads a whole record; `expected` is the identity that was asked for.
-pub(crate) fn decode(bytes: Bytes, expected: &Identity, bucket: Bucket) -> Result<Stored> {
-    let stored = decode_as(bytes, Some(expected), None, bucket)?;
+/// Reads the start of a record that has `len` bytes, which may be all of it; `expected` is the identity that was
+/// asked for.
+pub(crate) fn decode(
+    bytes: Bytes,
+    len: usize,
+    expected: &Identity,
+    bucket: Bucket,
+) -> Result<Stored> {
+    let part = if len > bytes.len() {
+        Part::Start(len)
+    } else {
+        Part::Whole
+    };
+    let stored = decode_as(bytes, Some(expected), part, bucket)?;
     if stored.record.identity != *expected {
         // Sixteen equal bytes of two BLAKE3 digests: refuse rather than mix two operations up.
         return Err(damaged("two identities share one short digest"));
@@ -108,18 +131,18 @@ pub(crate) fn decode(bytes: Bytes, expected: &Identity, bucket: Bucket) -> Resul
 
 /// Reads a record whose identity only it knows.
 pub(crate) fn decode_found(bytes: Bytes, bucket: Bucket) -> Result<Stored> {
-    decode_as(bytes, None, None, bucket)
+    decode_as(bytes, None, Part::Whole, bucket)
 }
 
 /// Reads a record without its body, which `len` bytes in all would have.
 pub(crate) fn decode_listed(bytes: Bytes, len: usize, bucket: Bucket) -> Result<Stored> {
-    decode_as(bytes, None, Some(len), bucket)
+    decode_as(bytes, None, Part::WithoutBody(len), bucket)
 }
 
 fn decode_as(
     bytes: Bytes,
     expected: Option<&Identity>,
-    listed: Option<usize>,
+    part: Part,
     bucket: Bucket,
 ) -> Result<Stored> {
     let cut = || damaged("a record ends in the middle");
@@ -131,7 +154,11 @@ fn decode_as(
     }
     let head = &bytes[..HEAD_LEN];
     let middle_end = HEAD_LEN + number::<usize>(&head[125..135])?;
-    let mut middle = bytes.get(HEAD_LEN..middle_end).ok_or_else(cut)?;
+    let middle_read = match part {
+        Part::Start(_) => middle_end.min(bytes.len()),
+        Part::Whole | Part::WithoutBody(_) => middle_end,
+    };
+    let mut middle = bytes.get(HEAD_LEN..middle_read).ok_or_else(cut)?;
     let identity = take_identity(&mut middle, expected)?;
     let time = Timestamp::from_millis(number(&head[18..34])?);
     let state = match head[1] {
@@ -141,12 +168,15 @@ fn decode_as(
             cause: cause_of(head[124])?,
         },
         b's' => {
-            let body = match listed {
-                None => Kept::Whole(bytes.slice(middle_end..)),
-                Some(len) => Kept::LeftOut(len.saturating_sub(middle_end) as u64),
-            };
             let flags = head[124].wrapping_sub(b'0');
-            let (outcome, took) = take_outcome(middle, flags, body)?;
+            let left_out = |len: usize| len.saturating_sub(middle_end) as u64;
+            let (outcome, took) = match part {
+                Part::Whole => take_outcome(middle, flags, Kept::Whole(bytes.slice(middle_end..)))?,
+                Part::WithoutBody(len) => {
+                    take_outcome(middle, flags, Kept::LeftOut(left_out(len)))?
+                }
+                Part::Start(len) => (unread_outcome(flags, left_out(len)), Duration::ZERO),
+            };
             State::Settled(Settled {
                 outcome,
                 at: Timestamp::from_millis(number(&head[50..66])?),
@@ -168,6 +198,10 @@ fn decode_as(
         },
         nonce: Nonce::from_hex(&head[76..92]).ok_or_else(|| damaged("a nonce was expected"))?,
         stamp: head[..STAMP_LEN].to_vec(),
+        unread: match part {
+            Part::Start(len) => Some(len),
+            Part::Whole | Part::WithoutBody(_) => None,
+        },
     })
 }
 
@@ -283,6 +317,24 @@ pub(crate) fn outcome_head(outcome: &Outcome, took: Duration) -> Vec<u8> {
     out
 }
 
+const fn verdict_of(flags: u8) -> Verdict {
+    if flags & FLAG_FAILED == 0 {
+        Verdict::Succeeded
+    } else {
+        Verdict::Failed
+    }
+}
+
+/// Stands for an outcome of which only the verdict was read.
+fn unread_outcome(flags: u8, len: u64) -> Outcome {
+    Outcome {
+        verdict: verdict_of(flags),
+        status: 0,
+        headers: Headers::default(),
+        body: Body::Omitted { len, digest: None },
+    }
+}
+
 /// What there is of a body.
 pub(crate) enum Kept {
     /// All of it.
@@ -319,11 +371,7 @@ pub(crate) fn take_outcome(mut head: &[u8], flags: u8, body: Kept) -> Result<(Ou
         _ => return Err(damaged("a body is of a kind that is not known")),
     };
     let outcome = Outcome {
-        verdict: if flags & FLAG_FAILED == 0 {
-            Verdict::Succeeded
-        } else {
-            Verdict::Failed
-        },
+        verdict: verdict_of(flags),
         status,
         headers: Headers::decode(head)?,
         body,

@@ -13,6 +13,8 @@ use crate::url::{self, Address};
 
 /// The longest prefix of keys, in bytes.
 const PREFIX_BYTES_MAX: usize = 64;
+/// How long events are kept, unless the URL says otherwise. They are in the server's memory.
+const HISTORY_KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The most replicas that can be waited for.
 const REPLICAS_MAX: u32 = 16;
 
@@ -37,7 +39,7 @@ impl Config {
     /// `redis://[[user]:password@]host[:port][/db]` is one server, `rediss://…` the same over TLS;
     /// `redis-cluster://[[user]:password@]host[:port],host[:port]…` is a cluster, of which one host that answers
     /// is enough, `rediss-cluster://…` the same over TLS. Parameters follow after `?`: `prefix=…`,
-    /// `accept=eviction,no-persistence`, `wait_replicas=N`, `timeout=5s`, `cacert=FILE`.
+    /// `accept=eviction,no-persistence`, `wait_replicas=N`, `timeout=5s`, `history_keep=7d`, `cacert=FILE`.
     ///
     /// ```
     /// let config = semel_redis::Config::from_url("redis://127.0.0.1:6379/0?prefix=shop&timeout=2s")?;
@@ -51,7 +53,7 @@ impl Config {
             prefix: "semel".to_owned(),
             timeout: Duration::from_secs(5),
             sweep_every: Some(Duration::from_secs(1)),
-            history_keep: Duration::from_secs(90 * 24 * 60 * 60),
+            history_keep: HISTORY_KEEP,
             wait_replicas: 0,
             accepts_eviction: false,
             accepts_no_persistence: false,
@@ -68,6 +70,7 @@ impl Config {
             "prefix" => Ok(self.prefix(value)),
             "cacert" => Ok(self.cacert(value)),
             "timeout" => Ok(self.timeout(duration::parse(value)?)),
+            "history_keep" => Ok(self.history_keep(duration::parse(value)?)),
             "accept" => value.split(',').try_fold(self, Self::accept),
             "wait_replicas" => {
                 let count = value.parse().ok().filter(|count| *count <= REPLICAS_MAX);
@@ -79,7 +82,7 @@ impl Config {
                 Ok(self.wait_replicas(count))
             }
             name => Err(Error::invalid(format!(
-                "a Redis URL has the parameters prefix, accept, wait_replicas, timeout and cacert, found {name:?}"
+                "a Redis URL has the parameters prefix, accept, history_keep, wait_replicas, timeout and cacert, found {name:?}"
             ))),
         }
     }
@@ -142,14 +145,15 @@ impl Config {
         self
     }
 
-    /// How often the background sweep runs; `None` leaves it to the caller.
+    /// How often the background sweep runs, by all processes together; `None` leaves it to others, or to the caller.
     #[must_use]
     pub const fn sweep_every(mut self, interval: Option<Duration>) -> Self {
         self.sweep_every = interval;
         self
     }
 
-    /// How long events are kept for the audit.
+    /// How long events are kept for the audit: in the server's memory, so seven days unless this says otherwise. The
+    /// process that happens to sweep decides, so all processes of a store should say the same.
     #[must_use]
     pub const fn history_keep(mut self, keep: Duration) -> Self {
         self.history_keep = keep;
@@ -197,13 +201,13 @@ mod tests {
 
     #[test]
     fn parameters_set_what_they_name() {
-        let url =
-            "redis://h?prefix=a:b&accept=eviction,no-persistence&wait_replicas=2&timeout=250ms";
+        let url = "redis://h?prefix=a:b&accept=eviction,no-persistence&wait_replicas=2&timeout=250ms&history_keep=2h";
         let config = Config::from_url(url).unwrap();
         assert_eq!(config.prefix, "a:b");
         assert!(config.accepts_eviction && config.accepts_no_persistence);
         assert_eq!(config.wait_replicas, 2);
         assert_eq!(config.timeout, Duration::from_millis(250));
+        assert_eq!(config.history_keep, Duration::from_secs(7_200));
     }
 
     #[test]
@@ -213,6 +217,7 @@ mod tests {
             ("redis://h?accept=loss", "loss"),
             ("redis://h?wait_replicas=all", "all"),
             ("redis://h?timeout=soon", "soon"),
+            ("redis://h?history_keep=long", "long"),
             ("redis://h?prefix=%7Bx%7D", "{x}"),
         ] {
             let error = Config::from_url(url).unwrap_err().to_string();

@@ -6,28 +6,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use redis::Value;
 use semel_core::protocol::{Change, Step};
 use semel_core::record::{Claim, EventKind, UnknownCause};
 use semel_core::store::remote::Nonce;
 use semel_core::store::{EVENTS_MAX, Watch};
-use semel_core::{
-    Clock, Error, Fence, Identity, Kind, Record, Result, ServerClock, State, Timestamp,
-};
+use semel_core::{Clock, Error, Fence, Identity, Kind, Record, Result, ServerClock, State};
 use tokio::time::Instant;
 
-use crate::codec::{self, Stored};
+use crate::codec;
 use crate::events;
 use crate::keys::{Keys, Of};
 use crate::link::Link;
+pub(crate) use crate::load::Loaded;
+use crate::load::Wanted;
 use crate::reply::{self, Reply, unexpected};
-use crate::script::{APPLY, Call, READ, Replicas};
+use crate::script::{APPLY, Again, Call, Replicas};
 
 /// How often a change is decided again because the record had changed meanwhile.
 const DECISIONS_MAX: usize = 64;
-/// The most items that one call of a script takes: others wait while a script runs.
-pub(crate) const ITEMS_MAX: usize = 128;
 /// Stands for the fence that the server draws when a change is made.
 pub(crate) const TO_BE_DRAWN: Fence = Fence::new(0);
 // The script that writes events knows this number.
@@ -43,20 +40,6 @@ pub(crate) struct Engine {
     pub(crate) history_keep: Duration,
 }
 
-/// What the server had under an identity, and when.
-#[derive(Debug)]
-pub(crate) struct Loaded {
-    pub(crate) stored: Option<Stored>,
-    pub(crate) now: Timestamp,
-}
-
-impl Loaded {
-    /// The record, if there is one.
-    pub(crate) fn record(&self) -> Option<&Record> {
-        self.stored.as_ref().map(|stored| &stored.record)
-    }
-}
-
 /// Who asks for a change, and until when it makes sense.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked {
@@ -64,13 +47,21 @@ pub(crate) struct Asked {
     pub(crate) nonce: Nonce,
     /// Nobody waits for the answer after this.
     pub(crate) deadline: Instant,
+    /// When a change is sent again until then.
+    pub(crate) again: Again,
+    /// Which outcome the decision needs, beside its verdict.
+    pub(crate) outcome: Wanted,
 }
 
 impl Asked {
     /// A change whose grants, if any, need not be known again.
     pub(crate) fn until(deadline: Instant) -> Self {
-        let nonce = Nonce::fresh();
-        Self { nonce, deadline }
+        Self {
+            nonce: Nonce::fresh(),
+            deadline,
+            again: Again::Always,
+            outcome: Wanted::None,
+        }
     }
 }
 
@@ -100,6 +91,15 @@ impl Engine {
         calls: Vec<Call>,
         deadline: Instant,
     ) -> Result<Vec<Reply>> {
+        self.call_apart(calls, deadline).await.into_iter().collect()
+    }
+
+    /// The same; a call that fails costs only its own bucket.
+    pub(crate) async fn call_apart(
+        &self,
+        calls: Vec<Call>,
+        deadline: Instant,
+    ) -> Vec<Result<Reply>> {
         let answers = self.link.call_all(calls, deadline).await;
         let one = |answered| self.replies(answered, 1)?.pop().ok_or_else(unexpected);
         answers.into_iter().map(one).collect()
@@ -109,58 +109,6 @@ impl Engine {
     pub(crate) fn deadline_ms(&self, deadline: Instant) -> i64 {
         let left = deadline.saturating_duration_since(Instant::now());
         self.clock.now().after(left).as_millis()
-    }
-
-    /// What a reply with a record says.
-    pub(crate) fn found(&self, mut reply: Reply, identity: &Identity) -> Result<Loaded> {
-        let bytes: Option<Bytes> = reply.bytes()?;
-        let stored = bytes
-            .map(|bytes| codec::decode(bytes, identity, self.keys.bucket(identity)))
-            .transpose()?;
-        Ok(Loaded {
-            stored,
-            now: reply.now,
-        })
-    }
-
-    /// The records of identities as they are now; a node that does not answer costs only its own.
-    pub(crate) async fn load(
-        &self,
-        identities: &[Identity],
-        deadline: Instant,
-    ) -> Vec<Result<Loaded>> {
-        let groups = self.groups(identities, |identity| identity);
-        let call = |group: &[Identity]| {
-            let keys = group.iter().map(|identity| self.keys.record(identity));
-            Call::new(&READ).keys(keys)
-        };
-        let calls = groups.iter().map(|group| call(group)).collect();
-        let answers = self.link.call_all(calls, deadline).await;
-        let mut loaded = Vec::with_capacity(identities.len());
-        for (group, answered) in groups.into_iter().zip(answers) {
-            match self.replies(answered, group.len()) {
-                Ok(replies) => loaded.extend(
-                    (group.iter().zip(replies))
-                        .map(|(identity, reply)| self.found(reply, identity)),
-                ),
-                Err(error) => loaded.extend(group.iter().map(|_| Err(error.duplicate()))),
-            }
-        }
-        loaded
-    }
-
-    /// Cuts items into groups that may go into one call: on a cluster these are of one bucket.
-    pub(crate) fn groups<'a, I>(
-        &self,
-        items: &'a [I],
-        identity: impl Fn(&I) -> &Identity,
-    ) -> Vec<&'a [I]> {
-        let together =
-            |a: &I, b: &I| self.keys.bucket(identity(a)) == self.keys.bucket(identity(b));
-        items
-            .chunk_by(together)
-            .flat_map(|group| group.chunks(ITEMS_MAX))
-            .collect()
     }
 
     /// Decides by `verb` and makes the change, again if the record has changed meanwhile. `loaded` saves
@@ -181,6 +129,7 @@ impl Engine {
                     loaded.pop().ok_or_else(unexpected)??
                 }
             };
+            let current = self.with_outcome(identity, current, asked).await?;
             let step = verb(&current);
             if step.change == Change::None && step.events.is_empty() {
                 return Ok((step.answer, None));
@@ -238,7 +187,11 @@ impl Engine {
     ) -> Call {
         let stored = current.stored.as_ref();
         let is_grant = matches!(step.change, Change::Grant(_));
-        let after = step.change.clone().apply(current.record().cloned());
+        // What stays as it is, or goes, need not be sent.
+        let after = match &step.change {
+            Change::None | Change::Remove => None,
+            change => change.clone().apply(current.record().cloned()),
+        };
         let nonce = stored
             .filter(|_| !is_grant)
             .map_or(asked.nonce, |stored| stored.nonce);
@@ -249,6 +202,7 @@ impl Engine {
         let value = after.map(|record| codec::encode(&record, nonce, self.keys.bucket(identity)));
         let token_ms = self.link.timeout().as_millis() * 4;
         let mut call = Call::new(&APPLY)
+            .again(asked.again)
             .replicas(if is_grant {
                 Replicas::Must
             } else {

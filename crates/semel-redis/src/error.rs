@@ -1,7 +1,12 @@
 //! Redis's errors, as kinds that a caller can act on.
 
-use redis::{ErrorKind, RedisError, ServerErrorKind};
+use redis::{ErrorKind, RedisError, ServerError, ServerErrorKind};
 use semel_core::{Error, Kind};
+
+use crate::script::Again;
+
+/// What a server says that has no connection left.
+pub(crate) const FULL: &str = "max number of clients";
 
 /// What Redis said while `doing` something, as an error of the core.
 pub(crate) fn from_redis(doing: &str, error: RedisError) -> Error {
@@ -47,6 +52,7 @@ fn kind_of(error: &RedisError) -> Kind {
 fn kind_of_text(error: &RedisError) -> Kind {
     match error.code() {
         Some("OOM" | "MISCONF") => Kind::DiskFull,
+        Some("READONLY") => Kind::ReadOnly,
         Some("NOAUTH" | "WRONGPASS") => Kind::Invalid,
         Some("NOREPLICAS" | "BUSY" | "UNBLOCKED") => Kind::Unavailable,
         // Redis 6 tells of these inside of the error of the script.
@@ -55,15 +61,33 @@ fn kind_of_text(error: &RedisError) -> Kind {
             text if text.contains("-READONLY ") => Kind::ReadOnly,
             // A slot that is on its way to another node has keys on both.
             text if text.contains("non local key") => Kind::Unavailable,
-            text if text.contains("max number of clients") => Kind::Unavailable,
+            text if text.contains(FULL) => Kind::Unavailable,
             _ => Kind::Internal,
         },
     }
 }
 
-/// Whether asking again, maybe on another connection, may help within the call.
-pub(crate) fn is_passing(error: &RedisError) -> bool {
-    matches!(kind_of(error), Kind::Unavailable | Kind::ReadOnly)
+/// Whether asking again, maybe on another connection, may help within the call. A server that takes no writes may be a
+/// primary soon, or its address lead to one.
+pub(crate) fn is_passing(error: &RedisError, again: Again) -> bool {
+    match kind_of(error) {
+        Kind::Unavailable => true,
+        Kind::ReadOnly => again == Again::Always,
+        _ => false,
+    }
+}
+
+/// Whether the server that sent this is a replica.
+pub(crate) fn is_readonly(error: &ServerError) -> bool {
+    kind_of(&error.clone().into()) == Kind::ReadOnly
+}
+
+/// What the server said to a script that wanted to write.
+pub(crate) fn refused(said: &str) -> Error {
+    let said = said.trim_start_matches('-');
+    let (code, detail) = said.split_once(' ').unwrap_or((said, ""));
+    let error = redis::make_extension_error(code.to_owned(), Some(detail.to_owned()));
+    from_redis("writing", error)
 }
 
 /// The server did not answer in time.

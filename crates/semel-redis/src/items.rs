@@ -49,6 +49,13 @@ impl Item for SettleItem {
     fn identity(&self) -> &Identity {
         &self.0.claim.identity
     }
+
+    fn bytes(&self) -> usize {
+        let outcome = &self.0.outcome;
+        let headers = outcome.headers.iter();
+        let headers: usize = headers.map(|(name, value)| name.len() + value.len()).sum();
+        headers + outcome.body.kept().map_or(0, bytes::Bytes::len)
+    }
 }
 
 /// A renewal on its way.

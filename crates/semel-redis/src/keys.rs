@@ -153,6 +153,11 @@ impl Keys {
         format!("{{{}:format}}", self.prefix)
     }
 
+    /// ZSET: shares of the sweep, by when each is due.
+    pub(crate) fn shares(&self) -> String {
+        format!("{{{}:sweep}}", self.prefix)
+    }
+
     fn tag(&self, bucket: Bucket) -> &str {
         &self.tags[usize::from(bucket.number)]
     }

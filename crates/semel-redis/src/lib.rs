@@ -2,7 +2,7 @@
 //!
 //! Read it in this order: [`config`] says how to connect, and `checks` which servers are refused; `keys` and
 //! `codec` say what is where and what it looks like; `scripts/` are the happy paths, decided on the
-//! server by its own time; `engine` decides everything else by the protocol and makes the change if the record is
+//! server by its own time; `load` reads records and `engine` decides everything else by the protocol and makes the change if the record is
 //! still what was decided on; `verbs`, `query` and `sweep` are the verbs; `link` is the way to the
 //! server; `orphans` gives back claims whose callers never heard of them; [`store`] puts it all behind [`semel_core::Store`].
 //!
@@ -51,6 +51,7 @@ mod held;
 mod items;
 mod keys;
 mod link;
+mod load;
 mod orphans;
 mod query;
 mod reply;

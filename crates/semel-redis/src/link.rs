@@ -13,22 +13,25 @@ use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{
     MultipleNodeRoutingInfo, Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr,
 };
-use redis::{AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, RedisResult, Value};
+use redis::{AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value};
 use semel_core::store::remote::Pauses;
 use semel_core::{Error, Result};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::batch::Batch;
 use crate::config::Config;
-use crate::error::{from_redis, timed_out};
+use crate::error::{from_redis, is_passing, is_readonly, timed_out};
 use crate::held::Held;
-use crate::script::Call;
+use crate::script::{Again, Call};
 
 /// The pauses before a call is sent again.
-const PAUSES: Pauses = Pauses::new(Duration::from_millis(5), Duration::from_millis(250));
+pub(crate) const PAUSES: Pauses = Pauses::new(Duration::from_millis(5), Duration::from_millis(250));
 
 /// A younger connection to a cluster is not given up: it may just be finding its way.
 const CLUSTER_AGE_MIN: Duration = Duration::from_secs(1);
+
+/// How often another connection is made to a server that takes no writes, in the hope of another server.
+const ELSEWHERE_EVERY: Duration = Duration::from_millis(50);
 
 /// The way to one server or to a cluster.
 pub(crate) struct Link {
@@ -97,11 +100,27 @@ impl Link {
             timeout: config.timeout,
             wait_replicas: config.wait_replicas,
         };
-        let answered = timeout_at(link.deadline(), link.ask(redis::cmd("PING"))).await;
+        // Not PING, which a server that cannot write to its disk refuses although it can be read.
+        let echo = redis::cmd("ECHO").arg("semel").take();
+        let answered = timeout_at(link.deadline(), link.ask(echo)).await;
         answered
             .map_err(|_| timed_out("connecting", None))?
             .map_err(failed)?;
         Ok(link)
+    }
+
+    /// The answer to a command; a server that loads its data is waited for.
+    pub(crate) async fn ask_when_loaded(&self, cmd: Cmd) -> RedisResult<Value> {
+        let deadline = self.deadline();
+        let mut pauses = PAUSES;
+        loop {
+            let answered = self.ask(cmd.clone()).await;
+            let again = Instant::now() + pauses.take();
+            match answered {
+                Err(error) if is_loading(&error) && again < deadline => sleep_until(again).await,
+                answered => return answered,
+            }
+        }
     }
 
     /// Whether calls of several buckets must go apart.
@@ -178,9 +197,11 @@ impl Link {
                 let sent = connection
                     .req_packed_commands(&pipeline, 0, pipeline.len())
                     .await;
+                let is_replicas =
+                    |value: &Value| matches!(value, Value::ServerError(e) if is_readonly(e));
                 if sent
                     .as_ref()
-                    .map_or(true, |values| values.iter().any(is_readonly))
+                    .map_or(true, |values| values.iter().any(is_replicas))
                 {
                     // A server that fell silent, or that is a replica now: another connection may find better.
                     held.give_up(number, Duration::ZERO).await;
@@ -198,6 +219,14 @@ impl Link {
                 }
                 sent
             }
+        }
+    }
+
+    /// Lets the next call look for another server behind the address, unless that was done just now.
+    pub(crate) async fn look_elsewhere(&self) {
+        // The driver of a cluster looks by itself.
+        if let Wire::Single(_, _, held) = &self.wire {
+            held.give_up_any(ELSEWHERE_EVERY).await;
         }
     }
 
@@ -231,8 +260,9 @@ impl Link {
     }
 }
 
-fn is_readonly(value: &Value) -> bool {
-    matches!(value, Value::ServerError(error) if error.code() == "READONLY")
+/// Whether the server is there, and will take commands soon.
+fn is_loading(error: &RedisError) -> bool {
+    matches!(error.kind(), ErrorKind::Server(_)) && is_passing(error, Again::Always)
 }
 
 fn pipeline_of(commands: Vec<Cmd>) -> Pipeline {

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use redis::Value;
 use semel_core::protocol::view;
 use semel_core::record::Event;
-use semel_core::store::{Page, Query, StateFilter, Stats};
+use semel_core::store::batcher::BYTES_MAX;
+use semel_core::store::{EVENTS_MAX, Page, Query, StateFilter, Stats};
 use semel_core::{Fence, Identity, Record, Result, Scope, State, Timestamp};
 use tokio::time::Instant;
 
@@ -14,28 +15,39 @@ use crate::engine::Engine;
 use crate::events;
 use crate::keys::{Bucket, Of};
 use crate::reply::{self, Reply};
-use crate::script::{Call, HISTORY, LIST, RUNNING, STATS};
+use crate::script::{Call, LIST, RUNNING, STATS};
 
 /// The most running records of a bucket that one call reads.
 const RUNNING_STEP: usize = 1_000;
+/// How many bytes of records a bucket returns at least, before it asks to be read on.
+const LISTED_BYTES_MIN: usize = 128 * 1024;
 /// The most running records of a bucket that are looked at for the oldest.
 const OLDEST_OF: usize = 1_000;
 
 impl Engine {
     /// The events of an identity, oldest first.
     pub(crate) async fn history(&self, identity: &Identity) -> Result<Vec<Event>> {
-        let keys = [self.keys.history(identity), self.keys.late(identity)];
-        let mut reply = self
-            .call(Call::new(&HISTORY).keys(keys), self.link.deadline())
-            .await?;
+        let (deadline, bucket) = (self.link.deadline(), self.keys.bucket(identity));
+        let all = Call::plain("LRANGE").keys([self.keys.history(identity)]);
+        let all = self.link.call(all.number(0).number(-1), deadline).await?;
         let mut found = Vec::new();
-        while let Some(list) = reply.next() {
-            for event in reply::array(list)? {
-                let event = reply::bytes(event)?.ok_or_else(reply::unexpected)?;
-                found.push(events::decode(&event, self.keys.bucket(identity))?);
-            }
+        for event in reply::array(all)? {
+            let event = reply::bytes(event)?.ok_or_else(reply::unexpected)?;
+            found.push(events::decode(&event, bucket)?);
+        }
+        // A late outcome has a body, so each is read alone. The newest first: the oldest may go meanwhile, and those
+        // behind them move up.
+        for nth in 1..=EVENTS_MAX {
+            let late = Call::plain("LINDEX").keys([self.keys.late(identity)]);
+            let late = late.arg(format!("-{nth}"));
+            let late = self.link.call(late, deadline).await?;
+            let Some(event) = reply::bytes(late)? else {
+                break;
+            };
+            found.push(events::decode(&event, bucket)?);
         }
         found.sort_by_key(|(number, _)| *number);
+        found.dedup_by_key(|(number, _)| *number);
         Ok(found.into_iter().map(|(_, event)| event).collect())
     }
 
@@ -181,6 +193,8 @@ impl Engine {
         if empty.is_empty() {
             return Ok(());
         }
+        // Of many buckets each may return a little.
+        let bytes = (BYTES_MAX / self.keys.count()).max(LISTED_BYTES_MIN);
         let call = |source: &&mut Source| {
             let records = match index {
                 Of::Archived => self.keys.archives(source.bucket),
@@ -191,6 +205,7 @@ impl Engine {
                 .arg(source.before.as_str())
                 .number(step)
                 .arg(records)
+                .number(bytes)
         };
         let replies = self
             .call_each(empty.iter().map(call).collect(), deadline)
@@ -231,6 +246,7 @@ impl Source {
 
     fn take_in(&mut self, mut reply: Reply, step: usize) -> Result<()> {
         let mut count = 0;
+        let more = reply.bytes()?.is_some_and(|more| !more.is_empty());
         while let Some(entry) = reply.next() {
             count += 1;
             let mut entry = reply::array(entry)?.into_iter();
@@ -250,7 +266,7 @@ impl Source {
                 .push_back((fence, record.map(|record| (record, reply.now))));
             self.before = format!("({number}");
         }
-        self.at_end = count < step;
+        self.at_end = count < step && !more;
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The scripts that the server runs, and one call of one of them.
+//! The scripts that the server runs, and one call of one of them, or of a command of the server's own.
 
 use std::sync::LazyLock;
 
@@ -27,24 +27,41 @@ scripts! {
     RENEW = "renew.lua",
     READ = "read.lua",
     APPLY = "apply.lua",
+    TURN = "turn.lua",
     DUE = "due.lua",
     ENDED = "ended.lua",
     RETIRE = "retire.lua",
     FORGET = "forget.lua",
     LIST = "list.lua",
     RUNNING = "running.lua",
-    HISTORY = "history.lua",
     STATS = "stats.lua",
 }
 
-/// One call of a script, about one or more items.
+/// One call of a script, about one or more items, or of a plain command.
 #[derive(Debug)]
 pub(crate) struct Call {
-    script: &'static Script,
+    what: What,
     keys: Vec<String>,
     args: Vec<Vec<u8>>,
     /// Whether replicas must have it, where they are waited for at all.
     pub(crate) replicas: Replicas,
+    /// When it is sent again within its time.
+    pub(crate) again: Again,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Script(&'static Script),
+    Plain(&'static str),
+}
+
+/// When a call is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// Whenever that may help.
+    Always,
+    /// The same, but not because the server takes no writes: its caller does that.
+    UnlessReadOnly,
 }
 
 /// What a call has to do with replicas.
@@ -61,12 +78,28 @@ pub(crate) enum Replicas {
 impl Call {
     /// A call of `script`.
     pub(crate) fn new(script: &'static Script) -> Self {
+        Self::of(What::Script(script))
+    }
+
+    /// A call of a command that reads: what it returns passes through no script.
+    pub(crate) fn plain(command: &'static str) -> Self {
+        Self::of(What::Plain(command))
+    }
+
+    const fn of(what: What) -> Self {
         Self {
-            script,
+            what,
             keys: Vec::new(),
             args: Vec::new(),
             replicas: Replicas::Any,
+            again: Again::Always,
         }
+    }
+
+    /// Says when the call is sent again.
+    pub(crate) const fn again(mut self, again: Again) -> Self {
+        self.again = again;
+        self
     }
 
     /// Says what the call has to do with replicas.
@@ -97,15 +130,16 @@ impl Call {
         self.keys.first().map_or("", String::as_str)
     }
 
-    /// The command: by digest, or with the whole text for a server that does not know it.
+    /// The command: a script by digest, or with its whole text for a server that does not know it.
     pub(crate) fn command(&self, whole: bool) -> Cmd {
-        let mut cmd = redis::cmd(if whole { "EVAL" } else { "EVALSHA" });
-        cmd.arg(if whole {
-            self.script.text
-        } else {
-            &self.script.digest
-        });
-        cmd.arg(self.keys.len());
+        let mut cmd = match self.what {
+            What::Plain(command) => redis::cmd(command),
+            What::Script(script) if whole => redis::cmd("EVAL").arg(script.text).take(),
+            What::Script(script) => redis::cmd("EVALSHA").arg(&script.digest).take(),
+        };
+        if matches!(self.what, What::Script(_)) {
+            cmd.arg(self.keys.len());
+        }
         for key in &self.keys {
             cmd.arg(key);
         }

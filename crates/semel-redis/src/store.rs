@@ -12,15 +12,16 @@ use semel_core::store::{
     Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
     SettleRequest, Stats, Swept, check_batch, each_fails, merge,
 };
-use semel_core::{Clock, Identity, Record, Result, ServerClock, Store, Timestamp};
+use semel_core::{Clock, Identity, Kind, Record, Result, ServerClock, Store, Timestamp};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
 
 use crate::checks::{self, Findings};
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::items::{ClaimItem, RenewItem, SettleItem};
 use crate::keys::Keys;
-use crate::link::Link;
+use crate::link::{Link, PAUSES};
 use crate::orphans::TURNS_MAX;
 
 /// Round trips of one verb that are under way at the same time, on a single server: one is worked on
@@ -109,6 +110,30 @@ impl RedisStore {
         }
     }
 
+    /// Claims, again while the server takes no writes: it may become a primary, or its address lead to one. Each try
+    /// queues anew, so that replays, which such a server answers, never wait for it.
+    async fn claim_patiently(&self, items: Batch<ClaimItem>) -> Batch<Result<ClaimAnswer>> {
+        let again = items.clone();
+        let mut answers = self.claims.call(items).await;
+        let mut pauses = PAUSES;
+        loop {
+            let next = Instant::now() + pauses.take();
+            let waits = |place: &usize| {
+                next < again[*place].deadline
+                    && matches!(&answers[*place], Err(error) if error.kind() == Kind::ReadOnly)
+            };
+            let places: Vec<usize> = (0..answers.len()).filter(waits).collect();
+            if places.is_empty() {
+                return answers;
+            }
+            sleep_until(next).await;
+            let items = places.iter().map(|place| again[*place].clone()).collect();
+            for (place, answer) in places.into_iter().zip(self.claims.call(items).await) {
+                answers[place] = answer;
+            }
+        }
+    }
+
     /// How durable this server's records are, in sentences for people.
     pub fn notes(&self) -> Vec<String> {
         self.findings.notes.clone()
@@ -123,7 +148,7 @@ impl Drop for RedisStore {
 
 impl Store for RedisStore {
     fn limits(&self) -> Limits {
-        Limits::exact()
+        Limits::exact().with_body_bytes(self.findings.body_bytes_max)
     }
 
     fn now(&self) -> Timestamp {
@@ -141,7 +166,7 @@ impl Store for RedisStore {
             let items: Batch<ClaimItem> = items.into_iter().map(item).collect();
             let claims = items.iter().map(ClaimItem::orphan).collect();
             let unheard = self.orphans.unheard(claims);
-            let answers = self.claims.call(items).await;
+            let answers = self.claim_patiently(items).await;
             unheard.heard_of(&answers);
             answers
         })
@@ -180,6 +205,7 @@ impl Store for RedisStore {
             }
             let deadline = self.engine.link.deadline();
             let loaded = self.engine.load(&identities, deadline).await;
+            let loaded = self.engine.complete(&identities, loaded, deadline).await;
             let seen = loaded.into_iter().map(|loaded| {
                 let loaded = loaded?;
                 let record = loaded.stored.map(|stored| stored.record);

@@ -8,16 +8,17 @@ use semel_core::store::{
     Batch, ClaimAnswer, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, ResolveAnswer,
     ResolveRequest, SettleAnswer, Takeover, check_batch, each_fails, merge,
 };
-use semel_core::{Fence, Identity, Result, Timestamp};
+use semel_core::{Error, Fence, Identity, Kind, Result, Timestamp};
 use tokio::time::Instant;
 
 use crate::codec;
-use crate::engine::{Asked, Engine, Loaded, TO_BE_DRAWN, too_late};
-use crate::error::timed_out;
+use crate::engine::{Asked, Engine, TO_BE_DRAWN, too_late};
+use crate::error::{refused, timed_out};
 use crate::items::{ClaimItem, RenewItem, SettleItem};
 use crate::keys::Of;
+use crate::load::{Loaded, Wanted};
 use crate::reply::{Reply, unexpected};
-use crate::script::{CLAIM, Call, RENEW, Replicas, SETTLE};
+use crate::script::{Again, CLAIM, Call, RENEW, Replicas, SETTLE};
 
 impl Engine {
     /// Claims of different identities.
@@ -73,14 +74,30 @@ impl Engine {
                 let asked = Asked {
                     nonce: item.nonce,
                     deadline: item.deadline,
+                    again: Again::UnlessReadOnly,
+                    outcome: Wanted::Replayed(item.request.fingerprint),
                 };
                 let verb = |loaded: &Loaded| claim_step(loaded, item);
                 let (answer, fence) = self.decide(identity, Some(loaded), asked, verb).await?;
                 Ok(with_fence(answer, fence))
             }
             "too late" => Err(too_late()),
+            "refused" => Err(self.refusal(reply).await),
             _ => Err(unexpected()),
         }
+    }
+
+    /// Why a server that can be read took no write.
+    async fn refusal(&self, mut reply: Reply) -> Error {
+        let said = match reply.bytes() {
+            Ok(said) => said.unwrap_or_default(),
+            Err(error) => return error,
+        };
+        let error = refused(&String::from_utf8_lossy(&said));
+        if error.kind() == Kind::ReadOnly {
+            self.link.look_elsewhere().await;
+        }
+        error
     }
 
     /// Settles of different identities.
@@ -99,7 +116,9 @@ impl Engine {
                         let highest = self.keys.highest(identity, loaded.now);
                         protocol::settle(loaded.record(), request, highest, loaded.now)
                     };
-                    self.otherwise(&request.claim.identity, reply, *deadline, verb)
+                    let mut asked = Asked::until(*deadline);
+                    asked.outcome = Wanted::Compared(request.claim.fence);
+                    self.otherwise(&request.claim.identity, reply, asked, verb)
                         .await
                 }
             }
@@ -148,7 +167,8 @@ impl Engine {
                             loaded.now,
                         )
                     };
-                    self.otherwise(&request.claim.identity, reply, *deadline, verb)
+                    let asked = Asked::until(*deadline);
+                    self.otherwise(&request.claim.identity, reply, asked, verb)
                         .await
                 }
             }
@@ -176,16 +196,14 @@ impl Engine {
         &self,
         identity: &Identity,
         reply: Reply,
-        deadline: Instant,
+        asked: Asked,
         verb: impl Fn(&Loaded) -> Step<A>,
     ) -> Result<A> {
         if reply.word != "found" {
             return Err(unexpected());
         }
         let loaded = self.found(reply, identity)?;
-        let (answer, _) = self
-            .decide(identity, Some(loaded), Asked::until(deadline), verb)
-            .await?;
+        let (answer, _) = self.decide(identity, Some(loaded), asked, verb).await?;
         Ok(answer)
     }
 

@@ -47,6 +47,7 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Proxy {
     addr: SocketAddr,
+    target: watch::Sender<SocketAddr>,
     rules: watch::Sender<Rules>,
     counts: watch::Sender<Counts>,
     accepting: JoinHandle<()>,
@@ -60,11 +61,13 @@ impl Proxy {
         let addr = listener
             .local_addr()
             .expect("a bound listener has an address");
+        let (target, led_to) = watch::channel(target);
         let (rules, obeyed) = watch::channel(Rules::default());
         let (counts, _) = watch::channel(Counts::default());
-        let accepting = tokio::spawn(accept(listener, target, obeyed, counts.clone()));
+        let accepting = tokio::spawn(accept(listener, led_to, obeyed, counts.clone()));
         Self {
             addr,
+            target,
             rules,
             counts,
             accepting,
@@ -74,6 +77,11 @@ impl Proxy {
     /// Where clients connect to.
     pub const fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// Leads new connections to `target`; open ones stay where they are, as after a change in the DNS.
+    pub fn lead_to(&self, target: SocketAddr) {
+        self.target.send_replace(target);
     }
 
     /// Cuts every open connection, now.
@@ -135,7 +143,7 @@ impl Drop for Proxy {
 
 async fn accept(
     listener: TcpListener,
-    target: SocketAddr,
+    target: watch::Receiver<SocketAddr>,
     rules: watch::Receiver<Rules>,
     counts: watch::Sender<Counts>,
 ) {
@@ -155,6 +163,7 @@ async fn accept(
             counts.open += 1;
         });
         let link = Link::new(number, rules.clone(), counts.clone());
+        let target = *target.borrow();
         tokio::spawn(async move {
             if let Ok(server) = TcpStream::connect(target).await {
                 link.run(client, server).await;

@@ -4,6 +4,7 @@
 //! `SEMEL_TEST_XTASK`. Calls here block their thread; tests that serve anything meanwhile need a
 //! runtime with more than one.
 
+mod disk;
 mod exports;
 mod processes;
 mod tool;
@@ -11,6 +12,8 @@ mod tool;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
+
+pub use disk::SmallDisk;
 
 use exports::Exports;
 use processes::Signal;

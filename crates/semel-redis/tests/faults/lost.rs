@@ -1,70 +1,18 @@
-//! Answers that are lost, scripts that are forgotten, servers that stop: what callers see, and that nothing ran twice.
-
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests fail as tests do; clippy knows the tests only"
-)]
-
-mod common;
+//! Answers that are lost, scripts that are forgotten, replicas that do not answer.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Prefix, nodes, url};
-use semel_core::record::Claim;
 use semel_core::store::{
-    Actor, ClaimAnswer, ClaimRequest, Resolution, ResolveAnswer, ResolveRequest, SettleAnswer,
-    SettleRequest, Takeover, all,
+    Actor, ClaimAnswer, Resolution, ResolveAnswer, ResolveRequest, SettleAnswer,
 };
-use semel_core::{
-    Fingerprint, Identity, Kind, LeaseTerm, OnUnknown, Once, Outcome, Retention, Store, StoreExt,
-};
+use semel_core::{Kind, Store, StoreExt};
 use semel_redis::{Config, RedisStore};
 use semel_testkit::proxy::Proxy;
 use semel_testkit::server::Server;
-use semel_testkit::storm::{Storm, policy};
 
-fn identity(key: &str) -> Identity {
-    Identity::parse("acme", "payments@1", key).unwrap()
-}
-
-fn request(key: &str) -> ClaimRequest {
-    ClaimRequest {
-        identity: identity(key),
-        fingerprint: Fingerprint::none(),
-        lease: LeaseTerm::default(),
-        takeover: Takeover::Never,
-    }
-}
-
-fn settle(claim: &Claim) -> SettleRequest {
-    SettleRequest {
-        claim: claim.clone(),
-        outcome: Outcome::succeeded("done"),
-        took: Duration::ZERO,
-        retention: Retention::default(),
-    }
-}
-
-async fn granted(store: &RedisStore, key: &str) -> Claim {
-    match store.claim_one(request(key)).await.unwrap() {
-        ClaimAnswer::Granted(lease) => lease.claim,
-        other => panic!("expected a grant, found {other:?}"),
-    }
-}
-
-async fn event_names(store: &RedisStore, key: &str) -> Vec<&'static str> {
-    let events = store.history(identity(key)).await.unwrap();
-    events.iter().map(|event| event.kind.name()).collect()
-}
-
-/// Waits until an operation is absent; the suite's time limit ends a wait that is in vain.
-async fn absent(store: &RedisStore, key: &str) {
-    while store.look_up_one(identity(key)).await.unwrap().is_some() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
+use crate::common::{self, Prefix, nodes, url};
+use crate::{absent, event_names, granted, identity, request, settle};
 
 /// A store behind a proxy, and one beside it.
 struct Behind {
@@ -258,90 +206,4 @@ async fn a_claim_that_too_few_replicas_have_is_refused_and_given_back() {
     assert!(error.to_string().contains("replicas"), "{error}");
     // Giving back waits for no replica: it takes nothing that anybody relies on.
     absent(&store, "k").await;
-}
-
-#[tokio::test]
-async fn a_full_memory_is_told_and_loses_nothing() {
-    let server = Server::start("redis", &["maxmemory=3mb"]);
-    let store = Config::from_url(&server.url())
-        .unwrap()
-        .sweep_every(None)
-        .connect()
-        .await
-        .unwrap();
-    let (mut claims, mut full) = (Vec::new(), None);
-    for n in 0..100_000 {
-        match store.claim_one(request(&format!("k-{n}"))).await {
-            Ok(ClaimAnswer::Granted(lease)) => claims.push(lease.claim),
-            Ok(other) => panic!("expected a grant, found {other:?}"),
-            Err(error) => {
-                full = Some(error);
-                break;
-            }
-        }
-    }
-    let error = full.expect("three megabytes are full at some time");
-    assert_eq!(error.kind(), Kind::DiskFull, "{error}");
-    assert_eq!(store.stats().await.unwrap().running, claims.len() as u64);
-    all(store.release(claims[..100].to_vec().into()).await)
-        .expect_err("a release leaves an event, for which there is no room");
-    let mut node = nodes(&server.url()).remove(0);
-    redis::cmd("CONFIG")
-        .arg("SET")
-        .arg("maxmemory")
-        .arg("0")
-        .query::<()>(&mut node)
-        .unwrap();
-    for claim in &claims[..100] {
-        assert_eq!(
-            store.settle_one(settle(claim)).await.unwrap(),
-            SettleAnswer::Settled
-        );
-    }
-}
-
-/// A storm on `server` from two nodes, with `fault` in the middle of it.
-async fn storm(server: &Server, on_unknown: OnUnknown, fault: impl AsyncFnOnce(&Server)) {
-    let mut handles = Vec::new();
-    for _ in 0..2 {
-        let config = Config::from_url(&server.url())
-            .unwrap()
-            .timeout(Duration::from_secs(2));
-        let store: Arc<dyn Store> = Arc::new(config.connect().await.unwrap());
-        handles.push(Once::on(store).with_policy(policy(on_unknown)));
-    }
-    let storm = Storm::new(60, 3);
-    let tally = storm
-        .rage(handles, async |progress| {
-            progress.effects(10).await;
-            progress.struck();
-            fault(server).await;
-        })
-        .await;
-    tally.assert_once();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_killed_and_started_again_lets_nothing_run_twice() {
-    for on_unknown in [OnUnknown::Hold, OnUnknown::Rerun] {
-        let server = Server::start("redis", &["appendonly=yes", "appendfsync=always"]);
-        storm(&server, on_unknown, async |server| {
-            server.kill();
-            server.restart();
-        })
-        .await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_stands_still_lets_nothing_run_twice() {
-    for on_unknown in [OnUnknown::Hold, OnUnknown::Rerun] {
-        let server = Server::start("redis", &["appendonly=yes", "appendfsync=always"]);
-        storm(&server, on_unknown, async |server| {
-            server.pause();
-            tokio::time::sleep(Duration::from_secs(3)).await;
-            server.resume();
-        })
-        .await;
-    }
 }
