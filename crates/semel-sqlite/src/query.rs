@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, params};
 use semel_core::protocol::{Standing, view};
 use semel_core::record::{Event, EventKind, Resolved, UnknownCause};
 use semel_core::store::{Page, Query, StateFilter, Stats};
-use semel_core::{Fence, Fingerprint, Identity, Record, Result, Scope, Timestamp};
+use semel_core::{Fence, Fingerprint, Identity, Record, Result, Scope, State, Timestamp};
 
 use crate::error::{damaged, from_sqlite};
 use crate::rows::{self, record_columns};
@@ -18,8 +18,19 @@ pub(crate) fn look_up(
     identity: &Identity,
     (now, grace): (Timestamp, Duration),
 ) -> Result<Option<Arc<Record>>> {
-    let found = rows::load(connection, identity, grace)?;
-    Ok(view(found, now).map(Arc::new))
+    let found = rows::load(connection, identity, Duration::ZERO)?;
+    Ok(view_kept(found, now, grace).map(Arc::new))
+}
+
+/// The record as a reader sees it at `now`, if everything is kept longer by `grace`. What it says about itself is what was
+/// written down.
+pub(crate) fn view_kept(found: Option<Record>, now: Timestamp, grace: Duration) -> Option<Record> {
+    let is_settled = |record: &Record| matches!(record.state, State::Settled(_));
+    let at = match found.as_ref().is_some_and(is_settled) {
+        true => now.before(grace),
+        false => now,
+    };
+    view(found, at)
 }
 
 /// The events of an identity, oldest first.
@@ -103,7 +114,7 @@ pub(crate) fn list(
             Ok(if archived {
                 Some(record)
             } else {
-                view(Some(rows::kept_longer(record, grace)), now)
+                view_kept(Some(record), now, grace)
             })
         },
     )?;

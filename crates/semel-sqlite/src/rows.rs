@@ -71,7 +71,7 @@ pub(crate) fn load(
 }
 
 /// The record as it is to be judged while a jump of the clock is doubted.
-pub(crate) fn kept_longer(mut record: Record, grace: Duration) -> Record {
+fn kept_longer(mut record: Record, grace: Duration) -> Record {
     if let State::Settled(settled) = &mut record.state {
         settled.expires_at = settled.expires_at.after(grace);
     }

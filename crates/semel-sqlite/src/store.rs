@@ -326,7 +326,7 @@ impl Store for SqliteStore {
             let mut answers = Batch::with_capacity(items.len());
             let mut rest = Batch::new();
             for (item, found) in items.into_iter().zip(self.look_up(identities).await) {
-                let now = self.clock.now();
+                let now = self.clock.now().before(self.clock.grace());
                 match found {
                     Ok(Some(record)) if query::is_replay(&record, item.fingerprint, now) => {
                         answers.push(Some(Ok(ClaimAnswer::Settled(record))));

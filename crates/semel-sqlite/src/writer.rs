@@ -49,7 +49,6 @@ impl Writer {
         self.report_doubt();
         while let Some(jobs) = queue.take_settled(TURN) {
             self.write(jobs);
-            self.report_doubt();
             checkpointer.after_commit(&self.connection);
         }
     }
@@ -83,6 +82,7 @@ impl Writer {
             let _ = self.connection.execute_batch("ROLLBACK");
         }
         let news = committed?;
+        self.report_doubt();
         news.due
             .iter()
             .for_each(|consumer| self.bells.ring(consumer));

@@ -329,7 +329,7 @@ fn check_lists_what_it_found() {
     ✓ open    the schema is one that this semel knows
     ✓ read    1 running, 3 unknown, 4 settled
     ✓ write   the write lock was taken and given back
-    ✓ clock   <time>
+    ✓ clock   <time>; 2h ahead of the store's newest time: was nothing served for so long, or is the clock wrong? nothing expires because of it until it was served with this time for 1d
 
     exit: 0
     "#);

@@ -184,8 +184,12 @@ impl Steady {
         Timestamp(self.latest_ms)
     }
 
+    /// The present instant is not before `at`; it has just been read.
     fn not_before(&mut self, at: Timestamp) {
-        self.latest_ms = self.latest_ms.max(at.0);
+        if at.0 > self.latest_ms {
+            self.offset_ms = self.offset_ms.saturating_add(at.0 - self.latest_ms);
+            self.latest_ms = at.0;
+        }
     }
 
     /// Time goes back: the jump was refused.
@@ -275,7 +279,8 @@ impl Steady {
         if is_first && jump > JUMP_MAX {
             return self.begin(doubt.and(jump, own), jump);
         }
-        if is_first && newest.since(own) > JUMP_MAX {
+        // This process has not followed the jump, and need not: its own time is the right one.
+        if self.doubt.is_none() && newest.since(wall()) > JUMP_MAX {
             self.not_before(newest.before(doubt.by));
             return Correction::Refuse(doubt);
         }

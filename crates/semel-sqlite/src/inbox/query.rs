@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Row, params, params_from_iter};
 use semel_core::inbox::{Attempt, Detail, Entry, Page, Query, State, Transition};
-use semel_core::protocol::view;
 use semel_core::{Fence, Identity, Key, Record, Result, Scope, Timestamp};
 
 use super::filter::{Filter, Source};
@@ -12,6 +11,7 @@ use super::rows::{message_columns, message_of};
 use super::sql::{self, SqlCause, SqlState, failed};
 use super::{claim, notes, rows};
 use crate::error::damaged;
+use crate::query::view_kept;
 
 /// The columns that [`raw_entry_of`] reads, and the tables beside messages and work that they come from.
 macro_rules! entry_columns {
@@ -199,7 +199,8 @@ pub(super) fn message(
         entry_tables!(),
         "WHERE m.consumer = ?1 AND m.key = ?2 AND m.tenant = ?3"
     );
-    let record = view(crate::rows::load(connection, identity, grace)?, now);
+    let found = crate::rows::load(connection, identity, Duration::ZERO)?;
+    let record = view_kept(found, now, grace);
     let (key, tenant) = (identity.key().as_str(), identity.tenant().as_str());
     let found = match notes::number_of(connection, identity.scope())? {
         None => None,
