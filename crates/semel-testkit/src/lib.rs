@@ -18,12 +18,12 @@
 #[macro_use]
 mod suite;
 
-mod child;
 pub mod conformance;
 pub mod crash;
 pub mod dice;
 pub mod inbox;
 pub mod inbox_crash;
+mod killing;
 pub mod ledger;
 #[cfg(feature = "model")]
 pub mod model;

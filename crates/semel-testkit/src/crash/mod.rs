@@ -8,71 +8,59 @@
 //!
 //! Several runs may share one server: the identities of a run belong to a tenant of its own.
 
-mod life;
-pub(crate) mod opening;
-pub(crate) mod options;
-mod point;
-mod supervisor;
+mod callers;
 mod verdict;
 mod worker;
 
-pub use opening::{Open, Opening};
-pub use options::Options;
-pub use point::Point;
-pub use verdict::Verdict;
+pub use crate::killing::{Open, Opening, Options};
 
-use std::panic::resume_unwind;
 use std::process::ExitCode;
 
 use semel_core::OnUnknown;
 
-use crate::results;
+use crate::killing::{self, Lives, Point as _, Proof, Scene, points};
+use callers::Callers;
+use verdict::Verdict;
+use worker::Job;
 
 /// The three policies, each proven by a loop of its own.
 const POLICIES: [OnUnknown; 3] = [OnUnknown::Hold, OnUnknown::Rerun, OnUnknown::Reconcile];
+
+points! {
+    /// A point in the life of one operation, in the order in which it passes them.
+    enum {
+        /// Nothing has been written.
+        BeforeClaim = "before-claim",
+        /// The claim is durable, the run has begun.
+        AfterClaim = "after-claim",
+        /// In the middle of the run, the effect not yet made.
+        DuringRun = "during-run",
+        /// The effect is made and nobody has written it down.
+        AfterEffect = "after-effect",
+        /// The outcome is durable and the caller has not been told.
+        AfterSettle = "after-settle",
+    }
+}
 
 /// The `main` of a crash test: the supervisor, or a worker that the supervisor started.
 ///
 /// The options may be just the store's name.
 pub fn main(options: impl Into<Options>, open: Open) -> ExitCode {
-    if let Some(job) = worker::Job::from_environment() {
-        worker::run(&job, open);
+    if let Some(job) = Scene::from_environment().and_then(Job::of) {
+        worker::run(job, open);
         return ExitCode::SUCCESS;
     }
-    let Options { name, kills } = options.into().or_environment(Point::ALL.len());
-    let seed = options::number("SEMEL_CRASH_SEED").unwrap_or_else(crate::dice::fresh_seed);
-    let loops = POLICIES
-        .map(|policy| std::thread::spawn(move || supervisor::prove(policy, kills, seed, open)));
-    let verdicts = loops.map(|proof| {
-        let verdict = proof.join().unwrap_or_else(|panic| {
-            // A run that ended early must not look like a run that was not made.
-            results::record("crash", name, &["failed".to_owned()]);
-            resume_unwind(panic)
-        });
-        results::record("crash", name, &verdict.fields());
-        verdict
+    let proofs = POLICIES.map(|policy| -> Proof<Verdict> {
+        Box::new(move |kills, seed| prove(policy, kills, seed, open))
     });
-    report(name, &verdicts, seed)
+    killing::main("of", options.into(), Point::all().len(), proofs.into())
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "this is the main of a test, and its report is what the test prints"
-)]
-fn report(name: &str, verdicts: &[Verdict], seed: u64) -> ExitCode {
-    println!("\nkilling workers of {name} with SIGKILL, seed {seed}");
-    for verdict in verdicts {
-        println!("{verdict}");
-    }
-    let failed = verdicts.iter().filter(|v| !v.wrong.is_empty()).count();
-    let passed = verdicts.len() - failed;
-    let word = if failed == 0 { "ok" } else { "FAILED" };
-    println!(
-        "\ntest result: {word}. {passed} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out\n"
-    );
-    if failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+/// Kills workers `kills` times under `policy` and says whether the rules held.
+fn prove(policy: OnUnknown, kills: usize, seed: u64, open: Open) -> Verdict {
+    let scene = Scene::new("crash", policy.name());
+    let mut callers = Callers::default();
+    let seed = seed ^ policy.name().len() as u64;
+    let kills = Lives::spend(&scene, seed, kills, &mut callers);
+    verdict::judge(&Job { scene, policy }, &callers, kills, open)
 }

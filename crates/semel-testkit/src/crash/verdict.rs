@@ -7,46 +7,39 @@ use std::sync::Arc;
 use semel_core::store::{Query, StateFilter, StoreExt};
 use semel_core::{OnUnknown, Record, State, Store};
 
-use super::opening::opened;
-use super::supervisor::Account;
+use super::callers::Callers;
 use super::worker::{Job, is_checked};
 use super::{Open, Point};
+use crate::killing::{self, Kills, opened, runtime};
 
 /// How one policy fared.
 #[derive(Debug)]
-pub struct Verdict {
-    /// The policy that was proven.
-    pub policy: OnUnknown,
-    /// How often a worker was killed.
-    pub kills: usize,
-    /// How often at each named point; the rest were at random moments.
-    pub kills_at: Vec<(Point, usize)>,
-    /// Operations that callers asked for.
-    pub operations: usize,
-    /// Effects in the ledger.
-    pub effects: usize,
+pub(super) struct Verdict {
+    policy: OnUnknown,
+    kills: Kills<Point>,
+    operations: usize,
+    effects: usize,
     /// Operations with more than one effect although at most one is promised.
-    pub doubled: usize,
+    doubled: usize,
     /// Operations that ran again as their policy asked, with effects that nobody checks.
-    pub repeated: usize,
+    repeated: usize,
     /// Operations without an effect.
-    pub without: usize,
+    without: usize,
     /// Operations without an effect whose callers were told that they are done, or of which
     /// nobody knows any more.
-    pub lost: usize,
+    lost: usize,
     /// Operations in the queue of unknown outcomes.
-    pub unknown: usize,
-    /// What should not be.
-    pub wrong: Vec<String>,
+    unknown: usize,
+    wrong: Vec<String>,
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let policy = self.policy.name();
         write!(
             f,
-            "{policy:>9}: {} kills, {} operations, {} effects, {} doubled, {} repeated, {} without effect, {} unknown, {} lost\n{:>11}killed",
-            self.kills,
+            "{:>9}: {} kills, {} operations, {} effects, {} doubled, {} repeated, {} without effect, {} unknown, {} lost\n{:>11}{}",
+            self.policy.name(),
+            self.kills.total,
             self.operations,
             self.effects,
             self.doubled,
@@ -54,25 +47,16 @@ impl fmt::Display for Verdict {
             self.without,
             self.unknown,
             self.lost,
-            ""
-        )?;
-        for (point, kills) in &self.kills_at {
-            write!(f, " {} {kills},", point.name())?;
-        }
-        let named: usize = self.kills_at.iter().map(|(_, kills)| kills).sum();
-        write!(f, " at random {}", self.kills - named)?;
-        for wrong in &self.wrong {
-            write!(f, "\n{:>11}WRONG: {wrong}", "")?;
-        }
-        Ok(())
+            "",
+            self.kills
+        )
     }
 }
 
-impl Verdict {
-    /// What the table of results is made of: the policy, then numbers.
-    pub(super) fn fields(&self) -> Vec<String> {
+impl killing::Verdict for Verdict {
+    fn fields(&self) -> Vec<String> {
         let numbers = [
-            self.kills,
+            self.kills.total,
             self.operations,
             self.effects,
             self.doubled,
@@ -84,51 +68,50 @@ impl Verdict {
         let policy = std::iter::once(self.policy.name().to_owned());
         policy.chain(numbers.map(|n| n.to_string())).collect()
     }
+
+    fn wrong(&self) -> &[String] {
+        &self.wrong
+    }
 }
 
 /// Judges a finished run.
-pub(super) fn judge(job: &Job, account: &Account, open: Open) -> Verdict {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("a runtime can be built");
-    let store = runtime.block_on(opened(open, &job.dir));
-    let ledger = job.ledger().expect("the ledger opens");
-    let unknown = runtime.block_on(unknown_queue(&store, job.tenant()));
-    let mut judge = Judge {
+pub(super) fn judge(job: &Job, callers: &Callers, kills: Kills<Point>, open: Open) -> Verdict {
+    let runtime = runtime();
+    let store = runtime.block_on(opened(open, &job.scene.dir));
+    let ledger = job.scene.ledger();
+    let unknown = runtime.block_on(unknown_queue(&store, job.scene.name()));
+    let mut verdict = Verdict {
         policy: job.policy,
-        account,
-        unknown: &unknown,
-        repeated: 0,
+        operations: callers.asked.len(),
+        effects: 0,
         doubled: 0,
+        repeated: 0,
+        without: 0,
         lost: 0,
-        wrong: Vec::new(),
+        unknown: unknown.len(),
+        wrong: kills.missing().collect(),
+        kills,
     };
-    let (mut effects, mut without) = (0, 0);
-    for operation in &account.asked {
+    for operation in &callers.asked {
         let count = ledger.count(operation).expect("the ledger can be read");
-        effects += count;
-        without += usize::from(count == 0);
         let record = runtime.block_on(store.look_up_one(job.identity(operation)));
         let record = record.expect("the store answers");
-        judge.operation(operation, count, record.as_deref());
+        let told = Told {
+            done: callers.done.contains(operation),
+            unknown: unknown.contains(operation),
+        };
+        verdict.operation(operation, count, record.as_deref(), &told);
     }
-    judge.points();
-    Verdict {
-        policy: job.policy,
-        kills: account.kills,
-        kills_at: Point::ALL
-            .map(|p| (p, account.kills_at.get(&p).copied().unwrap_or(0)))
-            .to_vec(),
-        operations: account.asked.len(),
-        effects,
-        doubled: judge.doubled,
-        repeated: judge.repeated,
-        without,
-        lost: judge.lost,
-        unknown: unknown.len(),
-        wrong: judge.wrong,
-    }
+    job.scene.end(!verdict.wrong.is_empty());
+    verdict
+}
+
+/// What is known of an operation besides its record.
+struct Told {
+    /// The caller was told that it is done.
+    done: bool,
+    /// It stands in the queue of unknown outcomes.
+    unknown: bool,
 }
 
 async fn unknown_queue(store: &Arc<dyn Store>, tenant: String) -> BTreeSet<String> {
@@ -154,33 +137,14 @@ async fn unknown_queue(store: &Arc<dyn Store>, tenant: String) -> BTreeSet<Strin
     }
 }
 
-struct Judge<'a> {
-    policy: OnUnknown,
-    account: &'a Account,
-    unknown: &'a BTreeSet<String>,
-    doubled: usize,
-    repeated: usize,
-    lost: usize,
-    wrong: Vec<String>,
-}
-
-impl Judge<'_> {
-    fn operation(&mut self, operation: &str, effects: usize, record: Option<&Record>) {
-        let done = self.account.done.contains(operation);
+impl Verdict {
+    fn operation(&mut self, operation: &str, effects: usize, record: Option<&Record>, told: &Told) {
+        let done = told.done;
         let settled = record.is_some_and(|r| matches!(r.state, State::Settled(_)));
-        self.expect(
-            done == settled,
-            operation,
-            "is settled exactly if its caller was told so",
-        );
-        self.expect(
-            effects > 0 || !done,
-            operation,
-            "was told done and has no effect",
-        );
-        let known = done || self.unknown.contains(operation);
-        self.expect(known, operation, "is neither done nor in the unknown queue");
+        let known = done || told.unknown;
         let repeatable = self.policy == OnUnknown::Rerun && !is_checked(operation);
+        self.effects += effects;
+        self.without += usize::from(effects == 0);
         self.doubled += usize::from(effects > 1 && !repeatable);
         self.repeated += usize::from(effects > 1 && repeatable);
         self.lost += usize::from(effects == 0 && (done || !known));
@@ -190,25 +154,19 @@ impl Judge<'_> {
             OnUnknown::Rerun => effects >= 1,
             OnUnknown::Reconcile => effects == 1,
         };
-        self.expect(fine, operation, &format!("has {effects} effects"));
-    }
-
-    /// A run that never reached one of the points has proven less than it says.
-    fn points(&mut self) {
-        let enough = 1;
-        for point in Point::ALL {
-            let kills = self.account.kills_at.get(&point).copied().unwrap_or(0);
-            self.expect(
-                kills >= enough,
-                point.name(),
-                &format!("saw only {kills} kills"),
-            );
-        }
-    }
-
-    fn expect(&mut self, holds: bool, what: &str, wrong: &str) {
-        if !holds {
-            self.wrong.push(format!("{what} {wrong}"));
+        let counted = format!("has {effects} effects");
+        for (holds, wrong) in [
+            (
+                done == settled,
+                "is not settled exactly if its caller was told so",
+            ),
+            (effects > 0 || !done, "was told done and has no effect"),
+            (known, "is neither done nor in the unknown queue"),
+            (fine, counted.as_str()),
+        ] {
+            if !holds {
+                self.wrong.push(format!("{operation} {wrong}"));
+            }
         }
     }
 }

@@ -4,8 +4,7 @@
 //! stands still there, then never anything more about it; `ready` when its store is open; `done OPERATION`, `held OPERATION` for an
 //! unknown outcome, `again OPERATION` when it is worth asking later.
 
-use std::io::{self, BufRead};
-use std::path::PathBuf;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,9 +14,8 @@ use semel_core::{
     Store,
 };
 
-use super::opening::opened;
 use super::{Open, Point};
-use crate::child::{VARIABLE, say};
+use crate::killing::{Scene, Stops, lines, opened, runtime, say};
 use crate::ledger::Ledger;
 
 /// Short, so that a test need not wait long for what a killed worker left.
@@ -26,40 +24,21 @@ pub(super) const LEASE: Duration = Duration::from_millis(150);
 /// What a worker is started for.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
-    pub(super) dir: PathBuf,
+    pub(super) scene: Scene,
     pub(super) policy: OnUnknown,
 }
 
 impl Job {
-    /// What a worker is told of this when it is started.
-    pub(super) fn words(&self) -> String {
-        format!("{} {}", self.policy.name(), self.dir.display())
-    }
-
-    pub(super) fn from_environment() -> Option<Self> {
-        let value = std::env::var(VARIABLE).ok()?;
-        let (policy, dir) = value.split_once(' ')?;
-        let policy = super::POLICIES.into_iter().find(|p| p.name() == policy)?;
-        Some(Self {
-            dir: dir.into(),
-            policy,
-        })
-    }
-
-    /// Where this job's effects are counted.
-    pub(super) fn ledger(&self) -> io::Result<Ledger> {
-        Ledger::open(self.dir.join("ledger"))
-    }
-
-    /// The tenant of this job's identities: the directory's name, which no other job has.
-    pub(super) fn tenant(&self) -> String {
-        let name = self.dir.file_name().expect("a job's directory has a name");
-        name.to_string_lossy().into_owned()
+    /// The job of a worker in `scene`.
+    pub(super) fn of(scene: Scene) -> Option<Self> {
+        let mut policies = super::POLICIES.into_iter();
+        let policy = policies.find(|policy| policy.name() == scene.what)?;
+        Some(Self { scene, policy })
     }
 
     /// The identity of an operation of this job.
     pub(super) fn identity(&self, operation: &str) -> Identity {
-        let identity = Identity::parse(&self.tenant(), "effects@1", operation);
+        let identity = Identity::parse(&self.scene.name(), "effects@1", operation);
         identity.expect("names of operations are valid keys")
     }
 }
@@ -70,36 +49,31 @@ pub(super) fn is_checked(operation: &str) -> bool {
 }
 
 /// Serves operations until standard input ends.
-pub(super) fn run(job: &Job, open: Open) {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .expect("a runtime can be built");
-    let store = runtime.block_on(opened(open, &job.dir));
-    let worker = Arc::new(Worker::new(job.clone(), store));
+pub(super) fn run(job: Job, open: Open) {
+    let runtime = runtime();
+    let store = runtime.block_on(opened(open, &job.scene.dir));
+    let worker = Arc::new(Worker::new(job, store));
     say("ready");
-    for line in io::stdin().lock().lines() {
-        let line = line.expect("the supervisor writes text");
-        let words: Vec<&str> = line.split(' ').collect();
-        let ["run", operation, point] = words[..] else {
-            panic!("expected `run OPERATION POINT`, found {line:?}");
+    for words in lines() {
+        let [run, operation, point] = &words[..] else {
+            panic!("expected `run OPERATION POINT`, found {words:?}");
         };
-        let operation = operation.to_owned();
-        let stop = Point::from_name(point);
-        runtime.spawn(worker.clone().serve(operation, stop));
+        assert_eq!(run, "run");
+        worker.stops.set(operation, point);
+        runtime.spawn(worker.clone().serve(operation.clone()));
     }
 }
 
 struct Worker {
     once: Once,
     ledger: Ledger,
+    stops: Stops<Point>,
     job: Job,
 }
 
 impl Worker {
     fn new(job: Job, store: Arc<dyn Store>) -> Self {
-        let ledger = job.ledger().expect("the ledger opens");
+        let ledger = job.scene.ledger();
         let policy = Policy {
             lease: LeaseTerm::new(LEASE).expect("a valid term"),
             in_progress: InProgress::Wait(LEASE * 4),
@@ -115,17 +89,17 @@ impl Worker {
                 async move { reconciled(&operation, answer) }
             });
         }
-        Self { once, ledger, job }
+        Self {
+            once,
+            ledger,
+            stops: Stops::default(),
+            job,
+        }
     }
 
-    async fn serve(self: Arc<Self>, operation: String, stop: Option<Point>) {
-        let at = Stops {
-            operation: operation.clone(),
-            stop,
-        };
-        at.reach(Point::BeforeClaim).await;
-        let worker = self.clone();
-        let (name, inside) = (operation.clone(), at.clone());
+    async fn serve(self: Arc<Self>, operation: String) {
+        self.stops.reach(&operation, Point::BeforeClaim).await;
+        let (worker, name) = (self.clone(), operation.clone());
         let answer = self
             .once
             .operation(
@@ -135,16 +109,16 @@ impl Worker {
             .run_classified(
                 |_: &String| OnFailure::Unknown,
                 move |run| async move {
-                    inside.reach(Point::AfterClaim).await;
+                    worker.stops.reach(&name, Point::AfterClaim).await;
                     tokio::time::sleep(Duration::from_millis(1)).await;
-                    inside.reach(Point::DuringRun).await;
+                    worker.stops.reach(&name, Point::DuringRun).await;
                     worker.take_effect(&name, run.fence().get())?;
-                    inside.reach(Point::AfterEffect).await;
+                    worker.stops.reach(&name, Point::AfterEffect).await;
                     Ok::<String, String>(format!("receipt of {name}"))
                 },
             )
             .await;
-        at.reach(Point::AfterSettle).await;
+        self.stops.reach(&operation, Point::AfterSettle).await;
         match answer {
             // A result that is not on record yet, or came too late to be, is no promise to anybody.
             Ok(receipt) if receipt.recorded != Recorded::Settled => {
@@ -185,21 +159,5 @@ fn reconciled(operation: &str, answer: io::Result<bool>) -> Reconciled {
         }
         Ok(false) => Reconciled::DidNotHappen,
         Err(_) => Reconciled::CannotTell,
-    }
-}
-
-#[derive(Debug, Clone)]
-struct Stops {
-    operation: String,
-    stop: Option<Point>,
-}
-
-impl Stops {
-    /// Stands still for ever at the point that was asked for.
-    async fn reach(&self, point: Point) {
-        if self.stop == Some(point) {
-            say(&format!("at {} {}", self.operation, point.name()));
-            std::future::pending::<()>().await;
-        }
     }
 }

@@ -10,7 +10,7 @@ use semel_core::inbox::{Cause, Finish, Intent, Job, Renewal, Step, Verdict};
 use super::Point;
 use super::job::{Kind, kind_of, payload_of};
 use super::worker::{Worker, patiently};
-use crate::child::say;
+use crate::killing::say;
 use crate::ledger::Effect;
 
 const STEP: &str = "reserve";

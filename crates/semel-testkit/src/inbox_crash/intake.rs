@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::Point;
 use super::job::{Kind, kind_of};
 use super::worker::{Order, Worker, next_orders, patiently};
-use crate::child::say;
+use crate::killing::say;
 
 /// Receives what is delivered, many messages with one write, and replays what is to be replayed.
 pub(super) async fn serve(worker: Arc<Worker>, mut incoming: UnboundedReceiver<Order>) {

@@ -1,14 +1,11 @@
-//! What all processes of a run agree on: where the ledger is, and which messages there are.
+//! What all processes of a run agree on: which consumers and which messages there are.
 
-use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use semel_core::inbox::{Message, OnTerminal, Order, Plan};
 use semel_core::{Identity, Key, LeaseTerm, Scope, Tenant};
 
-use crate::child::VARIABLE;
-use crate::ledger::Ledger;
+use crate::killing::Scene;
 
 /// Short, so that a test need not wait long for what a killed worker left.
 const LEASE: Duration = Duration::from_millis(150);
@@ -18,7 +15,7 @@ const LANES: usize = 3;
 /// What a worker is started for.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
-    pub(super) dir: PathBuf,
+    pub(super) scene: Scene,
 }
 
 /// How a message is handled.
@@ -33,22 +30,6 @@ pub(super) enum Kind {
 }
 
 impl Job {
-    /// The job of this process, if it was started as a worker.
-    pub(super) fn from_environment() -> Option<Self> {
-        let dir = std::env::var_os(VARIABLE)?;
-        Some(Self { dir: dir.into() })
-    }
-
-    /// What a worker is told of this when it is started.
-    pub(super) fn words(&self) -> String {
-        self.dir.display().to_string()
-    }
-
-    /// The provider, which is outside of every process that could be killed.
-    pub(super) fn ledger(&self) -> io::Result<Ledger> {
-        Ledger::open(self.dir.join("ledger"))
-    }
-
     /// The consumer whose messages are processed: in order of arrival, for those that have a lane.
     pub(super) fn orders(&self) -> Plan {
         let mut plan = Plan::new(self.consumer("orders"));
@@ -62,10 +43,8 @@ impl Job {
         Plan::new(self.consumer("intent:mails"))
     }
 
-    /// Several runs may share one server: the directory's name is no other run's.
     fn consumer(&self, name: &str) -> Scope {
-        let dir = self.dir.file_name().expect("a job's directory has a name");
-        let name = format!("{name}-{}", dir.to_string_lossy());
+        let name = format!("{name}-{}", self.scene.name());
         Scope::new(name, 1).expect("names of consumers are short")
     }
 

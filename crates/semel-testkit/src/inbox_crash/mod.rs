@@ -17,64 +17,70 @@
 mod handler;
 mod intake;
 mod job;
-mod point;
-mod stops;
-mod supervisor;
+mod source;
 mod verdict;
-mod word;
 mod worker;
 
-pub use crate::crash::{Open, Opening, Options};
-pub use point::Point;
-pub use verdict::Verdict;
+pub use crate::killing::{Open, Opening, Options};
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use semel_core::{Inbox, Store};
 
-use crate::crash::options::number;
-use crate::results;
+use crate::killing::{self, Lives, Point as _, Proof, Scene, points};
+use job::Job;
+use source::Source;
+use verdict::Verdict;
 
 /// What a test opens: a store and its inbox.
 pub type Opened = (Arc<dyn Store>, Arc<dyn Inbox>);
+
+points! {
+    /// A point in the life of one message.
+    enum {
+        /// The source has delivered it and nothing is written.
+        BeforeReceive = "before-receive",
+        /// Everything that its source waits for is durable, and the source has not been told.
+        BeforeAck = "before-ack",
+        /// The source was told.
+        AfterAck = "after-ack",
+        /// It waits, and nobody has claimed it.
+        BeforeClaim = "before-claim",
+        /// The claim is durable, the handler has begun.
+        AfterClaim = "after-claim",
+        /// The handler's first step is written to the database.
+        AfterStep = "after-step",
+        /// The provider was called and nobody has written it down.
+        AfterCall = "after-call",
+        /// The effect in the database and the outcome are written, and nobody was told.
+        AfterWrite = "after-write",
+        /// In the attempt after one that failed.
+        DuringRetry = "during-retry",
+        /// In the run of a message that was done before.
+        DuringReplay = "during-replay",
+        /// The intent was sent to its provider and nobody has written it down.
+        AfterSend = "after-send",
+    }
+}
 
 /// The `main` of a crash test: the supervisor, or a worker that the supervisor started.
 ///
 /// The options may be just the store's name.
 pub fn main(options: impl Into<Options>, open: Open<Opened>) -> ExitCode {
-    if let Some(job) = job::Job::from_environment() {
-        worker::run(job, open);
+    if let Some(scene) = Scene::from_environment() {
+        worker::run(Job { scene }, open);
         return ExitCode::SUCCESS;
     }
-    let Options { name, kills } = options.into().or_environment(Point::ALL.len());
-    let seed = number("SEMEL_CRASH_SEED").unwrap_or_else(crate::dice::fresh_seed);
-    let proof = catch_unwind(AssertUnwindSafe(|| supervisor::prove(kills, seed, open)));
-    let verdict = proof.unwrap_or_else(|panic| {
-        // A run that ended early must not look like a run that was not made.
-        results::record("crash", name, &["failed".to_owned()]);
-        resume_unwind(panic)
-    });
-    results::record("crash", name, &verdict.fields());
-    report(name, &verdict, seed)
+    let proof: Proof<Verdict> = Box::new(move |kills, seed| prove(kills, seed, open));
+    let points = Point::all().len();
+    killing::main("on the inbox of", options.into(), points, vec![proof])
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "this is the main of a test, and its report is what the test prints"
-)]
-fn report(name: &str, verdict: &Verdict, seed: u64) -> ExitCode {
-    println!("\nkilling workers on the inbox of {name} with SIGKILL, seed {seed}\n{verdict}");
-    let failed = usize::from(!verdict.wrong.is_empty());
-    let word = if failed == 0 { "ok" } else { "FAILED" };
-    println!(
-        "\ntest result: {word}. {} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out\n",
-        1 - failed
-    );
-    if failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+/// Kills workers `kills` times and says whether the rules held.
+fn prove(kills: usize, seed: u64, open: Open<Opened>) -> Verdict {
+    let scene = Scene::new("inbox", "messages");
+    let mut source = Source::default();
+    let kills = Lives::spend(&scene, seed, kills, &mut source);
+    verdict::judge(&Job { scene }, &source, kills, open)
 }

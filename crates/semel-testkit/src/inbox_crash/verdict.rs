@@ -8,57 +8,47 @@ use semel_core::store::StoreExt;
 
 use super::handler::mail_of;
 use super::job::Job;
-use super::supervisor::Account;
+use super::source::Source;
 use super::{Open, Opened, Point};
-use crate::crash::opening::opened;
+use crate::killing::{self, Kills, opened, runtime};
 
 /// How a run fared.
 #[derive(Debug)]
-pub struct Verdict {
-    /// How often a worker was killed.
-    pub kills: usize,
-    /// How often at each named point; the rest were at random moments.
-    pub kills_at: Vec<(Point, usize)>,
-    /// Messages that were delivered.
-    pub messages: usize,
-    /// Effects: calls of the handler's provider, effects in the database, and intents that were sent.
-    pub effects: usize,
+pub(super) struct Verdict {
+    kills: Kills<Point>,
+    messages: usize,
+    /// Calls of the handler's provider, effects in the database, and intents that were sent.
+    effects: usize,
     /// Messages with more than one effect of a kind.
-    pub doubled: usize,
+    doubled: usize,
     /// Messages that lack an effect of a kind, or that nobody knows any more.
-    pub lost: usize,
-    /// Messages that were replayed.
-    pub replayed: usize,
-    /// What should not be.
-    pub wrong: Vec<String>,
+    lost: usize,
+    replayed: usize,
+    wrong: Vec<String>,
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "    {} kills, {} messages, {} effects of 3 kinds, {} doubled, {} lost, {} replayed\n    killed",
-            self.kills, self.messages, self.effects, self.doubled, self.lost, self.replayed,
-        )?;
-        for (point, kills) in &self.kills_at {
-            write!(f, " {} {kills},", point.name())?;
-        }
-        let named: usize = self.kills_at.iter().map(|(_, kills)| kills).sum();
-        write!(f, " at random {}", self.kills.saturating_sub(named))?;
-        for wrong in &self.wrong {
-            write!(f, "\n    WRONG: {wrong}")?;
-        }
-        Ok(())
+            "    {} kills, {} messages, {} effects of 3 kinds, {} doubled, {} lost, {} replayed\n    {}",
+            self.kills.total,
+            self.messages,
+            self.effects,
+            self.doubled,
+            self.lost,
+            self.replayed,
+            self.kills
+        )
     }
 }
 
-impl Verdict {
-    /// What the table of results is made of: what was killed, then the numbers that every crash test has.
-    pub(super) fn fields(&self) -> Vec<String> {
+impl killing::Verdict for Verdict {
+    fn fields(&self) -> Vec<String> {
         let whole = self.messages.saturating_sub(self.doubled + self.lost);
         let (repeated, unknown) = (0, 0);
         let numbers = [
-            self.kills,
+            self.kills.total,
             self.messages,
             whole,
             self.doubled,
@@ -70,44 +60,41 @@ impl Verdict {
         let what = std::iter::once("inbox".to_owned());
         what.chain(numbers.map(|n| n.to_string())).collect()
     }
+
+    fn wrong(&self) -> &[String] {
+        &self.wrong
+    }
 }
 
 /// Judges a finished run.
-pub(super) fn judge(job: &Job, account: &Account, open: Open<Opened>) -> Verdict {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .expect("a runtime can be built");
-    let kills_at = |point| account.kills_at.get(&point).copied().unwrap_or(0);
+pub(super) fn judge(
+    job: &Job,
+    source: &Source,
+    kills: Kills<Point>,
+    open: Open<Opened>,
+) -> Verdict {
     let mut verdict = Verdict {
-        kills: account.kills,
-        kills_at: Point::ALL.map(|point| (point, kills_at(point))).to_vec(),
-        messages: account.delivered.len(),
+        messages: source.delivered.len(),
         effects: 0,
         doubled: 0,
         lost: 0,
-        replayed: account.replayed.len(),
-        wrong: Vec::new(),
+        replayed: source.replayed.len(),
+        wrong: kills.missing().collect(),
+        kills,
     };
-    runtime.block_on(async {
-        let opened = opened(open, &job.dir).await;
-        messages(job, account, &opened, &mut verdict).await;
+    runtime().block_on(async {
+        let opened = opened(open, &job.scene.dir).await;
+        messages(job, source, &opened, &mut verdict).await;
     });
-    // A run that never reached one of the points has proven less than it says.
-    for point in Point::ALL {
-        if kills_at(point) == 0 {
-            verdict.wrong.push(format!("{} saw no kill", point.name()));
-        }
-    }
+    job.scene.end(!verdict.wrong.is_empty());
     verdict
 }
 
-async fn messages(job: &Job, account: &Account, opened: &Opened, verdict: &mut Verdict) {
+async fn messages(job: &Job, source: &Source, opened: &Opened, verdict: &mut Verdict) {
     let (store, inbox) = opened;
-    let ledger = job.ledger().expect("the ledger opens");
+    let ledger = job.scene.ledger();
     let written = intents(job, opened).await;
-    for id in &account.delivered {
+    for id in &source.delivered {
         let calls = ledger.count(id).expect("the ledger can be read");
         let mails = ledger.count(&mail_of(id)).expect("the ledger can be read");
         let writes = written.get(id).copied().unwrap_or(0);
@@ -123,7 +110,7 @@ async fn messages(job: &Job, account: &Account, opened: &Opened, verdict: &mut V
             }
         };
         expect(counts == [1, 1, 1], "did not take effect once");
-        expect(account.acked.contains(id), "was never acknowledged");
+        expect(source.acked.contains(id), "was never acknowledged");
         let identity = Job::identity(&job.orders(), id);
         let detail = inbox.message(identity.clone()).await;
         let detail = detail.expect("the inbox answers");
@@ -131,7 +118,7 @@ async fn messages(job: &Job, account: &Account, opened: &Opened, verdict: &mut V
         if let Some(detail) = detail {
             expect(is_whole(job, id, &detail), "is not as it should be");
             let again = detail.entry.generation > 0;
-            expect(again || !account.replayed.contains(id), "was not replayed");
+            expect(again || !source.replayed.contains(id), "was not replayed");
         }
         let record = store.look_up_one(identity).await.expect("an answer");
         let settled = |r: &semel_core::Record| matches!(r.state, semel_core::State::Settled(_));

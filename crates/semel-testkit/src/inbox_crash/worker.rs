@@ -3,21 +3,18 @@
 //! Lines in: `deliver ID POINT` and `replay ID POINT`, where the point may be `-`, and `drain`. Lines out: see `Word`.
 
 use std::collections::BTreeSet;
-use std::io::BufRead;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use semel_core::Inbox;
-use semel_core::inbox::{ClaimBatch, Claimed, Finish, Finished, OnLost, Plan, WorkerName};
+use semel_core::inbox::{self, ClaimBatch, Claimed, Finish, Finished, OnLost, Plan, WorkerName};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::Opened;
 use super::job::{Job, lease};
-use super::stops::Stops;
 use super::{Open, Point, handler, intake};
-use crate::child::say;
-use crate::crash::opening::opened;
+use crate::killing::{Stops, lines, opened, runtime, say};
 use crate::ledger::Ledger;
 
 /// How many messages one claim takes.
@@ -32,7 +29,7 @@ pub(super) struct Worker {
     pub(super) job: Job,
     pub(super) inbox: Arc<dyn Inbox>,
     pub(super) ledger: Ledger,
-    pub(super) stops: Stops,
+    pub(super) stops: Stops<Point>,
     /// Held by whoever claims; whoever wants that nobody claims keeps it.
     pub(super) claiming: tokio::sync::Mutex<()>,
     /// What was delivered and whose source has not been told.
@@ -51,14 +48,10 @@ pub(super) enum Order {
 
 /// Serves until standard input ends.
 pub(super) fn run(job: Job, open: Open<Opened>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .expect("a runtime can be built");
-    let (_store, inbox) = runtime.block_on(opened(open, &job.dir));
+    let runtime = runtime();
+    let (_store, inbox) = runtime.block_on(opened(open, &job.scene.dir));
     let worker = Arc::new(Worker {
-        ledger: job.ledger().expect("the ledger opens"),
+        ledger: job.scene.ledger(),
         job,
         inbox,
         stops: Stops::default(),
@@ -69,27 +62,24 @@ pub(super) fn run(job: Job, open: Open<Opened>) {
     say("ready");
     let (orders, incoming) = unbounded_channel();
     runtime.spawn(intake::serve(worker.clone(), incoming));
-    runtime.spawn(worker.clone().work());
-    runtime.spawn(worker.clone().send());
-    for line in std::io::stdin().lock().lines() {
-        let line = line.expect("the supervisor writes text");
-        worker.listen(&line, &orders);
+    let (orders_plan, mails_plan) = (worker.job.orders(), worker.job.mails());
+    runtime.spawn(worker.clone().work(orders_plan, handler::handle));
+    runtime.spawn(worker.clone().work(mails_plan, handler::send));
+    for words in lines() {
+        worker.listen(&words, &orders);
     }
 }
 
 impl Worker {
-    fn listen(&self, line: &str, orders: &UnboundedSender<Order>) {
-        let words: Vec<&str> = line.split(' ').collect();
-        let order = match words[..] {
+    fn listen(&self, words: &[String], orders: &UnboundedSender<Order>) {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let (order, id, point) = match words[..] {
             ["drain"] => return self.draining.store(true, Ordering::Release),
             ["deliver", id, point] => (Order::Deliver(id.to_owned()), id, point),
             ["replay", id, point] => (Order::Replay(id.to_owned()), id, point),
-            _ => panic!("expected an order, found {line:?}"),
+            _ => panic!("expected an order, found {words:?}"),
         };
-        let (order, id, point) = order;
-        if let Some(point) = Point::from_name(point) {
-            self.stops.set(id, point);
-        }
+        self.stops.set(id, point);
         if matches!(order, Order::Deliver(_)) {
             self.owed().insert(id.to_owned());
         }
@@ -97,29 +87,16 @@ impl Worker {
         let _ = orders.send(order);
     }
 
-    /// Claims messages and runs each in a task of its own.
-    async fn work(self: Arc<Self>) {
-        let plan = self.job.orders();
+    /// Claims messages of `plan` and runs each in a task of its own.
+    async fn work<F>(self: Arc<Self>, plan: Plan, handle: fn(Arc<Self>, inbox::Job) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         loop {
             let claimed = self.claim(&plan).await;
             let idle = claimed.jobs.is_empty();
             for job in claimed.jobs {
-                tokio::spawn(handler::handle(self.clone(), job));
-            }
-            if idle {
-                self.rest(&plan, claimed.next_due).await;
-            }
-        }
-    }
-
-    /// Claims intents and sends each in a task of its own.
-    async fn send(self: Arc<Self>) {
-        let plan = self.job.mails();
-        loop {
-            let claimed = self.claim(&plan).await;
-            let idle = claimed.jobs.is_empty();
-            for job in claimed.jobs {
-                tokio::spawn(handler::send(self.clone(), job));
+                tokio::spawn(handle(self.clone(), job));
             }
             if idle {
                 self.rest(&plan, claimed.next_due).await;
