@@ -7,6 +7,7 @@
 //! - [`crash`]: starts worker processes, kills them with SIGKILL at named and at random points, and
 //!   compares the ledger with what callers were told.
 //! - [`inbox_crash`]: the same for messages, from their source to what they send.
+//! - [`faulty`]: a store that goes wrong as a test says; [`gate`]: where a test holds its tasks.
 //! - [`storm`]: many callers with many duplicates while a fault is injected, and what became of them.
 //! - [`proxy`]: a TCP proxy that cuts, stalls, refuses and loses replies on demand.
 //! - [`results`]: what was found, for the table that the test command prints.
@@ -21,6 +22,8 @@ mod suite;
 pub mod conformance;
 pub mod crash;
 pub mod dice;
+pub mod faulty;
+pub mod gate;
 pub mod inbox;
 pub mod inbox_crash;
 mod killing;

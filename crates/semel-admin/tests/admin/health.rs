@@ -1,27 +1,14 @@
 //! Alive, ready, and the page for people.
 
-use std::sync::Arc;
-
 use insta::assert_snapshot;
-use semel_admin::Config;
+use semel_testkit::faulty::Fault;
+use semel_testkit::gate::Gate;
 
-use crate::faulty::{Faulty, Mood};
 use crate::server::Server;
-
-async fn faulty() -> (Server, Arc<Faulty>) {
-    let mut faulty = None;
-    let server = Server::start_with(Config::default(), |store| {
-        let store = Faulty::around(store);
-        faulty = Some(store.clone());
-        store
-    })
-    .await;
-    (server, faulty.unwrap())
-}
 
 #[tokio::test]
 async fn readiness_names_the_store_when_it_is_away() {
-    let (server, faulty) = faulty().await;
+    let (server, faulty) = Server::faulty().await;
     assert_snapshot!(server.get("/readyz").await.shown(), @r#"
     200
     {
@@ -34,7 +21,7 @@ async fn readiness_names_the_store_when_it_is_away() {
       "ready": true
     }
     "#);
-    faulty.set(Mood::Away);
+    faulty.set_all(Fault::Away);
     assert_snapshot!(server.get("/readyz").await.shown(), @r#"
     503
     {
@@ -50,7 +37,7 @@ async fn readiness_names_the_store_when_it_is_away() {
     "#);
     let alive = server.get("/healthz").await;
     assert_eq!((alive.status, alive.body.as_str()), (200, "ok\n"));
-    faulty.set(Mood::Well);
+    faulty.heal_all();
     assert_eq!(server.get("/readyz").await.status, 200);
 }
 
@@ -95,9 +82,9 @@ async fn a_part_that_is_ready_may_have_something_to_say() {
 
 #[tokio::test]
 async fn a_store_that_hangs_holds_nobody_up_for_long() {
-    let (server, faulty) = faulty().await;
+    let (server, faulty) = Server::faulty().await;
     server.get("/metrics").await;
-    faulty.set(Mood::Hanging);
+    faulty.set_all(Fault::Gated(Gate::closed()));
     let (ready, metrics) = tokio::join!(server.get("/readyz"), server.get("/metrics"));
     assert_eq!(ready.status, 503);
     assert_eq!(ready.json()["parts"][0]["why"], "no answer within 2000 ms");

@@ -7,7 +7,6 @@
 
 mod claims;
 mod docs;
-mod faulty;
 mod gate;
 mod health;
 mod http;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use semel_admin::Metrics;
 use semel_admin::metrics::SCOPES_MAX;
-use semel_admin::{Config, Metrics};
 use semel_core::{Identity, Scope, StoreExt};
 use semel_http::event::{Event, What};
 use semel_http::{Type, Watch};
+use semel_testkit::faulty::Fault;
 use serde_json::json;
 
-use crate::faulty::{Faulty, Mood};
 use crate::server::{Server, about};
 
 /// Fails unless every line is there.
@@ -94,14 +94,8 @@ fn a_clock_that_is_doubted_shows_until_it_is_believed() {
 
 #[tokio::test]
 async fn counts_are_kept_and_said_to_be_old_when_the_store_is_away() {
-    let mut faulty = None;
-    let server = Server::start_with(Config::default(), |store| {
-        let store = Faulty::around(store);
-        faulty = Some(store.clone());
-        store
-    })
-    .await;
-    faulty.unwrap().set(Mood::Away);
+    let (server, faulty) = Server::faulty().await;
+    faulty.set_all(Fault::Away);
     server.claim("k").await;
     let text = server.get("/metrics").await.body;
     assert_has(

@@ -1,16 +1,15 @@
 //! Callers that come at once, and callers that go away.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use semel_admin::Config;
 use semel_core::{Identity, State, StoreExt};
+use semel_testkit::faulty::{Fault, Faulty};
+use semel_testkit::gate::Gate;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::faulty::{Faulty, Mood};
 use crate::http;
 use crate::server::{Server, about};
 
@@ -51,27 +50,19 @@ async fn of_two_owners_only_the_one_with_the_live_fence_settles() {
     assert_eq!(replayed["outcome"]["body"]["text"], second.to_string());
 }
 
-/// A server whose store waits to be told before it answers.
-async fn held() -> (Server, Arc<Faulty>) {
-    let mut faulty = None;
-    let server = Server::start_with(Config::default(), |store| {
-        let store = Faulty::around(store);
-        faulty = Some(store.clone());
-        store
-    })
-    .await;
-    (server, faulty.unwrap())
+/// From now on the store waits at this gate before it does anything.
+fn hold(faulty: &Faulty) -> Gate {
+    let gate = Gate::closed();
+    faulty.set_all(Fault::Gated(gate.clone()));
+    gate
 }
 
 /// Sends a claim, and hangs up once the store has it.
-async fn claim_and_hang_up(server: &Server, faulty: &Faulty, more: serde_json::Value) {
-    let arrived = faulty.arrived.available_permits();
+async fn claim_and_hang_up(server: &Server, gate: &Gate, more: serde_json::Value) {
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let claim = http::post_bytes("/api/v1/claims", &about("k", more).to_string());
     stream.write_all(&claim).await.unwrap();
-    while faulty.arrived.available_permits() == arrived {
-        tokio::task::yield_now().await;
-    }
+    gate.reached().await;
     drop(stream);
 }
 
@@ -96,9 +87,9 @@ async fn until(server: &Server, wanted: &str) {
 
 #[tokio::test]
 async fn a_claim_whose_caller_hung_up_is_given_back() {
-    let (server, faulty) = held().await;
-    faulty.set(Mood::Held);
-    claim_and_hang_up(&server, &faulty, json!({})).await;
+    let (server, faulty) = Server::faulty().await;
+    let gate = hold(&faulty);
+    claim_and_hang_up(&server, &gate, json!({})).await;
     // The server sees the hang-up before the store answers: nothing else is ready to run.
     let (mut probe, request) = (
         TcpStream::connect(server.address).await.unwrap(),
@@ -108,22 +99,22 @@ async fn a_claim_whose_caller_hung_up_is_given_back() {
     tokio::io::AsyncReadExt::read_to_end(&mut probe, &mut Vec::new())
         .await
         .unwrap();
-    faulty.set(Mood::Well);
-    faulty.let_pass(1);
+    faulty.heal_all();
+    gate.open();
     until(&server, "absent").await;
     assert_eq!(server.fence("k").await, 2);
 }
 
 #[tokio::test]
 async fn a_takeover_whose_caller_hung_up_is_unknown_again() {
-    let (server, faulty) = held().await;
+    let (server, faulty) = Server::faulty().await;
     server.fence("k").await;
     server.wait(31);
-    faulty.set(Mood::Held);
-    claim_and_hang_up(&server, &faulty, json!({ "takeover": "allowed" })).await;
+    let gate = hold(&faulty);
+    claim_and_hang_up(&server, &gate, json!({ "takeover": "allowed" })).await;
     assert_eq!(http::get(server.address, "/healthz").await.status, 200);
-    faulty.set(Mood::Well);
-    faulty.let_pass(1);
+    faulty.heal_all();
+    gate.open();
     until(&server, "unknown").await;
     let refused = server.claim("k").await;
     assert_eq!(refused.problem(), "outcome-unknown");
@@ -133,21 +124,18 @@ async fn a_takeover_whose_caller_hung_up_is_unknown_again() {
 
 #[tokio::test]
 async fn a_settle_whose_caller_hung_up_is_still_on_record() {
-    let (server, faulty) = held().await;
+    let (server, faulty) = Server::faulty().await;
     let fence = server.fence("k").await;
-    faulty.set(Mood::Held);
+    let gate = hold(&faulty);
     let settle = about("k", json!({ "fence": fence, "verdict": "succeeded" }));
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let settle = http::post_bytes("/api/v1/claims/settle", &settle.to_string());
-    let arrived = faulty.arrived.available_permits();
     stream.write_all(&settle).await.unwrap();
-    while faulty.arrived.available_permits() == arrived {
-        tokio::task::yield_now().await;
-    }
+    gate.reached().await;
     drop(stream);
     assert_eq!(http::get(server.address, "/healthz").await.status, 200);
-    faulty.set(Mood::Well);
-    faulty.let_pass(1);
+    faulty.heal_all();
+    gate.open();
     let identity = Identity::parse("acme", "payments@1", "k").unwrap();
     loop {
         let found = server.store.look_up_one(identity.clone()).await.unwrap();
@@ -160,19 +148,17 @@ async fn a_settle_whose_caller_hung_up_is_still_on_record() {
 
 #[tokio::test]
 async fn requests_that_have_begun_are_answered_before_the_end() {
-    let (server, faulty) = held().await;
-    faulty.set(Mood::Held);
+    let (server, faulty) = Server::faulty().await;
+    let gate = hold(&faulty);
     let (address, claim) = (server.address, about("k", json!({})));
     let claimed = tokio::spawn(async move { http::post(address, "/api/v1/claims", claim).await });
-    while faulty.arrived.available_permits() == 0 {
-        tokio::task::yield_now().await;
-    }
+    gate.reached().await;
     let stopped = tokio::spawn(server.stop());
     while TcpStream::connect(address).await.is_ok() {
         tokio::task::yield_now().await;
     }
     assert!(!stopped.is_finished());
-    faulty.let_pass(1);
+    gate.open();
     assert_eq!(claimed.await.unwrap().status, 201);
     stopped.await.unwrap();
 }

@@ -1,10 +1,9 @@
 //! Input that breaks a rule, and stores that cannot answer.
 
 use insta::assert_snapshot;
-use semel_admin::Config;
+use semel_testkit::faulty::Fault;
 use serde_json::json;
 
-use crate::faulty::{Faulty, Mood};
 use crate::http::{post_text, raw};
 use crate::server::{Server, about, query};
 
@@ -194,21 +193,15 @@ async fn an_outcome_of_the_largest_body_is_kept_and_one_byte_more_leaves_its_dig
 
 #[tokio::test]
 async fn a_store_that_is_away_refuses_everything_and_says_when_to_come_back() {
-    let mut faulty = None;
-    let server = Server::start_with(Config::default(), |store| {
-        let store = Faulty::around(store);
-        faulty = Some(store.clone());
-        store
-    })
-    .await;
+    let (server, faulty) = Server::faulty().await;
     let fence = server.fence("k").await;
-    faulty.unwrap().set(Mood::Away);
+    faulty.set_all(Fault::Away);
     let away = server.claim("other").await;
     assert_eq!(away.header("retry-after"), Some("1"));
     assert_snapshot!(away.shown(), @r#"
     503
     {
-      "detail": "gone to lunch",
+      "detail": "the store was told to fail",
       "status": 503,
       "title": "The record of operations cannot be reached",
       "type": "urn:semel:problem:store-unavailable"

@@ -8,6 +8,7 @@ use semel_admin::{Admin, Config, Health, InboxPart, Metered, Metrics, Parts, Pol
 use semel_core::inbox::{Inbox, Order, Plan, Replay};
 use semel_core::{ManualClock, Store, Timestamp};
 use semel_sqlite::SqliteStore;
+use semel_testkit::faulty::Faulty;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -31,6 +32,18 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) async fn start() -> Self {
         Self::start_with(Config::default(), |store| store).await
+    }
+
+    /// On a store that a test makes go wrong.
+    pub(crate) async fn faulty() -> (Self, Arc<Faulty>) {
+        let mut faulty = None;
+        let around = |store| {
+            let store = Faulty::new(store);
+            faulty = Some(store.clone());
+            store as Arc<dyn Store>
+        };
+        let server = Self::start_with(Config::default(), around).await;
+        (server, faulty.unwrap())
     }
 
     /// With another configuration, on any port, and with something around the store.

@@ -143,7 +143,7 @@ async fn one_failure_one_panic_and_one_mismatch_do_not_sink_the_rest() {
         ("panics", "unknown"),
         ("also-fine", "succeeded"),
     ] {
-        assert_eq!(state(store.memory(), key).await, expected, "{key}");
+        assert_eq!(state(store.beneath(), key).await, expected, "{key}");
     }
 }
 

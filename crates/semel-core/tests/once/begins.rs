@@ -29,10 +29,10 @@ async fn stall() {
 
 /// Whether the lease of `run` is alive by the store's own word.
 async fn is_alive(store: &FaultyStore, run: &Run) -> bool {
-    let found = record(store.memory(), run.claim().identity.key().as_str()).await;
+    let found = record(store.beneath(), run.claim().identity.key().as_str()).await;
     found.is_some_and(|record| {
         record.fence == run.fence()
-            && matches!(record.state, State::Running { lease_until } if lease_until > store.memory().now())
+            && matches!(record.state, State::Running { lease_until } if lease_until > store.beneath().now())
     })
 }
 
@@ -70,7 +70,7 @@ async fn an_item_whose_lease_ended_in_a_stall_before_its_turn_is_claimed_again_b
     assert!(answers[1].is_ok(), "{:?}", answers[1]);
     let expected = [("first".to_owned(), true), ("second".to_owned(), true)];
     assert_eq!(*begun.lock().unwrap(), expected);
-    assert_eq!(state(store.memory(), "second").await, "succeeded");
+    assert_eq!(state(store.beneath(), "second").await, "succeeded");
 }
 
 #[tokio::test(start_paused = true)]
@@ -106,7 +106,7 @@ async fn a_claim_that_was_not_begun_is_given_back_though_its_lease_has_ended() {
     // The caller leaves, so nobody asks again after the late grant.
     call.abort();
     assert_eq!(once.drain(Duration::from_secs(10)).await, 0);
-    assert_eq!(state(store.memory(), "k").await, "absent");
+    assert_eq!(state(store.beneath(), "k").await, "absent");
     assert_eq!(effects.count(), 0);
 }
 
@@ -145,5 +145,5 @@ async fn a_claim_that_a_batch_was_granted_is_not_left_behind_for_a_cache_hit() {
         .run_batch(vec![item("k")], 1, |_: &String| OnFailure::Keep, run)
         .await;
     assert!(answers[0].is_ok(), "{:?}", answers[0]);
-    assert_ne!(state(store.memory(), "k").await, "running");
+    assert_ne!(state(store.beneath(), "k").await, "running");
 }

@@ -25,10 +25,10 @@ async fn a_caller_that_goes_away_does_not_cancel_the_run_it_began() {
     begun.pass().await;
     caller.abort();
     assert!(caller.await.unwrap_err().is_cancelled());
-    assert_eq!(state(store.memory(), "k").await, "running");
+    assert_eq!(state(store.beneath(), "k").await, "running");
 
     end.open();
-    settled(store.memory(), "k").await;
+    settled(store.beneath(), "k").await;
     let again: Ran = operation(&once, "k").run(async |_| Ok(99)).await;
     let again = again.unwrap();
     assert_eq!((again.value, again.replayed), (1, true));
@@ -50,7 +50,7 @@ async fn the_lease_of_a_run_whose_caller_went_away_is_renewed() {
     };
     begun.pass().await;
     caller.abort();
-    let record = settled(store.memory(), "k").await;
+    let record = settled(store.beneath(), "k").await;
     assert_eq!((record.attempt, effects.count()), (1, 1));
 }
 
@@ -67,10 +67,10 @@ async fn a_caller_that_goes_away_while_claiming_leaves_no_stuck_lease() {
     store.called(Verb::Claim, 1).await;
     caller.abort();
     assert!(caller.await.unwrap_err().is_cancelled());
-    assert_eq!(state(store.memory(), "k").await, "absent");
+    assert_eq!(state(store.beneath(), "k").await, "absent");
 
     gate.open();
-    settled(store.memory(), "k").await;
+    settled(store.beneath(), "k").await;
     assert_eq!(effects.count(), 1);
 }
 
@@ -86,7 +86,7 @@ async fn a_caller_that_goes_away_when_its_claim_fails_leaves_nothing() {
     store.called(Verb::Claim, 1).await;
     caller.abort();
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(state(store.memory(), "k").await, "absent");
+    assert_eq!(state(store.beneath(), "k").await, "absent");
     assert_eq!((effects.count(), store.calls(Verb::Claim)), (0, 1));
 }
 
@@ -158,7 +158,7 @@ async fn a_batch_whose_caller_goes_away_is_finished() {
     caller.abort();
     end.open();
     for number in 0..20 {
-        settled(store.memory(), &format!("item-{number}")).await;
+        settled(store.beneath(), &format!("item-{number}")).await;
     }
     assert_eq!(effects.count(), 20);
 }

@@ -27,7 +27,7 @@ async fn a_drain_waits_for_runs_whose_callers_have_left() {
     assert_eq!(once.drain(MINUTE).await, 1, "the run has not ended");
     end.open();
     assert_eq!(once.clone().drain(MINUTE).await, 0);
-    assert_eq!(state(store.memory(), "k").await, "succeeded");
+    assert_eq!(state(store.beneath(), "k").await, "succeeded");
 }
 
 #[tokio::test(start_paused = true)]
@@ -42,7 +42,7 @@ async fn a_drain_waits_for_outcomes_that_are_not_on_record_yet() {
     assert_eq!(once.drain(Duration::from_secs(1)).await, 1);
     store.heal(Verb::Settle);
     assert_eq!(once.drain(MINUTE).await, 0);
-    assert_eq!(state(store.memory(), "k").await, "succeeded");
+    assert_eq!(state(store.beneath(), "k").await, "succeeded");
 }
 
 #[tokio::test(start_paused = true)]

@@ -226,7 +226,7 @@ async fn another_request_under_the_key_is_refused_in_every_state_and_runs_nothin
             matches!(refused, Err(Error::Refused(Refusal::KeyReused))),
             "{key}: {refused:?}"
         );
-        assert_eq!(state(store.memory(), key).await, expected);
+        assert_eq!(state(store.beneath(), key).await, expected);
     }
     assert_eq!(effects.count(), 0);
     assert_eq!(running.await.unwrap().unwrap().value, 1);
@@ -312,7 +312,7 @@ async fn the_operation_runs_again_when_its_retention_has_ended() {
     tokio::time::advance(MS(999)).await;
     assert!(call().await.replayed);
     tokio::time::advance(MS(1)).await;
-    assert!(record(store.memory(), "k").await.is_none());
+    assert!(record(store.beneath(), "k").await.is_none());
     let again = call().await;
     assert_eq!((again.value, again.replayed, again.attempt), (2, false, 1));
 }

@@ -34,7 +34,7 @@ async fn a_kept_failure_is_replayed() {
     let (store, effects) = (store(), Effects::default());
     let (recorded, again) = fail(&Once::on(store.clone()), OnFailure::Keep, &effects).await;
     assert_eq!(recorded, Recorded::Settled);
-    assert_eq!(state(store.memory(), "k").await, "failed");
+    assert_eq!(state(store.beneath(), "k").await, "failed");
     let Err(Error::Failed {
         error,
         replayed,
@@ -90,7 +90,7 @@ async fn a_panic_leaves_an_unknown_outcome_and_the_caller_is_told() {
     ];
     for (key, answer) in answers {
         assert!(matches!(answer, Err(Error::Refused(Refusal::Panicked))));
-        let record = record(store.memory(), key).await.unwrap();
+        let record = record(store.beneath(), key).await.unwrap();
         let State::Unknown { cause, .. } = record.state else {
             panic!("expected an unknown outcome, found {record:?}");
         };
@@ -116,7 +116,7 @@ async fn a_panic_of_the_classifier_counts_as_one_of_the_run() {
         .run_classified(|_| panic!("oh"), fail)
         .await;
     assert!(matches!(answer, Err(Error::Refused(Refusal::Panicked))));
-    assert_eq!(state(store.memory(), "k").await, "unknown");
+    assert_eq!(state(store.beneath(), "k").await, "unknown");
 }
 
 #[tokio::test(start_paused = true)]
@@ -160,7 +160,7 @@ async fn the_untyped_layer_records_what_the_run_says() {
             panic!("expected a run, found {reply:?}");
         };
         assert_eq!((value, found), ("for the caller", recorded));
-        assert_eq!(state(store.memory(), key).await, left);
+        assert_eq!(state(store.beneath(), key).await, left);
     }
     let again = operation(&once, "a").run_raw(async |_| Finished {
         value: "",
@@ -179,7 +179,7 @@ async fn a_panic_before_the_run_s_future_exists_counts_as_one_of_the_run() {
     let f = |_: Run| -> std::future::Ready<Finished<()>> { panic!("no future") };
     let reply = operation(&once, "k").run_raw(f).await;
     assert!(matches!(reply, Err(Refusal::Panicked)), "{reply:?}");
-    let record = record(store.memory(), "k").await.unwrap();
+    let record = record(store.beneath(), "k").await.unwrap();
     let State::Unknown { cause, .. } = record.state else {
         panic!("expected unknown, found {record:?}");
     };

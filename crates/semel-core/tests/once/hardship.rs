@@ -110,7 +110,7 @@ async fn a_grant_that_took_most_of_the_lease_is_renewed_in_time() {
 
 #[tokio::test]
 async fn a_grant_that_came_too_late_does_not_hold_the_operation() {
-    let store = Arc::new(FaultyStore::new(MemoryStore::new()));
+    let store = FaultyStore::new(Arc::new(MemoryStore::new()));
     store.set(Verb::Claim, Fault::Slow(MS(60)));
     let once = Once::on(store.clone()).with_policy(lease(30));
     let call = tokio::spawn(operation(&once, "k").run(async |_| Ok::<_, String>(1)));

@@ -23,7 +23,7 @@ async fn a_lease_is_renewed_while_the_run_goes_on() {
     }));
     for _ in 0..59 {
         sleep(10).await;
-        assert_eq!(state(store.memory(), "k").await, "running");
+        assert_eq!(state(store.beneath(), "k").await, "running");
     }
     let answer = call.await.unwrap().unwrap();
     assert_eq!((answer.value, answer.recorded), (false, Recorded::Settled));
@@ -72,13 +72,13 @@ async fn a_run_that_lost_its_lease_is_told_and_its_result_is_late() {
         }))
     };
     sleep(200).await;
-    assert_eq!(state(store.memory(), "k").await, "unknown");
+    assert_eq!(state(store.beneath(), "k").await, "unknown");
     end.open();
 
     let answer = call.await.unwrap().unwrap();
     assert!(answer.value, "the run was told");
     assert_eq!(answer.recorded, Recorded::Late);
-    assert_eq!(state(store.memory(), "k").await, "unknown");
+    assert_eq!(state(store.beneath(), "k").await, "unknown");
     let history = store.history(identity("k")).await.unwrap();
     assert!(matches!(
         history.last().unwrap().kind,
@@ -120,7 +120,7 @@ async fn a_run_that_was_taken_over_changes_nothing_any_more() {
             panic!("expected the slow run's own error");
         };
         assert_eq!(recorded, Recorded::Late, "{key}");
-        let record = record(store.memory(), &key).await.unwrap();
+        let record = record(store.beneath(), &key).await.unwrap();
         assert_eq!(
             (record.fence, record.state.name()),
             (second.fence, "succeeded")
@@ -137,7 +137,7 @@ async fn a_settled_record_says_how_long_it_is_kept() {
         .run(async |_| Ok::<_, String>(()))
         .await
         .unwrap();
-    let record = record(store.memory(), "k").await.unwrap();
+    let record = record(store.beneath(), "k").await.unwrap();
     let State::Settled(settled) = &record.state else {
         panic!("expected a settled record, found {record:?}");
     };

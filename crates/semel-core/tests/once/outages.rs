@@ -30,7 +30,7 @@ async fn nothing_runs_while_the_store_is_away() {
     };
     assert_eq!(error.kind(), Kind::Unavailable);
     assert_eq!(
-        (effects.count(), state(store.memory(), "k").await),
+        (effects.count(), state(store.beneath(), "k").await),
         (0, "absent")
     );
 
@@ -90,11 +90,11 @@ async fn a_store_that_comes_back_soon_settles_and_the_caller_waits_for_it() {
         tokio::spawn(async move { call(&once, &effects).await })
     };
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!(state(store.memory(), "k").await, "running");
+    assert_eq!(state(store.beneath(), "k").await, "running");
     store.heal(Verb::Settle);
     let answer = caller.await.unwrap().unwrap();
     assert_eq!((answer.value, answer.recorded), (1, Recorded::Settled));
-    assert_eq!(state(store.memory(), "k").await, "succeeded");
+    assert_eq!(state(store.beneath(), "k").await, "succeeded");
     assert!(call(&once, &effects).await.unwrap().replayed);
     assert_eq!(effects.count(), 1);
 }
@@ -109,10 +109,10 @@ async fn a_caller_whose_patience_ends_is_told_and_the_result_is_settled_later() 
     assert_eq!((answer.value, answer.recorded), (1, Recorded::NotYet));
     let seconds = asked.elapsed().as_secs_f64();
     assert!((5.0..7.0).contains(&seconds), "{seconds}");
-    assert_eq!(state(store.memory(), "k").await, "running");
+    assert_eq!(state(store.beneath(), "k").await, "running");
 
     store.heal(Verb::Settle);
-    settled(store.memory(), "k").await;
+    settled(store.beneath(), "k").await;
     let again = call(&once, &effects).await.unwrap();
     assert_eq!((again.value, again.replayed), (1, true));
 }
@@ -127,7 +127,7 @@ async fn a_settle_whose_answer_is_lost_is_sent_again_and_counts_once() {
         tokio::spawn(async move { call(&once, &effects).await })
     };
     store.called(Verb::Settle, 3).await;
-    assert_eq!(state(store.memory(), "k").await, "succeeded");
+    assert_eq!(state(store.beneath(), "k").await, "succeeded");
     store.heal(Verb::Settle);
     let answer = caller.await.unwrap().unwrap();
     assert_eq!((answer.value, answer.recorded), (1, Recorded::Settled));
@@ -160,12 +160,12 @@ async fn a_store_that_stays_away_leaves_the_outcome_unknown_and_nothing_runs_aga
         Recorded::NotYet
     );
     tokio::time::sleep(Duration::from_secs(4_000)).await;
-    assert_eq!(state(store.memory(), "k").await, "unknown");
+    assert_eq!(state(store.beneath(), "k").await, "unknown");
     store.heal(Verb::Settle);
     let held = call(&once, &effects).await;
     assert!(matches!(held, Err(Error::Refused(Refusal::Unknown { .. }))));
     assert_eq!(once.drain(Duration::from_secs(60)).await, 0);
-    let history = store.memory().history(identity("k")).await.unwrap();
+    let history = store.beneath().history(identity("k")).await.unwrap();
     let is_late = |event: &Event| matches!(event.kind, EventKind::LateOutcome(_));
     assert!(history.iter().any(is_late), "the audit has it: {history:?}");
     assert_eq!(effects.count(), 1);

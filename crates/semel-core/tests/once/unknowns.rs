@@ -22,7 +22,7 @@ async fn undecided(store: &Arc<FaultyStore>, key: &str) {
     let unknown = |_: &String| OnFailure::Unknown;
     let failed = operation(&once, key).run_classified(unknown, fail).await;
     failed.unwrap_err();
-    assert_eq!(state(store.memory(), key).await, "unknown");
+    assert_eq!(state(store.beneath(), key).await, "unknown");
 }
 
 /// Claims `key` as an owner that dies: nothing renews or settles the claim.
@@ -33,7 +33,7 @@ async fn dead_owner(store: &Arc<FaultyStore>, key: &str, lease: Duration) {
         lease: LeaseTerm::new(lease).unwrap(),
         takeover: Takeover::Never,
     };
-    let answer = store.memory().claim_one(request).await.unwrap();
+    let answer = store.beneath().claim_one(request).await.unwrap();
     assert!(matches!(answer, ClaimAnswer::Granted(_)));
 }
 
@@ -136,7 +136,7 @@ async fn what_the_reconciler_cannot_tell_stays_unknown() {
         answer,
         Err(Error::Refused(Refusal::Unknown { .. }))
     ));
-    assert_eq!(state(store.memory(), "k").await, "unknown");
+    assert_eq!(state(store.beneath(), "k").await, "unknown");
     assert_eq!((effects.count(), asked.load(Ordering::SeqCst)), (0, 1));
 }
 
@@ -240,6 +240,6 @@ async fn a_decision_that_cannot_be_recorded_is_a_refusal_and_nothing_runs() {
     let (once, _) = asking(&store, Reconciled::Happened(Outcome::succeeded("7")));
     let answer = call(&once, &effects).await;
     assert!(matches!(answer, Err(Error::Refused(Refusal::Store(_)))));
-    assert_eq!(state(store.memory(), "k").await, "unknown");
+    assert_eq!(state(store.beneath(), "k").await, "unknown");
     assert_eq!(effects.count(), 0);
 }

@@ -8,7 +8,7 @@ use crate::support::gateway::post;
 use crate::support::{Gate, OK, Running, Upstream, guarding, start};
 
 async fn running(busy: Busy) -> (Gate, Upstream, Running) {
-    let gate = Gate::new();
+    let gate = Gate::closed();
     let script = gate.clone();
     let upstream = Upstream::start(move |_request, mut peer| {
         let gate = script.clone();

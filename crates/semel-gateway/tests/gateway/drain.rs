@@ -32,7 +32,7 @@ async fn refuses(gateway: &Running) {
 
 #[tokio::test]
 async fn what_is_in_flight_finishes_and_nothing_new_is_taken() {
-    let gate = Gate::new();
+    let gate = Gate::closed();
     let upstream = gated(&gate).await;
     let mut gateway = start(config(upstream.url()));
     let (mut busy, mut idle) = (gateway.connect().await, gateway.connect().await);
@@ -51,7 +51,7 @@ async fn what_is_in_flight_finishes_and_nothing_new_is_taken() {
 
 #[tokio::test]
 async fn http2_clients_are_told_to_go_away_and_finish() {
-    let gate = Gate::new();
+    let gate = Gate::closed();
     let upstream = gated(&gate).await;
     let mut gateway = start(config(upstream.url()));
     let client = std::sync::Arc::new(Client::connect(gateway.addr).await);
@@ -69,7 +69,7 @@ async fn http2_clients_are_told_to_go_away_and_finish() {
 
 #[tokio::test]
 async fn what_does_not_finish_in_time_is_cut_off_and_counted() {
-    let upstream = gated(&Gate::new()).await;
+    let upstream = gated(&Gate::closed()).await;
     let mut config = config(upstream.url());
     config.timeouts.drain = Duration::from_millis(50);
     let mut gateway = start(config);
@@ -83,7 +83,7 @@ async fn what_does_not_finish_in_time_is_cut_off_and_counted() {
 
 #[tokio::test]
 async fn a_run_whose_client_has_left_is_waited_for() {
-    let gate = Gate::new();
+    let gate = Gate::closed();
     let upstream = gated(&gate).await;
     let mut gateway = start(config(upstream.url()));
     let mut peer = gateway.connect().await;
@@ -102,7 +102,7 @@ async fn a_run_whose_client_has_left_is_waited_for() {
 
 #[tokio::test]
 async fn an_outcome_that_is_not_on_record_yet_is_waited_for() {
-    let gate = Gate::new();
+    let gate = Gate::closed();
     let upstream = gated(&gate).await;
     let store = FaultyStore::new();
     let mut gateway = start_on(config(upstream.url()), store.clone());

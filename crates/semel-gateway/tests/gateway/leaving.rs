@@ -4,7 +4,7 @@ use crate::support::gateway::post;
 use crate::support::{Gate, OK, Running, Upstream, config, start, until};
 
 async fn gated() -> (Gate, Upstream, Running) {
-    let gate = Gate::new();
+    let gate = Gate::closed();
     let script = gate.clone();
     let upstream = Upstream::start(move |_request, mut peer| {
         let gate = script.clone();

@@ -19,7 +19,7 @@ async fn gated(gate: &Gate) -> Upstream {
 
 #[tokio::test]
 async fn too_many_requests_in_flight_are_refused_and_nothing_runs() {
-    let gate = Gate::new();
+    let gate = Gate::closed();
     let upstream = gated(&gate).await;
     let mut config = config(upstream.url());
     config.limits.in_flight_max = 1;

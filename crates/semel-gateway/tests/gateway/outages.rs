@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
+use semel_core::MemoryStore;
 use semel_sqlite::Config as Sqlite;
+use semel_testkit::faulty::{Fault, Faulty};
 
 use crate::support::gateway::{get, post};
-use crate::support::{FaultyStore, Gate, OK, Upstream, config, start_on};
+use crate::support::{Gate, OK, Upstream, config, start_on};
 
 #[tokio::test]
 async fn nothing_runs_while_the_store_is_away() {
     let upstream = Upstream::answering(OK).await;
-    let store = FaultyStore::new();
+    let store = Faulty::new(Arc::new(MemoryStore::new()));
     let gateway = start_on(config(upstream.url()), store.clone());
     gateway.post("/pay", "before", "{}").await;
-    store.go_away();
+    store.set_all(Fault::Away);
     for key in ["before", "during"] {
         let response = gateway.post("/pay", key, "{}").await;
         assert_eq!(response.problem(), (503, "store-unavailable".to_owned()));
@@ -21,7 +23,7 @@ async fn nothing_runs_while_the_store_is_away() {
     }
     // What nobody guards needs no store.
     assert_eq!(gateway.call(get("/")).await.status(), 200);
-    store.come_back();
+    store.heal_all();
     assert!(gateway.post("/pay", "before", "{}").await.is_replay());
     assert_eq!(gateway.post("/pay", "during", "{}").await.status(), 200);
     assert_eq!(upstream.effects(), 3);
@@ -29,7 +31,7 @@ async fn nothing_runs_while_the_store_is_away() {
 
 #[tokio::test]
 async fn a_run_that_the_store_left_is_recorded_when_it_is_back() {
-    let gate = Gate::new();
+    let gate = Gate::closed();
     let script = gate.clone();
     let upstream = Upstream::start(move |_request, mut peer| {
         let gate = script.clone();
@@ -40,16 +42,16 @@ async fn a_run_that_the_store_left_is_recorded_when_it_is_back() {
         }
     })
     .await;
-    let store = FaultyStore::new();
+    let store = Faulty::new(Arc::new(MemoryStore::new()));
     let gateway = start_on(config(upstream.url()), store.clone());
     let mut first = gateway.connect().await;
     first.send(post("/pay", "k", "{}")).await;
     upstream.arrived(1).await;
-    store.go_away();
+    store.set_all(Fault::Away);
     gate.open();
     let refused = gateway.post("/pay", "k", "{}").await;
     assert_eq!(refused.problem(), (503, "store-unavailable".to_owned()));
-    store.come_back();
+    store.heal_all();
     assert_eq!(first.response().await.unwrap().text(), "ok");
     assert!(gateway.post("/pay", "k", "{}").await.is_replay());
     assert_eq!(upstream.effects(), 1);
@@ -57,7 +59,7 @@ async fn a_run_that_the_store_left_is_recorded_when_it_is_back() {
 
 #[tokio::test]
 async fn a_file_that_is_removed_while_requests_run_costs_no_second_effect() {
-    let gate = Gate::new();
+    let gate = Gate::closed();
     let script = gate.clone();
     let upstream = Upstream::start(move |_request, mut peer| {
         let gate = script.clone();

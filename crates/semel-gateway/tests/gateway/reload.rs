@@ -13,7 +13,7 @@ use crate::support::{Gate, OK, Upstream, config, reply, start};
 
 #[tokio::test]
 async fn requests_in_flight_keep_the_old_configuration() {
-    let gate = Gate::new();
+    let gate = Gate::closed();
     let script = gate.clone();
     let old = Upstream::start(move |_request, mut peer| {
         let gate = script.clone();
@@ -86,7 +86,7 @@ async fn a_bad_configuration_changes_nothing() {
 
 #[tokio::test]
 async fn limits_change_for_the_next_request() {
-    let gate = Gate::new();
+    let gate = Gate::closed();
     let script = gate.clone();
     let upstream = Upstream::start(move |_request, mut peer| {
         let gate = script.clone();

@@ -16,7 +16,7 @@ fn patient(rules: &mut Rules) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_requests_with_one_key_have_one_effect() {
-    let gate = Gate::new();
+    let gate = Gate::closed();
     let script = gate.clone();
     let upstream = Upstream::start(move |_request, mut peer| {
         let gate = script.clone();

@@ -5,7 +5,7 @@ use crate::support::{Gate, Upstream, config, start};
 
 #[tokio::test]
 async fn an_event_arrives_before_the_stream_ends() {
-    let gate = Gate::new();
+    let gate = Gate::closed();
     let script = gate.clone();
     let upstream = Upstream::start(move |_request, mut peer| {
         let gate = script.clone();

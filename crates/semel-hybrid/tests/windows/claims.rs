@@ -1,13 +1,13 @@
 //! Between the grant in the fast store and the run.
 
-use semel_core::store::ClaimAnswer;
+use semel_core::store::{ClaimAnswer, Verb};
+use semel_testkit::faulty::{Call, Fault};
 
-use crate::faulty::Fault;
 use crate::world::{PAST_LEASE, World, granted, kill, replayed, state};
 
 /// Claims in a process that dies where the durable store stands still.
-async fn die_claiming(world: &World, verb: &'static str, fault: Fault, takes_over: bool) {
-    world.durable.next(verb, fault);
+async fn die_claiming(world: &World, call: Call, fault: Fault, takes_over: bool) {
+    world.durable.next(call, fault);
     let claimer = world.clone();
     let process = tokio::spawn(async move {
         match takes_over {
@@ -15,14 +15,14 @@ async fn die_claiming(world: &World, verb: &'static str, fault: Fault, takes_ove
             false => claimer.claim("k").await,
         }
     });
-    world.durable.reached().await;
+    world.gate.reached().await;
     kill(process).await;
 }
 
 #[tokio::test]
 async fn a_process_dead_between_grant_and_check_ran_nothing() {
     let world = World::new();
-    die_claiming(&world, "check", Fault::StandBefore, false).await;
+    die_claiming(&world, Call::Check, world.gated(), false).await;
     let answer = world.claim("k").await.unwrap();
     assert!(matches!(answer, ClaimAnswer::Running { .. }));
     world.pass(PAST_LEASE);
@@ -37,7 +37,7 @@ async fn a_process_dead_between_grant_and_check_hides_no_outcome() {
     world.settled("k", "kept").await;
     // The copy has gone, so a duplicate is granted first and told then.
     world.pass(std::time::Duration::from_secs(11 * 60));
-    die_claiming(&world, "check", Fault::StandBefore, false).await;
+    die_claiming(&world, Call::Check, world.gated(), false).await;
     assert_eq!(replayed(world.claim("k").await), "kept");
     world.pass(PAST_LEASE);
     assert_eq!(state(world.fast.as_ref(), "k").await, "unknown");
@@ -47,20 +47,20 @@ async fn a_process_dead_between_grant_and_check_hides_no_outcome() {
 #[tokio::test]
 async fn a_durable_store_away_at_the_grant_gives_the_claim_back() {
     let world = World::new();
-    world.durable.set_away(true);
+    world.durable.set_all(Fault::Away);
     assert!(world.claim("k").await.is_err());
     assert_eq!(state(world.fast.as_ref(), "k").await, "absent");
-    world.durable.set_away(false);
+    world.durable.heal_all();
     world.granted("k").await;
 }
 
 #[tokio::test]
 async fn both_stores_away_at_the_grant_leave_an_unknown_that_never_ran() {
     let world = World::new();
-    world.durable.set_away(true);
-    world.fast.next("release", Fault::FailBefore);
+    world.durable.set_all(Fault::Away);
+    world.fast.next(Verb::Release, Fault::Away);
     assert!(world.claim("k").await.is_err());
-    world.durable.set_away(false);
+    world.durable.heal_all();
     let answer = world.claim("k").await.unwrap();
     assert!(matches!(answer, ClaimAnswer::Running { .. }));
     world.pass(PAST_LEASE);
@@ -72,7 +72,7 @@ async fn both_stores_away_at_the_grant_leave_an_unknown_that_never_ran() {
 async fn one_bad_moment_gives_back_every_claim_of_a_batch() {
     let world = World::new();
     let requests = ["a", "b", "c"].map(|key| world.request(key));
-    world.durable.next("check", Fault::FailBefore);
+    world.durable.next(Call::Check, Fault::Away);
     let requests = requests.into_iter().collect();
     let answers = semel_core::Store::claim(world.hybrid.as_ref(), requests).await;
     assert!(answers.iter().all(Result::is_err));
@@ -86,7 +86,7 @@ async fn a_takeover_whose_bar_fails_does_not_run() {
     let world = World::new();
     let first = world.granted("k").await;
     world.pass(PAST_LEASE);
-    world.durable.next("bar", Fault::FailBefore);
+    world.durable.next(Call::Bar, Fault::Away);
     assert!(world.take_over("k").await.is_err());
     // The first owner may have run: what is given back is unknown, not absent.
     assert_eq!(world.state("k").await, "unknown");
@@ -100,7 +100,7 @@ async fn a_process_dead_between_bar_and_run_can_be_taken_over_again() {
     let world = World::new();
     world.granted("k").await;
     world.pass(PAST_LEASE);
-    die_claiming(&world, "bar", Fault::StandAfter, true).await;
+    die_claiming(&world, Call::Bar, world.gated_after(), true).await;
     world.pass(PAST_LEASE);
     let answer = world.claim("k").await.unwrap();
     assert!(matches!(answer, ClaimAnswer::Unknown { .. }));

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use semel_core::store::{ClaimAnswer, SettleRequest, all};
+use semel_core::store::{ClaimAnswer, SettleRequest, Verb, all};
 use semel_core::{Outcome, Retention, Store};
+use semel_testkit::faulty::Call;
 
 use crate::world::{World, granted, replayed, state};
 
@@ -11,19 +12,22 @@ use crate::world::{World, granted, replayed, state};
 async fn the_happy_path_is_one_read_and_one_write_of_the_durable_store() {
     let world = World::new();
     world.settled("k", "done").await;
-    assert_eq!(world.durable.calls(), ["check", "keep"]);
-    assert_eq!(world.fast.calls(), ["claim", "renew", "look_up", "settle"]);
+    assert_eq!(world.durable.take_calls(), [Call::Check, Call::Keep]);
+    assert_eq!(
+        world.fast.take_calls(),
+        [Verb::Claim, Verb::Renew, Verb::LookUp, Verb::Settle].map(Call::Store)
+    );
 }
 
 #[tokio::test]
 async fn a_duplicate_writes_nothing_while_there_is_a_copy() {
     let world = World::new();
     world.settled("k", "done").await;
-    world.fast.calls();
-    world.durable.calls();
+    world.fast.take_calls();
+    world.durable.take_calls();
     assert_eq!(replayed(world.claim("k").await), "done");
-    assert_eq!(world.fast.calls(), ["claim"]);
-    assert_eq!(world.durable.calls(), ["check"]);
+    assert_eq!(world.fast.take_calls(), [Call::Store(Verb::Claim)]);
+    assert_eq!(world.durable.take_calls(), [Call::Check]);
 }
 
 #[tokio::test]
@@ -41,7 +45,7 @@ async fn a_batch_costs_the_durable_store_one_call_per_step() {
         })
         .collect();
     all(world.hybrid.settle(settles.into()).await).unwrap();
-    assert_eq!(world.durable.calls(), ["check", "keep"]);
+    assert_eq!(world.durable.take_calls(), [Call::Check, Call::Keep]);
 }
 
 #[tokio::test]
@@ -71,15 +75,13 @@ async fn a_mistaken_claim_in_the_middle_of_its_check_disturbs_no_replay() {
     let world = World::new();
     world.settled("k", "done").await;
     world.pass(Duration::from_secs(11 * 60));
-    world
-        .durable
-        .next("check", crate::faulty::Fault::StandBefore);
+    world.durable.next(Call::Check, world.gated());
     let mistaken = world.clone();
     let process = tokio::spawn(async move { mistaken.mistaken("k").await });
-    world.durable.reached().await;
+    world.gate.reached().await;
     // The fast store runs the other request at this moment.
     assert_eq!(replayed(world.claim("k").await), "done");
-    world.durable.go_on();
+    world.gate.let_pass(1);
     assert_eq!(process.await.unwrap().unwrap(), ClaimAnswer::Mismatch);
     assert_eq!(replayed(world.claim("k").await), "done");
 }

@@ -1,9 +1,9 @@
 //! Between the two stores' parts of a decision.
 
-use semel_core::store::{ClaimAnswer, Resolution, ResolveAnswer, SettleAnswer};
+use semel_core::store::{ClaimAnswer, Resolution, ResolveAnswer, SettleAnswer, Verb};
 use semel_core::{Outcome, Retention};
+use semel_testkit::faulty::{Call, Fault};
 
-use crate::faulty::Fault;
 use crate::world::{PAST_LEASE, World, granted, kill, replayed, state};
 
 fn happened() -> Resolution {
@@ -18,10 +18,10 @@ async fn a_resolution_that_died_after_its_keep_is_settled() {
     let world = World::new();
     let claim = world.granted("k").await.claim;
     world.pass(PAST_LEASE);
-    world.durable.next("keep", Fault::StandAfter);
+    world.durable.next(Call::Keep, world.gated_after());
     let (resolver, of) = (world.clone(), claim.clone());
     let process = tokio::spawn(async move { resolver.resolve(&of, happened()).await });
-    world.durable.reached().await;
+    world.gate.reached().await;
     kill(process).await;
     assert_eq!(state(world.fast.as_ref(), "k").await, "unknown");
     assert_eq!(world.state("k").await, "succeeded");
@@ -33,7 +33,7 @@ async fn a_resolution_that_the_fast_store_missed_says_who_decided() {
     let world = World::new();
     let claim = world.granted("k").await.claim;
     world.pass(PAST_LEASE);
-    world.fast.next("resolve", Fault::FailBefore);
+    world.fast.next(Verb::Resolve, Fault::Away);
     let resolved = world.resolve(&claim, happened()).await.unwrap();
     assert_eq!(resolved, ResolveAnswer::Resolved);
     assert_eq!(replayed(world.claim("k").await), "found");
@@ -45,10 +45,10 @@ async fn a_release_that_died_after_its_bar_can_be_sent_again() {
     let world = World::new();
     let claim = world.granted("k").await.claim;
     world.pass(PAST_LEASE);
-    world.durable.next("bar", Fault::StandAfter);
+    world.durable.next(Call::Bar, world.gated_after());
     let (resolver, of) = (world.clone(), claim.clone());
     let process = tokio::spawn(async move { resolver.resolve(&of, Resolution::Release).await });
-    world.durable.reached().await;
+    world.gate.reached().await;
     kill(process).await;
     let answer = world.claim("k").await.unwrap();
     assert!(matches!(answer, ClaimAnswer::Unknown { .. }));
@@ -65,13 +65,13 @@ async fn a_slow_owner_keeps_nothing_after_a_release_by_decision() {
     let old = world.granted("k").await.claim;
     let settle = (&old, "old");
     let process = world
-        .settling_until(&world.durable, "keep", Fault::StandBefore, settle)
+        .settling_until(&world.durable, Call::Keep, world.gated(), settle)
         .await;
     world.pass(PAST_LEASE);
     let released = world.resolve(&old, Resolution::Release).await.unwrap();
     assert_eq!(released, ResolveAnswer::Resolved);
     let new = world.granted("k").await.claim;
-    world.durable.go_on();
+    world.gate.let_pass(1);
     assert_eq!(process.await.unwrap().unwrap(), SettleAnswer::Late);
     let settled = world.settle(&new, "new").await.unwrap();
     assert_eq!(settled, SettleAnswer::Settled);
@@ -82,7 +82,7 @@ async fn a_slow_owner_keeps_nothing_after_a_release_by_decision() {
 async fn a_release_of_what_was_kept_meanwhile_is_refused() {
     let world = World::new();
     let claim = world.granted("k").await.claim;
-    world.fast.next("settle", Fault::FailBefore);
+    world.fast.next(Verb::Settle, Fault::Away);
     world.settle(&claim, "kept").await.unwrap();
     world.pass(PAST_LEASE);
     let refused = world.resolve(&claim, Resolution::Release).await.unwrap();
@@ -94,10 +94,10 @@ async fn a_release_of_what_was_kept_meanwhile_is_refused() {
 async fn an_erasure_that_died_before_the_copy_went_is_an_erasure() {
     let world = World::new();
     let claim = world.settled("k", "private").await;
-    world.durable.next("resolve", Fault::StandAfter);
+    world.durable.next(Verb::Resolve, world.gated_after());
     let (eraser, of) = (world.clone(), claim.clone());
     let process = tokio::spawn(async move { eraser.resolve(&of, Resolution::Erase).await });
-    world.durable.reached().await;
+    world.gate.reached().await;
     kill(process).await;
     assert_eq!(state(world.fast.as_ref(), "k").await, "succeeded");
     assert_eq!(world.state("k").await, "absent");

@@ -2,8 +2,8 @@
 
 use semel_core::Kind;
 use semel_core::store::{ClaimAnswer, OutcomeStore, SettleAnswer, one, only};
+use semel_testkit::faulty::{Call, Fault};
 
-use crate::faulty::Fault;
 use crate::world::{PAST_LEASE, World, granted, replayed};
 
 #[tokio::test]
@@ -80,12 +80,12 @@ async fn an_outcome_that_can_no_longer_be_kept_is_late_and_unknown() {
 async fn a_copy_answers_while_the_durable_store_is_away() {
     let world = World::new();
     world.settled("k", "kept").await;
-    world.durable.set_away(true);
+    world.durable.set_all(Fault::Away);
     assert_eq!(replayed(world.claim("k").await), "kept");
     let mistaken = world.mistaken("k").await;
     assert!(mistaken.is_err(), "{mistaken:?}");
     assert!(world.claim("new").await.is_err());
-    world.durable.set_away(false);
-    world.durable.next("check", Fault::FailBefore);
+    world.durable.heal_all();
+    world.durable.next(Call::Check, Fault::Away);
     assert_eq!(replayed(world.claim("k").await), "kept");
 }

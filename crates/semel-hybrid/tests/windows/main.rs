@@ -9,7 +9,6 @@
 mod claims;
 mod copies;
 mod decisions;
-mod faulty;
 mod forgetting;
 mod settles;
 mod world;

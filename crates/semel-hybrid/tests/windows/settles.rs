@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use semel_core::store::{ClaimAnswer, ClaimRequest, SettleAnswer};
+use semel_core::store::{ClaimAnswer, ClaimRequest, SettleAnswer, Verb};
 use semel_core::{LeaseTerm, StoreExt};
+use semel_testkit::faulty::{Call, Fault};
 
-use crate::faulty::Fault;
 use crate::world::{PAST_LEASE, World, granted, kill, replayed, state};
 
 #[tokio::test]
@@ -23,7 +23,7 @@ async fn a_process_dead_between_renewal_and_keep_is_unknown() {
     let claim = world.granted("k").await.claim;
     let settle = (&claim, "lost");
     let process = world
-        .settling_until(&world.durable, "keep", Fault::StandBefore, settle)
+        .settling_until(&world.durable, Call::Keep, world.gated(), settle)
         .await;
     kill(process).await;
     let answer = world.claim("k").await.unwrap();
@@ -42,7 +42,7 @@ async fn a_process_dead_between_renewal_and_keep_holds_its_claim_for_its_lease_a
     };
     let claim = granted(world.hybrid.claim_one(request).await).claim;
     let process = world
-        .settling_until(&world.durable, "keep", Fault::StandBefore, (&claim, "lost"))
+        .settling_until(&world.durable, Call::Keep, world.gated(), (&claim, "lost"))
         .await;
     kill(process).await;
     world.pass(term);
@@ -52,16 +52,20 @@ async fn a_process_dead_between_renewal_and_keep_holds_its_claim_for_its_lease_a
 
 #[tokio::test]
 async fn a_store_away_at_the_settle_hears_it_when_it_is_sent_again() {
-    for (is_fast, verb) in [(true, "renew"), (true, "look_up"), (false, "keep")] {
+    for (is_fast, verb) in [
+        (true, Call::Store(Verb::Renew)),
+        (true, Call::Store(Verb::LookUp)),
+        (false, Call::Keep),
+    ] {
         let world = World::new();
         let claim = world.granted("k").await.claim;
         let store = if is_fast { &world.fast } else { &world.durable };
-        store.next(verb, Fault::FailBefore);
-        assert!(world.settle(&claim, "done").await.is_err(), "{verb}");
-        assert_eq!(world.state("k").await, "running", "{verb}");
+        store.next(verb, Fault::Away);
+        assert!(world.settle(&claim, "done").await.is_err(), "{verb:?}");
+        assert_eq!(world.state("k").await, "running", "{verb:?}");
         let again = world.settle(&claim, "done").await.unwrap();
-        assert_eq!(again, SettleAnswer::Settled, "{verb}");
-        assert_eq!(replayed(world.claim("k").await), "done", "{verb}");
+        assert_eq!(again, SettleAnswer::Settled, "{verb:?}");
+        assert_eq!(replayed(world.claim("k").await), "done", "{verb:?}");
     }
 }
 
@@ -72,7 +76,7 @@ async fn an_outcome_kept_by_a_process_that_died_is_settled() {
         let claim = world.granted("k").await.claim;
         let settle = (&claim, "kept");
         let process = world
-            .settling_until(&world.durable, "keep", Fault::StandAfter, settle)
+            .settling_until(&world.durable, Call::Keep, world.gated_after(), settle)
             .await;
         kill(process).await;
         if lease_ended {
@@ -91,7 +95,7 @@ async fn an_outcome_kept_by_a_process_that_died_is_settled() {
 async fn an_outcome_kept_while_the_fast_store_went_away_is_settled() {
     let world = World::new();
     let claim = world.granted("k").await.claim;
-    world.fast.next("settle", Fault::FailBefore);
+    world.fast.next(Verb::Settle, Fault::Away);
     let settled = world.settle(&claim, "kept").await.unwrap();
     assert_eq!(settled, SettleAnswer::Settled);
     assert_eq!(state(world.fast.as_ref(), "k").await, "running");
@@ -102,7 +106,7 @@ async fn an_outcome_kept_while_the_fast_store_went_away_is_settled() {
 async fn an_unknown_whose_outcome_is_kept_is_settled_also_to_a_takeover() {
     let world = World::new();
     let claim = world.granted("k").await.claim;
-    world.fast.next("settle", Fault::FailBefore);
+    world.fast.next(Verb::Settle, Fault::Away);
     world.settle(&claim, "kept").await.unwrap();
     world.pass(PAST_LEASE);
     assert_eq!(state(world.fast.as_ref(), "k").await, "unknown");
@@ -116,7 +120,7 @@ async fn an_unknown_whose_outcome_is_kept_is_settled_also_to_a_takeover() {
 async fn a_keep_whose_answer_was_lost_is_settled_when_sent_again() {
     let world = World::new();
     let claim = world.granted("k").await.claim;
-    world.durable.next("keep", Fault::FailAfter);
+    world.durable.next(Call::Keep, Fault::AnswerLost);
     assert!(world.settle(&claim, "done").await.is_err());
     assert_eq!(replayed(world.claim("k").await), "done");
     let again = world.settle(&claim, "done").await.unwrap();
@@ -130,11 +134,11 @@ async fn an_owner_that_stalls_before_its_keep_and_is_taken_over_is_late() {
     let old = world.granted("k").await.claim;
     let settle = (&old, "old");
     let process = world
-        .settling_until(&world.durable, "keep", Fault::StandBefore, settle)
+        .settling_until(&world.durable, Call::Keep, world.gated(), settle)
         .await;
     world.pass(PAST_LEASE);
     let new = granted(world.take_over("k").await).claim;
-    world.durable.go_on();
+    world.gate.let_pass(1);
     assert_eq!(process.await.unwrap().unwrap(), SettleAnswer::Late);
     assert_eq!(world.state("k").await, "running");
     let settled = world.settle(&new, "new").await.unwrap();
@@ -149,18 +153,18 @@ async fn an_owner_that_keeps_before_the_bar_is_found_by_the_takeover() {
     let old = world.granted("k").await.claim;
     let settle = (&old, "old");
     let process = world
-        .settling_until(&world.durable, "keep", Fault::StandBefore, settle)
+        .settling_until(&world.durable, Call::Keep, world.gated(), settle)
         .await;
     world.pass(PAST_LEASE);
     // The takeover is granted in the fast store and is on its way to the bar.
-    world.durable.next("bar", Fault::StandBefore);
+    world.durable.next(Call::Bar, world.gated());
     let taker = world.clone();
     let taking = tokio::spawn(async move { taker.take_over("k").await });
-    world.durable.reached().await;
+    world.gate.reached().await;
     // Both stand still; the keep was there first and goes first.
-    world.durable.go_on();
+    world.gate.let_pass(1);
     assert_eq!(process.await.unwrap().unwrap(), SettleAnswer::Settled);
-    world.durable.go_on();
+    world.gate.let_pass(1);
     assert_eq!(replayed(taking.await.unwrap()), "old");
     assert_eq!(replayed(world.claim("k").await), "old");
 }

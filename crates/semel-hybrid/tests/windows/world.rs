@@ -14,10 +14,10 @@ use semel_core::{
 };
 use semel_hybrid::Hybrid;
 use semel_sqlite::Config;
+use semel_testkit::faulty::{Call, Fault, Faulty};
+use semel_testkit::gate::Gate;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
-
-use crate::faulty::{Fault, Faulty};
 
 /// Longer than a lease, and than the renewal that comes with a settle.
 pub(crate) const PAST_LEASE: Duration = Duration::from_secs(40);
@@ -27,6 +27,8 @@ pub(crate) struct World {
     pub(crate) fast: Arc<Faulty>,
     pub(crate) durable: Arc<Faulty>,
     pub(crate) hybrid: Arc<Hybrid>,
+    /// Where calls stand still.
+    pub(crate) gate: Gate,
     clock: Arc<ManualClock>,
     dir: Arc<TempDir>,
 }
@@ -51,6 +53,7 @@ impl World {
             fast,
             durable,
             hybrid,
+            gate: Gate::closed(),
             clock,
             dir,
         }
@@ -58,13 +61,23 @@ impl World {
 
     fn open(dir: &TempDir, name: &str, clock: &Arc<ManualClock>) -> Arc<Faulty> {
         let config = Config::new(dir.path().join(name)).clock(clock.clone());
-        Faulty::new(Arc::new(config.sweep_every(None).open().unwrap()))
+        Faulty::keeping_outcomes(Arc::new(config.sweep_every(None).open().unwrap()))
     }
 
     /// The same durable store with a fast one that has forgotten everything, its fences included.
     pub(crate) fn forgetful(&self) -> Self {
         let (dir, clock) = (self.dir.clone(), self.clock.clone());
         Self::over(dir, clock, self.durable.clone(), "claims-again.db")
+    }
+
+    /// The call stands still before anything is done.
+    pub(crate) fn gated(&self) -> Fault {
+        Fault::Gated(self.gate.clone())
+    }
+
+    /// The call is done and stands still.
+    pub(crate) fn gated_after(&self) -> Fault {
+        Fault::GatedAfter(self.gate.clone())
     }
 
     pub(crate) fn pass(&self, duration: Duration) {
@@ -184,14 +197,14 @@ impl World {
     pub(crate) async fn settling_until(
         &self,
         store: &Faulty,
-        verb: &'static str,
+        call: Call,
         fault: Fault,
         (claim, body): (&Claim, &str),
     ) -> JoinHandle<Result<SettleAnswer>> {
-        store.next(verb, fault);
+        store.next(call, fault);
         let (world, claim, body) = (self.clone(), claim.clone(), body.to_owned());
         let process = tokio::spawn(async move { world.settle(&claim, &body).await });
-        store.reached().await;
+        self.gate.reached().await;
         process
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tokio::sync::Semaphore;
+pub(crate) use semel_testkit::gate::Gate;
 
 /// An effect on the world outside. Clones are the same effect.
 #[derive(Debug, Clone, Default)]
@@ -45,24 +45,5 @@ impl Effects {
     /// How many went on at the same time, at most.
     pub(crate) fn at_once_max(&self) -> u32 {
         self.0.at_once_max.load(Ordering::SeqCst)
-    }
-}
-
-/// A gate that is closed until it is opened; it may be opened before anybody comes. Clones are the same gate.
-#[derive(Debug, Clone)]
-pub(crate) struct Gate(Arc<Semaphore>);
-
-impl Gate {
-    pub(crate) fn closed() -> Self {
-        Self(Arc::new(Semaphore::new(0)))
-    }
-
-    pub(crate) fn open(&self) {
-        self.0.add_permits(1_000);
-    }
-
-    /// Waits until the gate is open.
-    pub(crate) async fn pass(&self) {
-        self.0.acquire().await.expect("gates stay").forget();
     }
 }

@@ -2,7 +2,6 @@
 
 pub(crate) mod clock;
 pub(crate) mod effects;
-pub(crate) mod faulty;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +13,8 @@ use semel_core::{
 
 pub(crate) use clock::PausedClock;
 pub(crate) use effects::Effects;
-pub(crate) use faulty::{FaultyStore, Verb};
+pub(crate) use semel_core::store::Verb;
+pub(crate) use semel_testkit::faulty::{self, Faulty as FaultyStore};
 
 /// The result of a typed run in most tests.
 pub(crate) type Ran = Result<semel_core::once::Answer<u32>, semel_core::once::Error<String>>;
@@ -22,7 +22,7 @@ pub(crate) type Ran = Result<semel_core::once::Answer<u32>, semel_core::once::Er
 /// A store whose leases end when Tokio's time says so.
 pub(crate) fn store() -> Arc<FaultyStore> {
     let memory = MemoryStore::with_clock(Arc::new(PausedClock::new()));
-    Arc::new(FaultyStore::new(memory))
+    FaultyStore::new(Arc::new(memory))
 }
 
 pub(crate) fn identity(key: &str) -> Identity {
@@ -43,18 +43,18 @@ pub(crate) fn lease(ms: u64) -> Policy {
 }
 
 /// The record of `key` as it stands.
-pub(crate) async fn record(store: &impl Store, key: &str) -> Option<Arc<Record>> {
+pub(crate) async fn record(store: &(impl Store + ?Sized), key: &str) -> Option<Arc<Record>> {
     store.look_up_one(identity(key)).await.unwrap()
 }
 
 /// The name of the state of `key`; `absent` without a record.
-pub(crate) async fn state(store: &impl Store, key: &str) -> &'static str {
+pub(crate) async fn state(store: &(impl Store + ?Sized), key: &str) -> &'static str {
     let record = record(store, key).await;
     record.map_or("absent", |record| record.state.name())
 }
 
 /// Waits until `key` is settled. In paused time a run that needs no time has ended by then.
-pub(crate) async fn settled(store: &impl Store, key: &str) -> Arc<Record> {
+pub(crate) async fn settled(store: &(impl Store + ?Sized), key: &str) -> Arc<Record> {
     let looking = async {
         loop {
             match record(store, key).await {

@@ -1,7 +1,5 @@
 //! What the tests are made of: scripted upstreams, raw clients, gateways, stores that fail.
 
-pub(crate) mod faulty;
-pub(crate) mod gate;
 pub(crate) mod gateway;
 pub(crate) mod http2;
 pub(crate) mod message;
@@ -9,10 +7,9 @@ pub(crate) mod peer;
 pub(crate) mod tls;
 pub(crate) mod upstream;
 
-pub(crate) use faulty::FaultyStore;
-pub(crate) use gate::Gate;
 pub(crate) use gateway::{Running, config, start, start_on};
 pub(crate) use peer::Peer;
+pub(crate) use semel_testkit::gate::Gate;
 pub(crate) use upstream::{OK, Upstream, reply};
 
 /// How long a test waits for what must come before it fails; no test relies on how long anything takes.
