@@ -29,6 +29,8 @@ struct Store {
     /// The sums over all runs of several gateways; none if no such run came to its end.
     nodes: Option<[u64; NODES_NUMBERS]>,
     ended_early: bool,
+    /// What the store says that it cannot offer, so that suites do not apply to it.
+    declined: BTreeSet<String>,
 }
 
 /// The numbers of a crash line, in its order: kills, operations, effects, doubled, repeated,
@@ -73,6 +75,7 @@ fn add(stores: &mut Stores, line: &str) -> Option<()> {
     match (kind, fields.as_slice()) {
         ("conformance", [test]) => drop(store.passed.insert((*test).to_owned())),
         ("failed", [test]) => drop(store.failed.insert((*test).to_owned())),
+        ("declines", [ability]) => drop(store.declined.insert((*ability).to_owned())),
         ("crash" | "nodes", ["failed"]) => store.ended_early = true,
         ("crash", [_policy, numbers @ ..]) if numbers.len() == NUMBERS => {
             add_up(store.crashes.get_or_insert_default(), numbers)?;
@@ -145,6 +148,13 @@ fn table(stores: &Stores) -> String {
             &store.crash_cells(),
         );
     }
+    for (name, store) in stores {
+        if !store.declined.is_empty() {
+            let declined = Vec::from_iter(store.declined.iter().map(String::as_str));
+            // Writing into a string cannot fail.
+            let _ = write!(table, "\n{name} declines: {}", declined.join(", "));
+        }
+    }
     table
 }
 
@@ -180,6 +190,8 @@ mod tests {
             "conformance Redis Cluster\tb",
             "failed Redis Cluster\tb",
             "crash hybrid\tfailed",
+            "declines hybrid\tstalls",
+            "declines hybrid\tclock",
             "nodes SQLite\t8\t1230\t1229\t0\t0",
             "nodes SQLite\t3\t684\t684\t0\t0",
             "nodes Redis\t8\t100\t102\t2\t1",
@@ -189,7 +201,8 @@ store                          conformance            three gateways            
 Redis                          -                      8 kills, 2 DOUBLED, 1 LOST              -          -          -          -          -          -          -     FAILED
 Redis Cluster                  1 passed, 1 FAILED     -                                       -          -          -          -          -          -          -     FAILED
 SQLite                         2 passed               11 kills, 1913 of 1914                420        700        560          0         20        160          0         ok
-hybrid                         -                      -                                       -          -          -          -          -          -          -     FAILED";
+hybrid                         -                      -                                       -          -          -          -          -          -          -     FAILED
+hybrid declines: clock, stalls";
         assert_eq!(table(&stores), expected);
     }
 

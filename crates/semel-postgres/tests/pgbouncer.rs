@@ -23,18 +23,29 @@ async fn open(schema: &Schema, bouncer: &Bouncer) -> PostgresStore {
 mod conformance {
     use std::sync::Arc;
 
-    use semel_testkit::conformance::Subject;
+    use semel_testkit::conformance::{Ability, Handle, Subject};
 
-    use super::support::Schema;
     use super::support::bouncer::Bouncer;
+    use super::support::{Schema, hold_up};
 
     async fn fresh() -> Subject {
-        let (bouncer, schema) = (Bouncer::start(""), Schema::new());
-        let store = super::open(&schema, &bouncer).await;
-        Subject::in_real_time(Arc::new(store)).keeping((schema, bouncer))
+        let schema = Arc::new(Schema::new());
+        let servers = Arc::new((schema.clone(), Bouncer::start("")));
+        let opened = servers.clone();
+        let open = move || {
+            let servers = opened.clone();
+            async move { Handle::of(super::open(&servers.0, &servers.1).await) }
+        };
+        let subject = Subject::opened(open).await.keeping(servers);
+        subject
+            .stalled_by(move || hold_up(schema.clone()))
+            .declining(&[Ability::Clock, Ability::Outcomes])
     }
 
     semel_testkit::conformance!("PostgreSQL behind PgBouncer", fresh().await);
+    semel_testkit::conformance_of_sharing!("PostgreSQL behind PgBouncer", fresh().await);
+    semel_testkit::conformance_of_durability!("PostgreSQL behind PgBouncer", fresh().await);
+    semel_testkit::conformance_of_stalls!("PostgreSQL behind PgBouncer", fresh().await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,14 +2,12 @@
 
 mod common;
 
-use std::sync::Arc;
-
 use semel_testkit::conformance::Subject;
 
 async fn fresh() -> Subject {
-    let prefix = common::Prefix::new(&common::url(common::SINGLE));
-    let store = prefix.config().sweep_every(None).connect().await;
-    Subject::in_real_time(Arc::new(store.expect("the store connects"))).keeping(prefix)
+    common::subject(common::SINGLE).await
 }
 
 semel_testkit::conformance!("Redis", fresh().await);
+semel_testkit::conformance_of_sharing!("Redis", fresh().await);
+semel_testkit::conformance_of_durability!("Redis", fresh().await);

@@ -89,6 +89,17 @@ impl Schema {
     }
 }
 
+/// Holds up every writer of records in `schema` until the answer is dropped.
+pub async fn hold_up(schema: Arc<Schema>) -> tokio_postgres::Client {
+    let client = schema.client().await;
+    let lock = format!(
+        "BEGIN; LOCK TABLE {}.semel_records IN EXCLUSIVE MODE",
+        schema.name
+    );
+    client.batch_execute(&lock).await.expect("the lock is free");
+    client
+}
+
 fn is_crash_worker() -> bool {
     std::env::var_os("SEMEL_CRASH_WORKER").is_some()
 }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use semel_core::Store;
 use semel_redis::Config;
+use semel_testkit::conformance::{Ability, Handle, Subject};
 use semel_testkit::crash::Opening;
 
 pub(crate) const SINGLE: &str = "SEMEL_TEST_REDIS_URL";
@@ -93,6 +94,20 @@ pub(crate) fn nodes(url: &str) -> Vec<redis::Connection> {
         redis::Client::open(url).ok()?.get_connection().ok()
     };
     hosts.split(',').filter_map(connect).collect()
+}
+
+/// What the suites hold the store at the server of `variable` to. Its scripts are single steps of one thread, so no
+/// test can hold up a writer.
+pub(crate) async fn subject(variable: &str) -> Subject {
+    let prefix = Arc::new(Prefix::new(&url(variable)));
+    let config = prefix.config().sweep_every(None);
+    let open = move || {
+        let connecting = config.clone().connect();
+        async move { Handle::of(connecting.await.unwrap()) }
+    };
+    let declined = [Ability::Clock, Ability::Outcomes, Ability::Stalls];
+    let subject = Subject::opened(open).await.declining(&declined);
+    subject.keeping(prefix)
 }
 
 /// The store of a crash test: its prefix is the name of the test's directory.

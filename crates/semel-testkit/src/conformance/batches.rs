@@ -9,9 +9,8 @@ use semel_core::store::{
     RenewAnswer, RenewRequest, SettleAnswer, SettleRequest, Store, StoreExt, all,
 };
 use semel_core::{Kind, Outcome};
-use tokio::task::JoinSet;
 
-use super::subject::{Subject, granted, lease, print, retention};
+use super::subject::{Subject, at_once, granted, grants, lease, print, retention};
 
 fn settle_request(claim: &Claim) -> SettleRequest {
     SettleRequest {
@@ -114,11 +113,7 @@ pub async fn a_batch_above_the_limit_is_refused_whole(s: Subject) {
     assert_eq!(s.state("k-0").await, "absent");
     let answers = s.store().claim(requests[..BATCH_MAX].to_vec().into()).await;
     let answers = all(answers).expect("an answer");
-    assert!(
-        answers
-            .iter()
-            .all(|answer| matches!(answer, ClaimAnswer::Granted(_)))
-    );
+    assert_eq!(grants(&answers), BATCH_MAX);
 }
 
 /// A body above what the store states is refused for its item alone; one at the limit is kept.
@@ -153,10 +148,9 @@ pub async fn an_item_that_the_store_cannot_keep_costs_the_others_nothing(s: Subj
 /// Batches that lock the same rows in different orders neither deadlock nor share a grant.
 pub async fn concurrent_batches_in_opposite_orders_all_answer(s: Subject) {
     const KEYS: usize = 50;
-    let mut batches = JoinSet::new();
-    for n in 0..8 {
+    let answers = at_once(8, |n| {
         let s = s.clone();
-        batches.spawn(async move {
+        async move {
             let mut keys: Vec<usize> = (0..KEYS).collect();
             if n % 2 == 0 {
                 keys.reverse();
@@ -167,11 +161,7 @@ pub async fn concurrent_batches_in_opposite_orders_all_answer(s: Subject) {
                 .collect();
             let answers = Store::claim(s.store().as_ref(), requests).await;
             all(answers).expect("the store answers")
-        });
-    }
-    let answers: Vec<_> = batches.join_all().await.concat();
-    let grants = answers
-        .iter()
-        .filter(|a| matches!(a, ClaimAnswer::Granted(_)));
-    assert_eq!(grants.count(), KEYS);
+        }
+    });
+    assert_eq!(grants(&answers.await.concat()), KEYS);
 }

@@ -6,9 +6,8 @@ use bytes::Bytes;
 use semel_core::record::EventKind;
 use semel_core::store::{ClaimAnswer, ClaimRequest, ReleaseAnswer, SettleRequest, StoreExt};
 use semel_core::{Body, Headers, Identity, Outcome, State, Verdict};
-use tokio::task::JoinSet;
 
-use super::subject::{PAST_LEASE, Subject, granted, print, replayed, retention};
+use super::subject::{PAST_LEASE, Subject, at_once, granted, grants, print, replayed, retention};
 
 /// Rule 1: a granted claim is durable, so every reader sees it.
 pub async fn a_first_claim_is_granted_and_seen(s: Subject) {
@@ -193,11 +192,7 @@ pub async fn the_fingerprint_is_compared_before_the_state(s: Subject) {
 /// Released means that nothing happened.
 pub async fn a_released_claim_can_be_claimed_again(s: Subject) {
     let first = s.granted("k").await;
-    let released = s.store().release_one(first.claim.clone()).await;
-    assert_eq!(
-        released.expect("the store answers"),
-        ReleaseAnswer::Released
-    );
+    assert_eq!(s.release(&first.claim).await, ReleaseAnswer::Released);
     assert_eq!(s.state("k").await, "absent");
     let second = s.granted("k").await;
     assert!(second.claim.fence > first.claim.fence);
@@ -208,16 +203,8 @@ pub async fn a_released_claim_can_be_claimed_again(s: Subject) {
 /// Hundreds of callers, one identity: one grant, and everybody else sees it running.
 pub async fn a_storm_on_one_identity_has_exactly_one_winner(s: Subject) {
     const CALLERS: usize = 300;
-    let mut storm = JoinSet::new();
-    for _ in 0..CALLERS {
-        let s = s.clone();
-        storm.spawn(async move { s.claim("k").await });
-    }
-    let answers = storm.join_all().await;
-    let grants = answers
-        .iter()
-        .filter(|a| matches!(a, ClaimAnswer::Granted(_)));
-    assert_eq!(grants.count(), 1);
+    let answers = at_once(CALLERS, |_| s.clone().claim_owned("k".to_owned())).await;
+    assert_eq!(grants(&answers), 1);
     let running = answers
         .iter()
         .filter(|a| matches!(a, ClaimAnswer::Running { .. }));
@@ -228,25 +215,17 @@ pub async fn a_storm_on_one_identity_has_exactly_one_winner(s: Subject) {
 pub async fn a_storm_on_many_identities_has_one_winner_each(s: Subject) {
     const KEYS: usize = 40;
     const CALLERS: usize = 8;
-    let mut storm = JoinSet::new();
-    for n in 0..KEYS * CALLERS {
-        let s = s.clone();
-        storm.spawn(async move { (n % KEYS, s.claim(&format!("k-{}", n % KEYS)).await) });
+    let claim = |n| s.clone().claim_owned(format!("k-{}", n % KEYS));
+    let answers = at_once(KEYS * CALLERS, claim).await;
+    assert_eq!(grants(&answers), KEYS);
+    for key in 0..KEYS {
+        assert_eq!(s.state(&format!("k-{key}")).await, "running");
     }
-    let mut grants = [0; KEYS];
-    for (key, answer) in storm.join_all().await {
-        grants[key] += usize::from(matches!(answer, ClaimAnswer::Granted(_)));
-    }
-    assert_eq!(grants, [1; KEYS]);
 }
 
 /// Rule 7: replays do not exclude one another.
 pub async fn two_simultaneous_replays_both_answer(s: Subject) {
     s.settled("k", "kept").await;
-    let mut replays = JoinSet::new();
-    for _ in 0..50 {
-        let s = s.clone();
-        replays.spawn(async move { replayed(&s.claim("k").await).to_vec() });
-    }
-    assert!(replays.join_all().await.iter().all(|body| body == b"kept"));
+    let answers = at_once(50, |_| s.clone().claim_owned("k".to_owned())).await;
+    assert!(answers.iter().all(|answer| replayed(answer) == b"kept"));
 }

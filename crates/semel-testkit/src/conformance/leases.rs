@@ -7,10 +7,9 @@ use semel_core::store::{
     ClaimAnswer, ReleaseAnswer, RenewAnswer, RenewRequest, Resolution, SettleAnswer, StoreExt,
 };
 use semel_core::{LeaseTerm, Outcome, State};
-use tokio::task::JoinSet;
 
 use super::subject::{
-    PAST_LEASE, PAST_RETENTION, Subject, body, granted, replayed, short_retention,
+    PAST_LEASE, PAST_RETENTION, Subject, at_once, body, granted, grants, replayed, short_retention,
 };
 
 /// A renewed lease is alive after its first end.
@@ -77,16 +76,11 @@ pub async fn a_live_lease_is_never_taken_over(s: Subject) {
 pub async fn a_takeover_storm_has_exactly_one_winner(s: Subject) {
     s.granted("k").await;
     s.pass(PAST_LEASE).await;
-    let mut storm = JoinSet::new();
-    for _ in 0..100 {
+    let answers = at_once(100, |_| {
         let s = s.clone();
-        storm.spawn(async move { s.take_over("k").await });
-    }
-    let answers = storm.join_all().await;
-    let grants = answers
-        .iter()
-        .filter(|a| matches!(a, ClaimAnswer::Granted(_)));
-    assert_eq!(grants.count(), 1);
+        async move { s.take_over("k").await }
+    });
+    assert_eq!(grants(&answers.await), 1);
 }
 
 /// Rule 3: the old owner can no longer settle, and what it brings is neither lost nor served.
@@ -138,15 +132,11 @@ pub async fn a_late_settle_without_a_successor_is_kept_and_never_served(s: Subje
 pub async fn a_late_release_changes_nothing(s: Subject) {
     let old = s.granted("k").await;
     s.pass(PAST_LEASE).await;
-    let lost = s
-        .store()
-        .release_one(old.claim.clone())
-        .await
-        .expect("an answer");
+    let lost = s.release(&old.claim).await;
     assert_eq!(lost, ReleaseAnswer::Lost);
     assert_eq!(s.state("k").await, "unknown");
     let new = granted(s.take_over("k").await);
-    let lost = s.store().release_one(old.claim).await.expect("an answer");
+    let lost = s.release(&old.claim).await;
     assert_eq!(lost, ReleaseAnswer::Lost);
     let record = s.look_up("k").await.expect("a record");
     assert_eq!(record.fence, new.claim.fence);
@@ -180,12 +170,10 @@ pub async fn a_settle_sent_again_is_settled(s: Subject) {
 pub async fn a_release_sent_again_is_released(s: Subject) {
     let first = s.granted("k").await.claim;
     for _ in 0..2 {
-        let released = s.store().release_one(first.clone()).await;
-        assert_eq!(released.expect("an answer"), ReleaseAnswer::Released);
+        assert_eq!(s.release(&first).await, ReleaseAnswer::Released);
     }
     s.granted("k").await;
-    let released = s.store().release_one(first).await;
-    assert_eq!(released.expect("an answer"), ReleaseAnswer::Lost);
+    assert_eq!(s.release(&first).await, ReleaseAnswer::Lost);
     assert_eq!(s.state("k").await, "running");
     assert_eq!(s.event_names("k").await, ["released"]);
 }
@@ -196,8 +184,7 @@ pub async fn a_settled_record_does_not_change(s: Subject) {
     let before = s.look_up("k").await;
     assert_eq!(s.settle(&claim, "second").await, SettleAnswer::Late);
     assert_eq!(s.renew(&claim).await, RenewAnswer::Lost);
-    let released = s.store().release_one(claim.clone()).await;
-    assert_eq!(released.expect("an answer"), ReleaseAnswer::Lost);
+    assert_eq!(s.release(&claim).await, ReleaseAnswer::Lost);
     assert_eq!(s.mark(&claim).await, semel_core::store::MarkAnswer::Lost);
     assert_eq!(s.look_up("k").await, before);
     assert_eq!(body(&before.expect("a record")), b"first");
@@ -206,10 +193,7 @@ pub async fn a_settled_record_does_not_change(s: Subject) {
 /// Whoever gave a claim back cannot settle it any more.
 pub async fn a_settle_after_release_is_late(s: Subject) {
     let lease = s.granted("k").await;
-    s.store()
-        .release_one(lease.claim.clone())
-        .await
-        .expect("an answer");
+    s.release(&lease.claim).await;
     assert_eq!(s.settle(&lease.claim, "ghost").await, SettleAnswer::Late);
     assert_eq!(s.state("k").await, "absent");
     assert_eq!(s.event_names("k").await, ["released", "late-outcome"]);
@@ -220,10 +204,7 @@ pub async fn fences_grow_over_release_takeover_erasure_and_sweep(s: Subject) {
     let mut fences = Vec::new();
     let released = s.granted("k").await;
     fences.push(released.claim.fence);
-    s.store()
-        .release_one(released.claim)
-        .await
-        .expect("an answer");
+    s.release(&released.claim).await;
 
     let abandoned = s.granted("k").await;
     fences.push(abandoned.claim.fence);

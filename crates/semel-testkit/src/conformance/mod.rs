@@ -5,10 +5,10 @@
 //! ```
 //! use std::sync::Arc;
 //! use semel_core::{MemoryStore, SystemClock};
-//! use semel_testkit::conformance::Subject;
+//! use semel_testkit::conformance::{Ability, Subject};
 //!
 //! fn fresh() -> Subject {
-//!     Subject::in_real_time(Arc::new(MemoryStore::new()))
+//!     Subject::in_real_time(Arc::new(MemoryStore::new())).declining(&Ability::ALL)
 //! }
 //! semel_testkit::conformance!("memory", fresh());
 //! # fn main() {}
@@ -17,19 +17,30 @@
 //! The name is the store's row in the table that the test command prints. `fresh` is called inside the
 //! runtime that runs the test, so a store that connects is made by `fresh().await`.
 //!
-//! A store whose clock can be set also runs [`conformance_with_clock!`](crate::conformance_with_clock);
-//! one that keeps outcomes for others, [`conformance_of_outcomes!`](crate::conformance_of_outcomes).
+//! What only some stores can offer is an [`Ability`], and each has suites of its own: a clock that can be set
+//! ([`conformance_with_clock!`](crate::conformance_with_clock)), keeping outcomes for others
+//! ([`conformance_of_outcomes!`](crate::conformance_of_outcomes)), being opened twice and again
+//! ([`conformance_of_sharing!`](crate::conformance_of_sharing),
+//! [`conformance_of_durability!`](crate::conformance_of_durability),
+//! [`conformance_of_durable_outcomes!`](crate::conformance_of_durable_outcomes)), and writers that a test holds up
+//! ([`conformance_of_stalls!`](crate::conformance_of_stalls)). A store that cannot offer one declines it by name
+//! ([`Subject::declining`]), and the table of results says so.
 
+mod abilities;
 pub mod batches;
 pub mod claims;
 pub mod clocks;
+pub mod durability;
 pub mod leases;
 pub mod operators;
 pub mod outcomes;
 pub mod retention;
+pub mod sharing;
+pub mod stalls;
 mod subject;
 pub mod unknowns;
 
+pub use abilities::{Ability, Handle, declare};
 pub use subject::Subject;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -72,7 +83,40 @@ pub fn hold_to(store: &str, name: &str, test: impl Future<Output = ()>) {
     }
 }
 
-suite! { $ all conformance in conformance:
+/// Makes a `#[test]` of every rule that holds for all stores: the store's name, and an expression that makes a fresh
+/// [`Subject`] and may `await`. The subject offers each [`Ability`] or declines it by name.
+#[macro_export]
+macro_rules! conformance {
+    ($store:expr, $fresh:expr) => {
+        #[test]
+        fn each_ability_is_offered_or_declined_by_name() {
+            let name = "each_ability_is_offered_or_declined_by_name";
+            $crate::conformance::hold_to($store, name, async {
+                $crate::conformance::declare($store, &$fresh);
+            });
+        }
+
+        $crate::conformance_of_records!($store, $fresh);
+    };
+}
+
+/// A suite by its name, with the tests in it.
+pub type Suite = (&'static str, Vec<Test>);
+
+/// Every suite.
+pub fn suites() -> Vec<Suite> {
+    vec![
+        ("records", all()),
+        ("clock", all_with_clock()),
+        ("outcomes", all_of_outcomes()),
+        ("sharing", all_of_sharing()),
+        ("durability", all_of_durability()),
+        ("durable outcomes", all_of_durable_outcomes()),
+        ("stalls", all_of_stalls()),
+    ]
+}
+
+suite! { $ all conformance_of_records in conformance:
     claims::a_first_claim_is_granted_and_seen,
     claims::a_second_claim_sees_it_running,
     claims::a_settled_outcome_is_replayed_verbatim,
@@ -134,6 +178,7 @@ suite! { $ all conformance in conformance:
     operators::a_late_outcome_outlasts_a_flood_of_mismatches,
     operators::lists_filter_and_page,
     operators::stats_count_each_state,
+    stalls::replays_are_answered_while_writers_are_at_work,
 }
 
 suite! { $ all_with_clock conformance_with_clock in conformance:
@@ -157,4 +202,34 @@ suite! { $ all_of_outcomes conformance_of_outcomes in conformance:
     outcomes::a_keep_and_a_bar_never_pass_each_other,
     outcomes::a_note_is_in_the_history,
     outcomes::a_batch_of_keeps_answers_like_single_calls,
+}
+
+suite! { $ all_of_sharing conformance_of_sharing in conformance:
+    sharing::what_one_handle_settled_the_other_replays,
+    sharing::a_claim_through_one_handle_is_running_for_the_other,
+    sharing::a_claim_through_one_handle_is_ended_through_the_other,
+    sharing::a_storm_through_two_handles_has_exactly_one_winner,
+    sharing::fences_grow_across_handles,
+    sharing::a_takeover_through_one_handle_fences_off_the_other,
+    sharing::lists_and_counts_are_those_of_all_handles,
+    sharing::a_sweep_through_one_handle_takes_only_what_is_past,
+}
+
+suite! { $ all_of_durability conformance_of_durability in conformance:
+    durability::every_record_survives_reopening_as_it_was,
+    durability::a_running_claim_survives_reopening_and_its_lease_still_ends,
+    durability::a_claim_is_settled_after_reopening,
+    durability::a_release_survives_reopening,
+    durability::an_unknown_outcome_survives_reopening,
+    durability::a_late_outcome_survives_reopening,
+    durability::retention_and_archive_survive_reopening,
+    durability::fences_grow_over_reopening,
+}
+
+suite! { $ all_of_durable_outcomes conformance_of_durable_outcomes in conformance:
+    outcomes::kept_outcomes_and_bars_survive_reopening,
+}
+
+suite! { $ all_of_stalls conformance_of_stalls in conformance:
+    stalls::replays_do_not_wait_for_a_stalled_writer,
 }

@@ -1,11 +1,12 @@
 //! What operators see: history, lists and counts.
 
-use semel_core::Retention;
+use std::time::Duration;
+
 use semel_core::record::EventKind;
 use semel_core::store::{
     ClaimAnswer, ClaimRequest, EVENTS_MAX, Query, Resolution, SettleRequest, StateFilter, StoreExt,
 };
-use semel_core::{Body, Outcome, Record, State};
+use semel_core::{Body, Outcome, State};
 
 use super::subject::{PAST_LEASE, Subject, granted, print, retention};
 
@@ -86,107 +87,79 @@ pub async fn a_late_outcome_outlasts_a_flood_of_mismatches(s: Subject) {
     assert!(names.contains(&"late-outcome"), "{names:?}");
 }
 
-async fn fill(s: &Subject) {
+/// Records in every state. Claims are apart in time, because only the fences of one identity have an order.
+pub(super) async fn fill(s: &Subject) {
     s.granted("ended").await;
     s.pass(PAST_LEASE).await;
-    s.granted("running").await;
+    s.granted_for_long("running").await;
+    s.pass(APART).await;
     let marked = s.granted("unknown").await;
     s.mark(&marked.claim).await;
     for n in 0..5 {
+        s.pass(APART).await;
         s.settled(&format!("ok-{n}"), "done").await;
     }
+    s.pass(APART).await;
     let failed = s.granted("failed").await;
     let request = SettleRequest {
         claim: failed.claim,
         outcome: Outcome::failed("no"),
-        took: std::time::Duration::ZERO,
-        retention: Retention::delete_after(retention().keep()).expect("valid"),
+        took: Duration::ZERO,
+        retention: retention(),
     };
     s.store().settle_one(request).await.expect("settled");
 }
 
-async fn listed(s: &Subject, query: Query) -> Vec<Record> {
-    let tenant = Some(s.tenant().to_owned());
-    let page = s.store().list(Query { tenant, ..query }).await;
-    page.expect("the store answers").records
-}
-
-/// The body of the first record in this state, as a list shows it.
-async fn listed_body(s: &Subject, state: StateFilter) -> Body {
-    let state = Some(state);
-    let records = listed(
-        s,
-        Query {
-            state,
-            ..Query::default()
-        },
-    )
-    .await;
-    match &records[0].state {
-        State::Settled(settled) => settled.outcome.body.clone(),
-        other => panic!("expected a settled record, found {other:?}"),
-    }
-}
+/// Clocks of stores count milliseconds.
+const APART: Duration = Duration::from_millis(2);
 
 /// By state, tenant and scope, the newest first, page by page.
 pub async fn lists_filter_and_page(s: Subject) {
     fill(&s).await;
+    let all = [
+        "failed", "ok-4", "ok-3", "ok-2", "ok-1", "ok-0", "unknown", "running", "ended",
+    ];
     for (state, expected) in [
-        (
-            None,
-            vec![
-                "failed", "ok-4", "ok-3", "ok-2", "ok-1", "ok-0", "unknown", "running", "ended",
-            ],
-        ),
-        (Some(StateFilter::Running), vec!["running"]),
-        (Some(StateFilter::Unknown), vec!["unknown", "ended"]),
-        (
-            Some(StateFilter::Succeeded),
-            vec!["ok-4", "ok-3", "ok-2", "ok-1", "ok-0"],
-        ),
-        (Some(StateFilter::Failed), vec!["failed"]),
-        (Some(StateFilter::Archived), vec![]),
+        (None, &all[..]),
+        (Some(StateFilter::Running), &["running"]),
+        (Some(StateFilter::Unknown), &["unknown", "ended"]),
+        (Some(StateFilter::Succeeded), &all[1..6]),
+        (Some(StateFilter::Failed), &["failed"]),
+        (Some(StateFilter::Archived), &[]),
     ] {
-        let records = listed(
-            &s,
-            Query {
-                state,
-                ..Query::default()
-            },
-        )
-        .await;
-        let keys: Vec<_> = records.iter().map(|r| r.identity.key().as_str()).collect();
-        assert_eq!(keys, expected, "{state:?}");
+        assert_eq!(s.listed_keys(state).await, expected, "{state:?}");
     }
-    assert_eq!(
-        listed_body(&s, StateFilter::Failed).await,
-        Body::omitted(b"no").left_out()
-    );
-    let scope = |scope: &str| Query {
-        scope: Some(scope.to_owned()),
-        ..Query::default()
+    let failed = s.listed(StateFilter::Failed).await;
+    let State::Settled(settled) = &failed[0].state else {
+        panic!("expected a settled record, found {failed:?}");
     };
-    assert_eq!(listed(&s, scope("conformance@1")).await.len(), 9);
-    assert_eq!(listed(&s, scope("conformance@2")).await.len(), 0);
+    assert_eq!(settled.outcome.body, Body::omitted(b"no").left_out());
+    for (scope, expected) in [("conformance@1", &all[..]), ("conformance@2", &[])] {
+        assert_eq!(paged(&s, scope, 100).await, expected, "{scope}");
+        assert_eq!(paged(&s, scope, 2).await, expected, "{scope}");
+    }
+}
+
+/// The keys of all records of a scope, in pages of at most `limit`.
+async fn paged(s: &Subject, scope: &str, limit: usize) -> Vec<String> {
     let (mut seen, mut before) = (Vec::new(), None);
     loop {
-        let tenant = Some(s.tenant().to_owned());
         let query = Query {
-            tenant,
+            tenant: Some(s.tenant().to_owned()),
+            scope: Some(scope.to_owned()),
             before,
-            limit: 2,
+            limit,
             ..Query::default()
         };
         let page = s.store().list(query).await.expect("the store answers");
-        assert!(page.records.len() <= 2);
-        seen.extend(page.records.iter().map(|r| r.fence));
+        assert!(page.records.len() <= limit);
+        let keys = page.records.iter().map(|r| r.identity.key().as_str());
+        seen.extend(keys.map(str::to_owned));
         before = page.next;
         if before.is_none() {
-            break;
+            return seen;
         }
     }
-    assert_eq!(seen.len(), 9);
-    assert!(seen.is_sorted_by(|a, b| a > b), "{seen:?}");
 }
 
 /// Counts only grow by what the test did; a shared server may hold more.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use semel_core::record::{Claim, EventKind};
 use semel_core::store::{
-    BATCH_MAX, Batch, ClaimAnswer, ClaimRequest, KeepAnswer, KeepRequest, NoteRequest, Query,
-    Resolution, ResolveAnswer, Room, StateFilter, all, one, only,
+    BATCH_MAX, Batch, ClaimAnswer, ClaimRequest, KeepAnswer, KeepRequest, NoteRequest, Resolution,
+    ResolveAnswer, Room, StateFilter, all, one, only,
 };
 use semel_core::{Fence, Kind, Outcome, Record, Retention, State, Timestamp};
 
@@ -65,16 +65,6 @@ fn settled(room: &Room) -> &Arc<Record> {
     }
 }
 
-async fn listed(s: &Subject, state: Option<StateFilter>) -> Vec<Record> {
-    let query = Query {
-        state,
-        tenant: Some(s.tenant().to_owned()),
-        ..Query::default()
-    };
-    let page = s.outcomes().list(query).await;
-    page.expect("the store answers").records
-}
-
 /// It is looked up, listed and replayed as if it had been claimed and settled here.
 pub async fn a_kept_outcome_is_a_settled_record(s: Subject) {
     assert_eq!(check(&s, "k", 1).await, Room::Open);
@@ -92,8 +82,8 @@ pub async fn a_kept_outcome_is_a_settled_record(s: Subject) {
         ..s.request("k")
     };
     assert_eq!(s.ask(other).await, ClaimAnswer::Mismatch);
-    assert_eq!(listed(&s, Some(StateFilter::Succeeded)).await.len(), 1);
-    assert!(listed(&s, Some(StateFilter::Running)).await.is_empty());
+    assert_eq!(s.listed(StateFilter::Succeeded).await.len(), 1);
+    assert!(s.listed(StateFilter::Running).await.is_empty());
 }
 
 /// Instants are the store's: retention starts when the outcome is kept, whatever the other clock said.
@@ -160,7 +150,7 @@ pub async fn a_bar_never_falls(s: Subject) {
 pub async fn a_barred_identity_is_absent(s: Subject) {
     bar(&s, "k", 5).await;
     assert_eq!(s.state("k").await, "absent");
-    assert!(listed(&s, None).await.is_empty());
+    assert!(s.listed(None).await.is_empty());
     assert!(s.history("k").await.is_empty());
     assert!(matches!(s.claim("k").await, ClaimAnswer::Granted(_)));
 }
@@ -206,7 +196,7 @@ pub async fn an_outcome_past_retention_makes_room(s: Subject) {
     assert_eq!(check(&s, "k", 6).await, Room::Open);
     assert_eq!(keep(&s, "k", 6, "new").await, KeepAnswer::Kept);
     assert_eq!(body(&s.look_up("k").await.expect("a record")), b"new");
-    let archive = listed(&s, Some(StateFilter::Archived)).await;
+    let archive = s.listed(StateFilter::Archived).await;
     assert_eq!(archive.len(), 1);
     assert_eq!(archive[0].fence, fence(&s, 5));
 }
@@ -284,4 +274,18 @@ pub async fn a_batch_of_keeps_answers_like_single_calls(s: Subject) {
     let many = vec![claim(&s, "many", 1); BATCH_MAX + 1];
     let error = all(s.outcomes().bar(many.into()).await).expect_err("too many items");
     assert_eq!(error.kind(), Kind::Limit);
+}
+
+/// The durable half of a hybrid decides by what it kept and barred before it was closed.
+pub async fn kept_outcomes_and_bars_survive_reopening(s: Subject) {
+    keep(&s, "kept", 5, "done").await;
+    bar(&s, "barred", 8).await;
+    let before = s.look_up("kept").await;
+    let s = s.reopened().await;
+    assert_eq!(s.look_up("kept").await, before);
+    assert_eq!(keep(&s, "kept", 5, "done").await, KeepAnswer::Kept);
+    assert_eq!(keep(&s, "kept", 6, "other").await, KeepAnswer::Superseded);
+    assert_eq!(check(&s, "barred", 7).await, Room::Barred(fence(&s, 8)));
+    assert_eq!(keep(&s, "barred", 7, "old").await, KeepAnswer::Superseded);
+    assert_eq!(keep(&s, "barred", 8, "new").await, KeepAnswer::Kept);
 }

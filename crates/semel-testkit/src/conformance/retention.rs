@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use semel_core::Retention;
-use semel_core::store::{ClaimAnswer, Query, Resolution, ResolveAnswer, SettleAnswer, StateFilter};
+use semel_core::store::{ClaimAnswer, Resolution, ResolveAnswer, SettleAnswer, StateFilter};
 
 use super::subject::{PAST_RETENTION, Subject, replayed, retention, short_retention};
 
@@ -109,7 +109,7 @@ pub async fn archived_records_are_kept_apart(s: Subject) {
     s.settled("replaced", "new").await;
     s.sweep_all().await;
     assert_eq!(s.state("swept").await, "absent");
-    let mut keys = archived_keys(&s).await;
+    let mut keys = s.listed_keys(StateFilter::Archived).await;
     keys.sort_unstable();
     assert_eq!(keys, ["replaced", "swept"]);
     assert!(matches!(s.claim("swept").await, ClaimAnswer::Granted(_)));
@@ -123,21 +123,7 @@ pub async fn an_erased_record_is_not_archived(s: Subject) {
     s.resolve(&lease.claim, Resolution::Erase).await;
     s.pass(PAST_RETENTION).await;
     s.sweep_all().await;
-    assert!(archived_keys(&s).await.is_empty());
-}
-
-async fn archived_keys(s: &Subject) -> Vec<String> {
-    let query = Query {
-        state: Some(StateFilter::Archived),
-        tenant: Some(s.tenant().to_owned()),
-        ..Query::default()
-    };
-    let page = s.store().list(query).await.expect("the store answers");
-    let keys = page
-        .records
-        .iter()
-        .map(|r| r.identity.key().as_str().to_owned());
-    keys.collect()
+    assert!(s.listed_keys(StateFilter::Archived).await.is_empty());
 }
 
 /// A person may have a settled record forgotten; the history says who.

@@ -6,12 +6,17 @@ use std::time::Duration;
 
 use semel_core::record::{Claim, Event, Lease};
 use semel_core::store::{
-    Actor, ClaimAnswer, ClaimRequest, MarkRequest, OutcomeStore, RenewRequest, Resolution,
-    ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, StoreExt, Takeover,
+    Actor, ClaimAnswer, ClaimRequest, MarkRequest, OutcomeStore, Query, ReleaseAnswer,
+    RenewRequest, Resolution, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest,
+    StateFilter, StoreExt, Takeover,
 };
 use semel_core::{
     Fingerprint, Identity, LeaseTerm, ManualClock, Outcome, Record, Retention, Store, Timestamp,
 };
+
+use tokio::task::JoinSet;
+
+use super::abilities::{Ability, HoldUp, Open};
 
 /// A fresh tenant per subject keeps tests apart on a server that they share.
 static TENANTS: AtomicU64 = AtomicU64::new(0);
@@ -21,12 +26,15 @@ static RUN: LazyLock<u64> = LazyLock::new(crate::dice::fresh_seed);
 /// A store under test.
 #[derive(Clone)]
 pub struct Subject {
-    store: Arc<dyn Store>,
-    outcomes: Option<Arc<dyn OutcomeStore>>,
-    clock: Option<Arc<ManualClock>>,
-    tenant: String,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) outcomes: Option<Arc<dyn OutcomeStore>>,
+    pub(super) clock: Option<Arc<ManualClock>>,
+    pub(super) tenant: String,
+    pub(super) open: Option<Open>,
+    pub(super) hold_up: Option<HoldUp>,
+    pub(super) declined: Vec<Ability>,
     /// Kept until the test is over, for example a temporary directory.
-    _keep: Option<Arc<dyn Send + Sync>>,
+    pub(super) _keep: Option<Arc<dyn Send + Sync>>,
 }
 
 impl std::fmt::Debug for Subject {
@@ -38,9 +46,14 @@ impl std::fmt::Debug for Subject {
 impl Subject {
     /// A store on a clock that the test moves.
     pub fn on_clock(store: Arc<dyn Store>, clock: Arc<ManualClock>) -> Self {
-        let mut subject = Self::in_real_time(store);
-        subject.clock = Some(clock);
-        subject
+        Self::in_real_time(store).moved_by(clock)
+    }
+
+    /// Says that the store is on this clock, which the test moves.
+    #[must_use]
+    pub fn moved_by(mut self, clock: Arc<ManualClock>) -> Self {
+        self.clock = Some(clock);
+        self
     }
 
     /// A store on a clock that nobody can move, such as a server's.
@@ -51,6 +64,9 @@ impl Subject {
             outcomes: None,
             clock: None,
             tenant: format!("tenant-{:016x}-{number}", *RUN),
+            open: None,
+            hold_up: None,
+            declined: Vec::new(),
             _keep: None,
         }
     }
@@ -127,6 +143,11 @@ impl Subject {
         self.ask(self.request(key)).await
     }
 
+    /// The same in a task of its own.
+    pub(super) async fn claim_owned(self, key: String) -> ClaimAnswer {
+        self.claim(&key).await
+    }
+
     /// Claims `key`, taking over if its outcome is unknown.
     pub async fn take_over(&self, key: &str) -> ClaimAnswer {
         let takeover = Takeover::Allowed;
@@ -142,6 +163,15 @@ impl Subject {
         granted(self.claim(key).await)
     }
 
+    /// Claims `key`, which must be granted, with a lease that no test outlives.
+    pub async fn granted_for_long(&self, key: &str) -> Lease {
+        let request = ClaimRequest {
+            lease: long_lease(),
+            ..self.request(key)
+        };
+        granted(self.ask(request).await)
+    }
+
     /// Settles a claim with `body`.
     pub async fn settle(&self, claim: &Claim, body: &str) -> SettleAnswer {
         self.settle_for(claim, body, retention()).await
@@ -154,16 +184,31 @@ impl Subject {
         body: &str,
         retention: Retention,
     ) -> SettleAnswer {
+        self.try_settle(claim, body, retention)
+            .await
+            .expect("the store answers")
+    }
+
+    /// The same, of a store that may not answer.
+    pub(super) async fn try_settle(
+        &self,
+        claim: &Claim,
+        body: &str,
+        retention: Retention,
+    ) -> semel_core::Result<SettleAnswer> {
         let request = SettleRequest {
             claim: claim.clone(),
             outcome: Outcome::succeeded(body.to_owned()),
             took: Duration::from_millis(7),
             retention,
         };
-        self.store
-            .settle_one(request)
-            .await
-            .expect("the store answers")
+        self.store.settle_one(request).await
+    }
+
+    /// Gives a claim back.
+    pub async fn release(&self, claim: &Claim) -> ReleaseAnswer {
+        let released = self.store.release_one(claim.clone()).await;
+        released.expect("the store answers")
     }
 
     /// Claims and settles `key`.
@@ -224,6 +269,24 @@ impl Subject {
         events.iter().map(|event| event.kind.name()).collect()
     }
 
+    /// The newest records of this test in `state`, or in any.
+    pub async fn listed(&self, state: impl Into<Option<StateFilter>>) -> Vec<Record> {
+        let query = Query {
+            state: state.into(),
+            tenant: Some(self.tenant.clone()),
+            ..Query::default()
+        };
+        let page = self.store.list(query).await;
+        page.expect("the store answers").records
+    }
+
+    /// Their keys.
+    pub async fn listed_keys(&self, state: impl Into<Option<StateFilter>>) -> Vec<String> {
+        let records = self.listed(state).await.into_iter();
+        let keys = records.map(|record| record.identity.key().as_str().to_owned());
+        keys.collect()
+    }
+
     /// Sweeps until nothing is left to do; returns how many records went.
     pub async fn sweep_all(&self) -> usize {
         let mut gone = 0;
@@ -240,6 +303,11 @@ impl Subject {
 /// The usual lease: long enough that no test outlives it by accident on a real clock.
 pub(super) fn lease() -> LeaseTerm {
     LeaseTerm::new(Duration::from_millis(1_500)).expect("a valid term")
+}
+
+/// A lease that no test outlives.
+pub(super) fn long_lease() -> LeaseTerm {
+    LeaseTerm::new(Duration::from_secs(600)).expect("a valid term")
 }
 
 /// A little longer than the usual lease.
@@ -261,6 +329,24 @@ pub(super) const PAST_RETENTION: Duration = Duration::from_millis(500);
 /// The `number`-th fingerprint.
 pub(super) fn print(number: u8) -> Fingerprint {
     Fingerprint::of_bytes(&[number])
+}
+
+/// The answers to `calls` that are made at once, each in a task of its own.
+pub(super) async fn at_once<F>(calls: usize, call: impl Fn(usize) -> F) -> Vec<F::Output>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let mut tasks = JoinSet::new();
+    for number in 0..calls {
+        tasks.spawn(call(number));
+    }
+    tasks.join_all().await
+}
+
+/// How many of the answers are grants.
+pub(super) fn grants(answers: &[ClaimAnswer]) -> usize {
+    let is_grant = |answer: &&ClaimAnswer| matches!(answer, ClaimAnswer::Granted(_));
+    answers.iter().filter(is_grant).count()
 }
 
 /// The lease of an answer that must be a grant.

@@ -7,9 +7,8 @@ use semel_core::store::{
     ClaimAnswer, ClaimRequest, MarkAnswer, Resolution, ResolveAnswer, SettleAnswer, Takeover,
 };
 use semel_core::{Outcome, State};
-use tokio::task::JoinSet;
 
-use super::subject::{PAST_LEASE, Subject, granted, replayed, retention};
+use super::subject::{PAST_LEASE, Subject, at_once, granted, grants, replayed, retention};
 
 fn happened(body: &str) -> Resolution {
     Resolution::Settle {
@@ -149,23 +148,15 @@ pub async fn resolving_what_is_not_unknown_is_refused(s: Subject) {
 pub async fn two_reconcilers_have_one_winner(s: Subject) {
     let lease = s.granted("k").await;
     s.mark(&lease.claim).await;
-    let mut reconcilers = JoinSet::new();
-    for _ in 0..20 {
-        let s = s.clone();
-        let takeover = Takeover::Of(lease.claim.fence);
-        reconcilers.spawn(async move {
-            s.ask(ClaimRequest {
-                takeover,
-                ..s.request("k")
-            })
-            .await
-        });
-    }
-    let answers = reconcilers.join_all().await;
-    let grants = answers
-        .iter()
-        .filter(|a| matches!(a, ClaimAnswer::Granted(_)));
-    assert_eq!(grants.count(), 1);
+    let request = ClaimRequest {
+        takeover: Takeover::Of(lease.claim.fence),
+        ..s.request("k")
+    };
+    let answers = at_once(20, |_| {
+        let (s, request) = (s.clone(), request.clone());
+        async move { s.ask(request).await }
+    });
+    assert_eq!(grants(&answers.await), 1);
 }
 
 /// Rule 5, for unknown records.
