@@ -60,9 +60,9 @@ fn two_workers_keep_every_promise() {
         (Hold, Plain, bounds(6, 4, 2), 20_000),
         (Rerun, Plain, bounds(5, 3, 2), 100_000),
         (Rerun, Fenced, bounds(5, 3, 2), 100_000),
-        (Rerun, Keyed, bounds(5, 4, 2), 800_000),
+        (Rerun, Keyed, bounds(5, 3, 2), 100_000),
         (Reconcile, Answering, bounds(4, 3, 1), 500_000),
-        (Reconcile, Closing, bounds(4, 3, 2), 600_000),
+        (Reconcile, Closing, bounds(4, 3, 1), 200_000),
     ] {
         assert_holds(&model(2, policy, provider, bounds), unique_min);
     }
@@ -108,6 +108,8 @@ fn every_mistake_is_found() {
         (Bug::RenewOfLostLease, Hold, Plain, ONLY_OWNER_CHANGES),
         (Bug::RenewOfLostLease, Reconcile, Closing, OWNER_IS_SERVED),
         (Bug::ResolveWithoutFence, Reconcile, Closing, ONE_EFFECT),
+        (Bug::BeginsAfterLeaseEnded, Rerun, Plain, BEGINS_UNDER_LEASE),
+        (Bug::GivesUpItsOutcome, Hold, Plain, OUTCOME_IS_OFFERED),
     ] {
         let config = model(2, policy, provider, bounds(4, 3, 1));
         let config = config.with_bug(bug);
@@ -148,6 +150,7 @@ fn a_model_in_which_nothing_happens_is_reported() {
         property::REACHES_SETTLED,
         property::REACHES_UNKNOWN,
         property::REACHES_TAKEOVER,
+        property::REACHES_LATE_GRANT,
         property::REACHES_LATE_SETTLE,
         property::REACHES_LATE_EFFECT,
         property::REACHES_REFUSAL,

@@ -110,7 +110,7 @@ impl Provider {
     }
 }
 
-/// A mistake that stores really make, built in to show that the checker would see it.
+/// A mistake that stores and drivers really make, built in to show that the checker would see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bug {
     /// The shipped protocol.
@@ -131,4 +131,8 @@ pub enum Bug {
     RenewOfLostLease,
     /// Resolve does not compare the fence.
     ResolveWithoutFence,
+    /// A run begins without a look at whether its lease has ended meanwhile.
+    BeginsAfterLeaseEnded,
+    /// An outcome is given up when the store fails to take it once.
+    GivesUpItsOutcome,
 }

@@ -13,6 +13,8 @@ pub(super) struct Ledger {
     pub(super) calls: Vec<Call>,
     /// Claims up to this one were declared not to have happened.
     closed: Option<Fence>,
+    /// Whether a run ever began without a live lease.
+    pub(super) begun_late: bool,
 }
 
 /// An effect that arrived, and what became of it.
@@ -39,6 +41,7 @@ impl Ledger {
             in_flight: Vec::new(),
             calls: Vec::new(),
             closed: None,
+            begun_late: false,
         }
     }
 

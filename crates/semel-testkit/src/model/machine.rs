@@ -53,7 +53,7 @@ impl Model for Machine {
         let in_flight = state.ledger.in_flight.iter();
         actions.extend(in_flight.map(|fence| Action::EffectArrives(*fence)));
         for (at, worker) in state.workers.iter().enumerate() {
-            let moves = worker.moves(&state.ledger, &self.config);
+            let moves = worker.moves(&state.store, &state.ledger, &self.config);
             actions.extend(moves.into_iter().map(|step| Action::Worker(at, step)));
         }
     }

@@ -1,4 +1,5 @@
-//! The seeded mistakes, each as a wrong argument to a shipped verb: the verb itself stays the same.
+//! The seeded mistakes of stores, each as a wrong argument to a shipped verb: the verb itself stays the same; and
+//! those of the driver, each as a decision of the worker that the shipped one does not make.
 
 use semel_core::{Fence, LeaseTerm, Record, State, Timestamp};
 
@@ -39,6 +40,11 @@ impl Bug {
                 | (Self::ResolveWithoutFence, Verb::Resolve)
         );
         stored.filter(|_| !compares).unwrap_or(fence)
+    }
+
+    /// Whether a run may begin under a lease that ends at `until` by its owner's knowledge.
+    pub(super) fn may_begin(self, now: Timestamp, until: Timestamp) -> bool {
+        now < until || self == Self::BeginsAfterLeaseEnded
     }
 
     /// The fence before the next one: of the store-wide sequence, or by mistake of the record.

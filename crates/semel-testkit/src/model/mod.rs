@@ -2,8 +2,8 @@
 //! pauses, late effects and repeated calls, within stated [`Bounds`].
 //!
 //! The store of the model decides by [`semel_core::protocol`] itself, so the checker judges the
-//! shipped code and not a copy of it. Around it stand workers that may stop or pause at any point and go
-//! on when their lease is long over, and a [`Provider`] whose ledger counts effects. An effect travels:
+//! shipped code and not a copy of it. Around it stand workers that make the decisions of the shipped driver, may stop
+//! or pause at any point and go on when their lease is long over, and a [`Provider`] whose ledger counts effects. An effect travels:
 //! it may land after its sender died.
 //!
 //! Read it in this order: [`Config`] says what is modelled; `mirror` and `store` hold the record;
@@ -15,7 +15,7 @@
 //! - **Retention.** Records are kept far longer than the model's time lasts: once retention has ended a
 //!   repeat is a new operation, so "one effect" only means something within it.
 //! - **Clocks that go back.** A store never lets its time go back; that is the store's to show.
-//! - **Several identities, fingerprints, batches and lost writes.** Those belong to the conformance suite
+//! - **Several identities, fingerprints, batches of a store and lost writes.** Those belong to the conformance suite
 //!   and the crash tests.
 //! - **Progress.** It shows that nothing bad happens, not that something good happens in time.
 //! - **A network that multiplies effects by itself.** Each claim sends its effect at most once.

@@ -5,7 +5,7 @@ use semel_core::{Fence, Timestamp, Verdict};
 use super::ledger::Reply;
 use super::machine::Whole;
 use super::mirror::{Brought, Mirror, Mirrored};
-use super::worker::{Last, Worker};
+use super::worker::{Last, Stage, Worker};
 
 pub(super) fn one_live_lease(state: &Whole) -> bool {
     let mut believers = leases(state).filter(|(_, until)| *until > state.store.now);
@@ -18,9 +18,12 @@ pub(super) fn one_live_lease(state: &Whole) -> bool {
 fn leases(state: &Whole) -> impl Iterator<Item = (Fence, Timestamp)> {
     state.workers.iter().filter_map(|worker| match *worker {
         Worker::Owner { fence, until, .. } => Some((fence, until)),
-        Worker::Idle | Worker::Closing { .. } | Worker::Wondering { .. } | Worker::Told { .. } => {
-            None
-        }
+        Worker::Idle
+        | Worker::Closing { .. }
+        | Worker::GivingBack { .. }
+        | Worker::GaveUp { .. }
+        | Worker::Wondering { .. }
+        | Worker::Told { .. } => None,
     })
 }
 
@@ -84,8 +87,33 @@ fn settles(state: &Whole) -> impl Iterator<Item = (Brought, bool)> {
         Worker::Closing { .. }
         | Worker::Idle
         | Worker::Owner { .. }
+        | Worker::GivingBack { .. }
+        | Worker::GaveUp { .. }
         | Worker::Wondering { .. }
         | Worker::Told { .. } => None,
+    })
+}
+
+pub(super) fn every_begin_under_a_lease(state: &Whole) -> bool {
+    !state.ledger.begun_late
+}
+
+pub(super) fn grant_too_late(state: &Whole) -> bool {
+    let now = state.store.now;
+    let mut workers = state.workers.iter();
+    workers
+        .any(|worker| matches!(worker, Worker::Owner { stage: Stage::Waiting, until, .. } if *until <= now))
+}
+
+pub(super) fn outcome_offered(state: &Whole) -> bool {
+    !state.workers.iter().any(|worker| match *worker {
+        Worker::GaveUp { fence } => state.store.is_live(fence),
+        Worker::Idle
+        | Worker::Owner { .. }
+        | Worker::Closing { .. }
+        | Worker::GivingBack { .. }
+        | Worker::Wondering { .. }
+        | Worker::Told { .. } => false,
     })
 }
 

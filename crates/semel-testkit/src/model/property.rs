@@ -21,6 +21,10 @@ pub const SETTLE_IS_KEPT: &str = "an accepted settle is on record";
 pub const LATE_OUTCOME_IS_KEPT: &str = "a late outcome is kept";
 /// Each grant has a higher fence than all before it.
 pub const FENCES_GROW: &str = "the fence grows with every grant";
+/// Rule 13: a run begins only while its lease is alive.
+pub const BEGINS_UNDER_LEASE: &str = "nothing begins under an ended lease";
+/// Rule 12: an owner offers what its run brought until the store takes it or the claim is lost.
+pub const OUTCOME_IS_OFFERED: &str = "an outcome is offered while its claim lives";
 /// The record says "succeeded" only if the effect happened, and "failed" only if it did not.
 pub const SETTLED_IS_TRUE: &str = "a settled record tells the truth";
 /// The provider turns away only who lost its lease.
@@ -41,6 +45,8 @@ pub const REACHES_SETTLED: &str = "is settled";
 pub const REACHES_UNKNOWN: &str = "becomes unknown";
 /// A claim takes over from one whose outcome is unknown.
 pub const REACHES_TAKEOVER: &str = "is taken over";
+/// A lease ends before its run could begin: the grant came late, or its turn did.
+pub const REACHES_LATE_GRANT: &str = "a grant comes too late to be used";
 /// An owner brings its outcome too late.
 pub const REACHES_LATE_SETTLE: &str = "is settled too late";
 /// An effect is on its way although its claim has lost the lease, so it may land at any time.
@@ -68,6 +74,8 @@ fn of_record() -> Vec<Property<Machine>> {
         Property::always(SETTLE_IS_KEPT, |_, s| is::accepted_settle_kept(s)),
         Property::always(LATE_OUTCOME_IS_KEPT, |_, s| is::no_outcome_dropped(s)),
         Property::always(FENCES_GROW, |_, s| is::every_fence_higher(s)),
+        Property::always(BEGINS_UNDER_LEASE, |_, s| is::every_begin_under_a_lease(s)),
+        Property::always(OUTCOME_IS_OFFERED, |_, s| is::outcome_offered(s)),
     ]
 }
 
@@ -98,6 +106,7 @@ fn of_trouble(config: &Config) -> Vec<Property<Machine>> {
     let mut properties = vec![
         Property::sometimes(REACHES_SETTLED, |_, s| is::settled(s).is_some()),
         Property::sometimes(REACHES_UNKNOWN, |_, s| is::unknown(s)),
+        Property::sometimes(REACHES_LATE_GRANT, |_, s| is::grant_too_late(s)),
         Property::sometimes(REACHES_LATE_SETTLE, |_, s| is::late_settle_answered(s)),
         Property::sometimes(REACHES_LATE_EFFECT, |_, s| is::late_effect_under_way(s)),
     ];

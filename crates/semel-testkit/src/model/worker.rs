@@ -1,15 +1,26 @@
-//! What a caller of the protocol does, one step at a time.
+//! What a caller of the protocol does, one step at a time: the decisions of the shipped driver
+//! (`semel_core::once`: its `drive`, `attempt`, `owner`, `lease` and `recording`).
 //!
-//! Between any two steps a worker may be paused for as long as the others like; it does not look at the
-//! clock, so it goes on with an ended lease as if nothing had happened. The answer to any
-//! closing verb may be lost: the worker then sends the same again.
+//! A grant comes, and its run waits for its turn in a batch, or for its process to go on, as long as the others
+//! like. Before it begins it looks at the clock: under a lease that has ended nothing begins. The grant is given
+//! back: it is released, or, if it counts as unknown already, resolved by the word of its owner, who alone knows that
+//! nothing ran; then the same caller asks anew. Once begun,
+//! a run goes on whatever becomes of its lease, and what it brings is offered until the store takes it or says that
+//! the claim is lost: an error of the store changes nothing, and a lost answer is asked for again.
+//!
+//! What differs from the shipped driver:
+//! - The clock that the worker looks at is the store's, and a lease is counted from its grant. The driver counts from
+//!   when it asked, by its own monotonic clock, which ends every lease sooner: the model lets more begin.
+//! - Leases are renewed at any time or never, not at a third of their term.
+//! - Nobody loses patience. A duplicate that finds the operation running, and a caller that has asked anew often
+//!   enough, is idle, and may claim at any time.
 
 use semel_core::store::{
     ClaimAnswer, MarkAnswer, ReleaseAnswer, RenewAnswer, SettleAnswer, Takeover,
 };
 use semel_core::{Fence, OnUnknown, Timestamp, Verdict};
 
-use super::config::Config;
+use super::config::{Bug, Config};
 use super::ledger::{Ledger, Reply};
 use super::mirror::Brought;
 use super::store::Store;
@@ -23,7 +34,7 @@ pub(super) enum Worker {
     Owner {
         fence: Fence,
         until: Timestamp,
-        sent: bool,
+        stage: Stage,
     },
     /// It closed its claim, was answered so, and may do it again.
     Closing {
@@ -31,10 +42,25 @@ pub(super) enum Worker {
         last: Last,
         accepted: bool,
     },
+    /// Its lease ended before its run began, and it was told that there is nothing left to release.
+    GivingBack { fence: Fence },
+    /// It no longer offers what its run brought; the shipped driver never does that.
+    GaveUp { fence: Fence },
     /// It was told that the outcome of this claim is unknown.
     Wondering { fence: Fence },
     /// The provider told it whether the effect happened.
     Told { fence: Fence, happened: bool },
+}
+
+/// How far the run of a claim has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Stage {
+    /// It waits for its turn.
+    Waiting,
+    /// It has begun. Its effect may be sent at any time, or never.
+    Begun,
+    /// Its effect is on its way.
+    Sent,
 }
 
 /// The verb that closes a claim.
@@ -50,7 +76,10 @@ pub(super) enum Last {
 pub(super) enum Move {
     Claim,
     Renew,
+    Begin,
+    GiveBack,
     SendEffect,
+    StoreFails,
     Close(Last),
     Crash,
     Ask,
@@ -61,24 +90,57 @@ pub(super) enum Move {
 
 impl Worker {
     /// The steps that it may take next.
-    pub(super) fn moves(&self, ledger: &Ledger, config: &Config) -> Vec<Move> {
+    pub(super) fn moves(&self, store: &Store, ledger: &Ledger, config: &Config) -> Vec<Move> {
         match *self {
             Self::Idle => vec![Move::Claim],
-            Self::Owner { sent: false, .. } => {
+            Self::Owner {
+                stage: Stage::Waiting,
+                until,
+                ..
+            } => {
+                let next = match config.bug.may_begin(store.now, until) {
+                    true => Move::Begin,
+                    false => Move::GiveBack,
+                };
+                vec![Move::Renew, next, Move::Crash]
+            }
+            Self::Owner {
+                stage: Stage::Begun,
+                ..
+            } => {
                 let release = Move::Close(Last::Release);
                 vec![Move::Renew, Move::SendEffect, release, Move::Crash]
             }
             Self::Owner { fence, .. } => {
                 let mut moves = vec![Move::Renew, Move::Close(Last::MarkUnknown), Move::Crash];
                 moves.extend(after_reply(fence, ledger));
+                moves.push(Move::StoreFails);
                 moves
             }
+            Self::GivingBack { .. } => vec![Move::GiveBack, Move::Crash],
+            Self::GaveUp { .. } => vec![Move::GiveUp],
             Self::Closing { last, .. } => vec![Move::Close(last), Move::GiveUp],
             Self::Wondering { .. } if !config.provider.can_be_asked() => vec![Move::GiveUp],
             Self::Wondering { .. } => vec![Move::Ask, Move::GiveUp],
             Self::Told { happened: true, .. } => vec![Move::Resolve, Move::GiveUp],
             Self::Told { .. } => vec![Move::TakeOver, Move::Resolve, Move::GiveUp],
         }
+    }
+
+    /// The same owner, its run at another stage.
+    fn at(mut self, next: Stage) -> Self {
+        if let Self::Owner { stage, .. } = &mut self {
+            *stage = next;
+        }
+        self
+    }
+
+    /// The same owner with a lease that ends at another time.
+    fn until(mut self, next: Timestamp) -> Self {
+        if let Self::Owner { until, .. } = &mut self {
+            *until = next;
+        }
+        self
     }
 
     /// The worker after a step.
@@ -96,18 +158,33 @@ impl Worker {
             (Self::Told { fence, .. }, Move::TakeOver) => {
                 after_claim(store.claim(Takeover::Of(fence)), config.policy)
             }
-            (Self::Owner { fence, until, sent }, Move::Renew) => {
-                let until = match store.renew(fence) {
-                    RenewAnswer::Renewed(until) => until,
-                    // A run that has begun goes on: what it brings will be late.
-                    RenewAnswer::Lost => until,
-                };
-                Self::Owner { fence, until, sent }
+            (owner @ Self::Owner { fence, until, .. }, Move::Renew) => match store.renew(fence) {
+                RenewAnswer::Renewed(until) => owner.until(until),
+                // A run that has begun goes on, and what it brings will be late; another one never begins.
+                RenewAnswer::Lost => owner.until(until.min(store.now)),
+            },
+            (owner @ Self::Owner { fence, .. }, Move::Begin) => {
+                ledger.begun_late |= !store.is_live(fence);
+                owner.at(Stage::Begun)
             }
-            (Self::Owner { fence, until, .. }, Move::SendEffect) => {
+            (owner @ Self::Owner { fence, .. }, Move::SendEffect) => {
                 ledger.send(fence);
-                let sent = true;
-                Self::Owner { fence, until, sent }
+                owner.at(Stage::Sent)
+            }
+            (Self::Owner { fence, .. }, Move::GiveBack) => match store.release(fence) {
+                ReleaseAnswer::Released => Self::Idle,
+                ReleaseAnswer::Lost => Self::GivingBack { fence },
+            },
+            (Self::GivingBack { fence }, Move::GiveBack) => {
+                // A refusal means that a newer claim has taken over.
+                store.resolve(fence, None);
+                Self::Idle
+            }
+            (Self::Owner { fence, .. }, Move::StoreFails) => {
+                match config.bug == Bug::GivesUpItsOutcome {
+                    true => Self::GaveUp { fence },
+                    false => self,
+                }
             }
             (Self::Owner { fence, .. } | Self::Closing { fence, .. }, Move::Close(last)) => {
                 close(fence, last, store)
@@ -153,7 +230,7 @@ fn after_claim(answer: ClaimAnswer, policy: OnUnknown) -> Worker {
         ClaimAnswer::Granted(lease) => Worker::Owner {
             fence: lease.claim.fence,
             until: lease.until,
-            sent: false,
+            stage: Stage::Waiting,
         },
         ClaimAnswer::Unknown { fence, .. } if policy == OnUnknown::Reconcile => {
             Worker::Wondering { fence }
