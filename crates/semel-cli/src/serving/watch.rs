@@ -6,7 +6,7 @@ use std::time::Duration;
 use semel_admin::{Health, Metrics, Observations};
 use semel_core::clock::Doubt;
 use semel_core::record::Claim;
-use semel_core::store::{self, Swept, Watch as _};
+use semel_core::store::{self, Swept};
 use semel_core::{Error, duration};
 use semel_http::observe::Report;
 use semel_http::{Event, Watch};

@@ -1,13 +1,15 @@
 //! Shutting down without breaking what is in flight.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use semel_core::{Identity, State, StoreExt};
+use semel_core::{Identity, MemoryStore, State, StoreExt};
+use semel_testkit::faulty::{Fault, Faulty};
 use tokio::net::TcpStream;
 
 use crate::support::gateway::{get, post};
 use crate::support::http2::{Client, request};
-use crate::support::{FaultyStore, Gate, OK, Running, Upstream, config, start, start_on, until};
+use crate::support::{Gate, OK, Running, Upstream, config, start, start_on, until};
 
 async fn gated(gate: &Gate) -> Upstream {
     let gate = gate.clone();
@@ -104,12 +106,12 @@ async fn a_run_whose_client_has_left_is_waited_for() {
 async fn an_outcome_that_is_not_on_record_yet_is_waited_for() {
     let gate = Gate::closed();
     let upstream = gated(&gate).await;
-    let store = FaultyStore::new();
+    let store = Faulty::new(Arc::new(MemoryStore::new()));
     let mut gateway = start_on(config(upstream.url()), store.clone());
     let mut peer = gateway.connect().await;
     peer.send(post("/pay", "k", "{}")).await;
     upstream.arrived(1).await;
-    store.go_away();
+    store.set_all(Fault::Away);
     gate.open();
     // The client has its answer, and knows that the record is not settled yet.
     peer.response().await.unwrap();
@@ -117,7 +119,7 @@ async fn an_outcome_that_is_not_on_record_yet_is_waited_for() {
     gateway.stop();
     let handle = gateway.handle.clone();
     until(|| handle.load().in_flight == 0).await;
-    store.come_back();
+    store.heal_all();
     assert_eq!(gateway.drained().await.not_recorded, 0);
     let identity = Identity::parse("public", "POST /{*rest}", "k").unwrap();
     let record = store.look_up_one(identity).await.unwrap().unwrap();

@@ -6,6 +6,8 @@
     reason = "helpers of tests fail as tests do; clippy knows the tests only"
 )]
 
+#[path = "../support/authority.rs"]
+mod authority;
 #[path = "../support/mod.rs"]
 mod support;
 

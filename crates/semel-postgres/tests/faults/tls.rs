@@ -3,8 +3,8 @@
 use semel_core::Kind;
 use semel_testkit::server::Server;
 
+use crate::authority::Authority;
 use crate::support::Schema;
-use crate::support::authority::Authority;
 use crate::support::verbs::granted;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,7 +2,6 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses some of this")]
 
-pub mod authority;
 pub mod bouncer;
 pub mod verbs;
 
