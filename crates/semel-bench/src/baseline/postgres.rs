@@ -90,7 +90,7 @@ pub async fn held(server: &Config, schema: &str) -> Result<Held> {
     let count = format!("SELECT count(*), pg_total_relation_size('{table}') FROM {table}");
     let row = connect(server).await?.query_one(&count, &[]).await;
     let row = row.map_err(failed)?;
-    let number = |at| u64::try_from(row.get::<_, i64>(at)).unwrap_or(0);
+    let number = |at: usize| u64::try_from(row.get::<_, i64>(at)).unwrap_or(0);
     Ok(Held {
         records: number(0),
         bytes: number(1),

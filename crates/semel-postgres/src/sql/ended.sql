@@ -9,13 +9,13 @@ young AS MATERIALIZED (
     WHERE x.fence > {followed} ORDER BY x.fence LIMIT $2::bigint
 ),
 asked AS MATERIALIZED (
-    SELECT a.at, o.fence FROM (
+    SELECT a.at FROM (
         SELECT n.digest, n.fence FROM noted n
         UNION ALL SELECT y.digest, y.fence FROM young y WHERE y.state = 0 AND y.lease_ms <= (SELECT now_ms FROM clock)
     ) o
-    CROSS JOIN LATERAL (SELECT x.ctid AS at FROM {s}semel_records x WHERE x.digest = o.digest OFFSET 0) a
+    CROSS JOIN LATERAL (SELECT x.ctid AS at FROM {s}semel_records x WHERE x.digest = o.digest AND x.fence = o.fence OFFSET 0) a
     LIMIT 2 * $1::bigint
 )
 SELECT {record} FROM asked a JOIN {s}semel_records r ON r.ctid = a.at
-WHERE r.fence = a.fence AND r.state = 0 AND r.lease_ms <= (SELECT now_ms FROM clock)
-ORDER BY r.digest FOR UPDATE OF r SKIP LOCKED
+WHERE r.state = 0 AND r.lease_ms <= (SELECT now_ms FROM clock)
+FOR UPDATE OF r SKIP LOCKED

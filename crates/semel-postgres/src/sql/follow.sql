@@ -31,7 +31,7 @@ extended AS (
     UPDATE {s}semel_ranges g
     SET upto = d.upto, ends_ms = least(g.ends_ms, d.ends_ms), walk_ms = least(g.walk_ms, d.walk_ms), made_ms = d.now_ms,
         records = g.records + d.records
-    FROM last l, due d WHERE g.upto = l.upto AND l.records + d.records <= $2::bigint
+    FROM due d WHERE g.upto = (SELECT l.upto FROM last l, due x WHERE l.records + x.records <= $2::bigint)
     RETURNING 1
 ),
 added AS (

@@ -87,6 +87,7 @@ async fn a_claim_goes_by_index_and_to_one_month() {
         .unwrap();
     let now = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
     let text = include_str!("../../src/sql/inbox/claim.sql")
+        .replace("{fence}", "{s}semel_draw()")
         .replace("{now}", now)
         .replace("{message}", "m.payload")
         .replace("{s}", &format!("{}.", schema.name));

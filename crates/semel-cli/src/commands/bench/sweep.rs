@@ -44,10 +44,10 @@ pub(super) async fn run(args: Args, url: &StoreUrl, dir: PathBuf) -> Result<()> 
     options.window = args.window;
     options.retention = args.retention;
     options.progress = Box::new(Bar::new());
-    let servers = Servers::of(url)?.zip(Servers::of(url)?);
-    let servers = servers.map(|(swept, kept)| [swept.named("swept"), kept.named("kept")]);
-    let servers = servers.map(|[swept, kept]| Ok::<_, semel_core::Error>([swept?, kept?]));
-    let servers = servers.transpose()?;
+    let servers = match (Servers::of(url)?, Servers::of(url)?) {
+        (Some(swept), Some(kept)) => Some([swept.named("swept")?, kept.named("kept")?]),
+        _ => None,
+    };
     if let Some([swept, kept]) = &servers {
         options.open = swept.opening();
         options.open_kept = kept.opening();

@@ -15,6 +15,7 @@ pub(crate) use place::{Placed, Places};
 pub(crate) use turn::Care;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use semel_core::inbox::{Baseline, OnTerminal, Order, Plan};
 use semel_core::{Error, Kind};
@@ -56,20 +57,20 @@ pub(crate) type Lanes = BTreeMap<String, Lane>;
 /// How often lanes are looked for that are made or forgotten at the same moment.
 const LOOKS_MAX: usize = 5;
 
-/// How long a lane is remembered in which nothing stands, in milliseconds: as long as its messages are. A lane whose versions begin at a
-/// given one is remembered for ever: without it the next version would wait for all before it.
+/// The least time for which a lane is remembered that goes by sequence: how far it was applied outlives its messages.
+const REMEMBERED: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+/// A lane that goes by arrival has nothing to remember; but one that is used often is not made anew each time.
+const UNUSED: Duration = Duration::from_secs(60 * 60);
+
+/// After how long a lane in which nothing stands is forgotten, in milliseconds. A lane whose versions begin after a given one is remembered for
+/// ever: without it the next version would wait for all before it.
 fn forget_after(plan: &Plan) -> Option<i64> {
     match plan.order {
-        Order::Sequence {
-            baseline: Baseline::After(_),
-            ..
-        } => None,
-        // There is nothing to remember; but a lane that is used often is not made anew each time.
-        Order::None | Order::Arrival { .. } => Some(60 * 60 * 1_000),
-        Order::Sequence {
-            baseline: Baseline::FirstSeen,
-            ..
-        } => Some(sql_ms(plan.retention.keep())),
+        Order::None | Order::Arrival { .. } => Some(sql_ms(UNUSED)),
+        Order::Sequence { baseline, .. } => match baseline {
+            Baseline::After(_) => None,
+            Baseline::FirstSeen => Some(sql_ms(plan.retention.keep().max(REMEMBERED))),
+        },
     }
 }
 
