@@ -6,6 +6,7 @@ use semel_core::{Error, Kind, Result, Timestamp};
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::damaged;
+use crate::link::Link;
 use crate::schema;
 use crate::store::PostgresStore;
 use crate::value::Row;
@@ -50,6 +51,16 @@ impl Engine {
             .next()
             .ok_or_else(|| damaged("the server told nothing about itself"))
     }
+}
+
+/// Fails unless the server takes writes: a process that serves must not start on a replica.
+pub(crate) async fn takes_writes(link: &mut Link) -> Result<()> {
+    let rows = link.ask(SERVER, &[]).await;
+    let rows = rows.map_err(|failure| failure.into_error("looking at the server"))?;
+    let row = rows
+        .first()
+        .ok_or_else(|| damaged("the server told nothing about itself"))?;
+    Server::of(row)?.takes_writes()
 }
 
 /// What a server says about itself; a setting that it does not know is empty.

@@ -23,7 +23,7 @@ use crate::link::Wait;
 use crate::orphans::TURNS_MAX;
 use crate::query::{COUNTED_MAX, Found, Look, seen};
 use crate::rows::sql_ms;
-use crate::{partitions, schema, sweep};
+use crate::{notes, partitions, schema, sweep};
 
 /// Semel's store on PostgreSQL. It belongs to the runtime that it was connected on.
 ///
@@ -61,6 +61,7 @@ impl PostgresStore {
         let mut link = engine.links.get().await?;
         schema::migrate(&engine, &mut link, config.create).await?;
         if config.create {
+            notes::takes_writes(&mut link).await?;
             let kept = partitions::keep_up(&engine, &mut link, config.history_keep).await;
             kept.map_err(|failure| failure.into_error("making months"))?;
         }
