@@ -18,9 +18,9 @@ use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
 
 use crate::config::Config;
+use crate::connection::{Failure, Link, Links, Wait};
 use crate::error::is_collision;
 use crate::inbox::LaneWalk;
-use crate::link::{Failure, Link, Links, Wait};
 use crate::partitions::Months;
 use crate::sql::Sql;
 use crate::sweep::Pace;

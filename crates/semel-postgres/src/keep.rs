@@ -15,13 +15,13 @@ use semel_core::store::{Answers, Batch, check_batch, each_fails};
 use semel_core::{Error, Fence, Identity, Kind, Result, State, Timestamp};
 use uuid::Uuid;
 
-use crate::decisions::{Sent, weight};
+use crate::connection::{Failure, Link, Wait};
 use crate::engine::{Engine, Tried, Verb};
-use crate::link::{Failure, Link, Wait};
-use crate::rows::{FLAG_BARRED, OutcomeColumns, Stored, digest, sql_fence, sql_ms};
+use crate::records::{FLAG_BARRED, OutcomeColumns, Stored, digest, sql_fence, sql_ms};
 use crate::session::{Session, settled_values};
 use crate::store::{PostgresStore, send};
 use crate::value::Value;
+use crate::verbs::decisions::{Sent, weight};
 
 /// How often a batch looks again for a row that went away between two looks.
 const LOOKS_MAX: usize = 5;

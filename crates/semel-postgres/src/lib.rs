@@ -1,7 +1,7 @@
 //! Semel's store on PostgreSQL: many processes on many machines share one database.
 //!
 //! Read it in this order: [`config`] says how to reach a database; `schema` and `migrations/` what is in it;
-//! `sql/` what is asked of it. `claims` and `decisions` are the verbs: a batch of the usual is one statement, the unusual
+//! `sql/` what is asked of it. `verbs` are the verbs: a batch of the usual is one statement, the unusual
 //! is decided by the protocol under the rows' locks (`session`). `engine` sends batches and knows what to do when one goes
 //! wrong; `orphans` gives back claims whose callers never heard of them. `keep` holds outcomes of claims that another store granted. `sweep` and `partitions` keep the tables small; [`store`]
 //! puts all of it behind [`semel_core::Store`]. [`tx`] does the same inside a transaction of the user's own, and
@@ -11,21 +11,20 @@
 //! Leases and retention are judged by the server's clock. What this crate does not do: it keeps no session state that
 //! a pooler in transaction mode would lose, and it never takes an answer for granted that it has not read.
 
-mod claims;
 pub mod config;
 pub mod consumer;
-mod decisions;
+
+mod connection;
 mod engine;
 mod error;
 pub mod helpers;
 pub mod inbox;
 mod keep;
-mod link;
 mod notes;
 mod orphans;
 mod partitions;
 mod query;
-mod rows;
+mod records;
 mod schema;
 mod session;
 mod sql;
@@ -34,6 +33,7 @@ mod sweep;
 mod tls;
 pub mod tx;
 mod value;
+mod verbs;
 
 pub use config::Config;
 pub use store::PostgresStore;

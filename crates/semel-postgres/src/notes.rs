@@ -4,9 +4,9 @@
 use semel_core::{Error, Kind, Result, Timestamp};
 
 use crate::config::Config;
+use crate::connection::Link;
 use crate::engine::Engine;
 use crate::error::damaged;
-use crate::link::Link;
 use crate::schema;
 use crate::store::PostgresStore;
 use crate::value::Row;

@@ -6,12 +6,12 @@ use semel_core::store::remote::{GiveBack, GivenBack, Orphan};
 use semel_core::{Error, Kind, Result};
 use tokio::time::Instant;
 
-use crate::claims::ClaimItem;
+use crate::connection::{Failure, Link};
 use crate::engine::Engine;
 use crate::keep::bar_values;
-use crate::link::{Failure, Link};
-use crate::rows::{Stored, digest, sql_ms};
+use crate::records::{Stored, digest, sql_ms};
 use crate::session::{Session, VACANT_FOR};
+use crate::verbs::claims::ClaimItem;
 
 /// How many claims are given back at the same time: each needs a connection, and callers need them more.
 pub(crate) const TURNS_MAX: usize = 2;

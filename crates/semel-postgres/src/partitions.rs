@@ -11,8 +11,8 @@ use semel_core::inbox::Plan;
 use semel_core::{Clock, Timestamp};
 use tokio_postgres::error::SqlState;
 
+use crate::connection::{Failure, Link};
 use crate::engine::Engine;
-use crate::link::{Failure, Link};
 use crate::sql;
 
 /// The tables that have months.

@@ -10,10 +10,10 @@ use semel_core::store::{Cursor, Page, Query, StateFilter, Stats};
 use semel_core::{Fence, Fingerprint, Identity, Record, Result, Scope, Timestamp};
 use uuid::Uuid;
 
+use crate::connection::Failure;
 use crate::engine::Engine;
 use crate::error::damaged;
-use crate::link::Failure;
-use crate::rows::{Stored, bytes32, cause_of, digest, fence_of, outcome_of, sql_fence};
+use crate::records::{Stored, bytes32, cause_of, digest, fence_of, outcome_of, sql_fence};
 use crate::sql::RECORD_COLUMNS;
 use crate::value::{Row, Value};
 

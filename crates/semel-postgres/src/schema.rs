@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use semel_core::{Error, Kind, Result};
 
+use crate::connection::{Failure, Link};
 use crate::engine::Engine;
-use crate::link::{Failure, Link};
 use crate::sql;
 
 /// Each step brings the tables to the version that is its place in this list, counted from 1.

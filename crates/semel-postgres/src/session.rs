@@ -13,7 +13,7 @@ use semel_core::store::EVENTS_MAX;
 use semel_core::{Error, Fence, Identity, Kind, Record, Result, State, Timestamp};
 use uuid::Uuid;
 
-use crate::rows::{OutcomeColumns, Stored, digest, sql_fence, sql_ms};
+use crate::records::{OutcomeColumns, Stored, digest, sql_fence, sql_ms};
 use crate::sql::Sql;
 use crate::value::{Row, Value};
 
@@ -98,7 +98,7 @@ impl<'a, D: Driver> Session<'a, D> {
         let params = vec![Value::int(sql_fence(stored.fence))];
         let rows = self.driver.rows(&self.sql.draw, params).await?;
         let row = first(&rows)?;
-        let fence = crate::rows::fence_of(row.number(1)?);
+        let fence = crate::records::fence_of(row.number(1)?);
         Ok((Timestamp::from_millis(row.number(0)?), fence))
     }
 
@@ -108,7 +108,7 @@ impl<'a, D: Driver> Session<'a, D> {
             return Ok(stored.fence);
         }
         let rows = self.driver.rows(&self.sql.highest, Vec::new()).await?;
-        Ok(crate::rows::fence_of(first(&rows)?.number(0)?))
+        Ok(crate::records::fence_of(first(&rows)?.number(0)?))
     }
 
     /// Does what was decided about `identity`, whose locked row is `stored`.

@@ -3,11 +3,11 @@
 /// The server's time in milliseconds, when it is asked for: not when the transaction began.
 const NOW: &str = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-/// Makes a statement that others wait for wait only briefly for locks ([`crate::link::LOCK_WAIT_BRIEF_MS`]); it ends
+/// Makes a statement that others wait for wait only briefly for locks ([`crate::connection::LOCK_WAIT_BRIEF_MS`]); it ends
 /// with the statement's transaction.
 const BRIEF: &str = "set_config('lock_timeout', '30', true)";
 
-/// The columns that [`crate::rows::Stored`] is read from.
+/// The columns that [`crate::records::Stored`] is read from.
 const RECORD: &str = "r.digest, r.fence, r.nonce, r.state, r.tenant, r.scope, r.version, r.key, r.fingerprint, \
     r.attempt, r.claimed_ms, r.lease_ms, r.since_ms, r.cause, r.expires_ms, r.settled_ms, r.took_ms, r.flags, \
     r.status, r.headers, r.body, r.omitted_len, r.omitted_digest";

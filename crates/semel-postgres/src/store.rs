@@ -13,16 +13,16 @@ use semel_core::store::{
 };
 use semel_core::{Clock, Identity, Kind, Record, Result, Store, Timestamp};
 
-use crate::claims::{ClaimItem, Claims};
 use crate::config::Config;
-use crate::decisions::{Decisions, Renewals, Sent, Settles};
+use crate::connection::Wait;
 use crate::engine::{Engine, Verb};
 use crate::inbox::Ringing;
 use crate::keep::{Bar, Bars, Keeps};
-use crate::link::Wait;
 use crate::orphans::TURNS_MAX;
 use crate::query::{COUNTED_MAX, Found, Look, seen};
-use crate::rows::sql_ms;
+use crate::records::sql_ms;
+use crate::verbs::claims::{ClaimItem, Claims};
+use crate::verbs::decisions::{Decisions, Renewals, Sent, Settles};
 use crate::{notes, partitions, schema, sweep};
 
 /// Semel's store on PostgreSQL. It belongs to the runtime that it was connected on.

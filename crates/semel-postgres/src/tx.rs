@@ -41,15 +41,15 @@ use semel_core::store::{ClaimAnswer, ClaimRequest, ReleaseAnswer, SettleAnswer, 
 use semel_core::{Error, Identity, Kind, Record, Result};
 use tokio_postgres::types::ToSql;
 
-use crate::claims::{ClaimItem, Granted, claim_values};
 use crate::config::{Config, DEFAULT_SCHEMA};
-use crate::decisions::About;
+use crate::connection::read;
 use crate::error::from_postgres;
 use crate::inbox;
-use crate::link::read;
-use crate::rows::{Stored, digest};
+use crate::records::{Stored, digest};
 use crate::session::Session;
 use crate::sql::Sql;
+use crate::verbs::claims::{ClaimItem, Granted, claim_values};
+use crate::verbs::decisions::About;
 
 pub use crate::error::from_driver;
 pub use crate::session::Driver;

@@ -9,11 +9,11 @@ use redis::{Cmd, Value};
 use semel_core::outcome::{BODY_BYTES_MAX, HEADER_BYTES_MAX};
 use semel_core::{Error, Kind, Result, Timestamp};
 
-use crate::codec::FORMAT;
 use crate::config::Config;
+use crate::connection::Link;
 use crate::error::{damaged, from_redis};
 use crate::keys::Keys;
-use crate::link::Link;
+use crate::records::FORMAT;
 
 /// The oldest version whose commands the scripts use.
 const VERSION_MIN: (u32, u32) = (6, 2);

@@ -14,12 +14,12 @@ use semel_core::store::{EVENTS_MAX, Watch};
 use semel_core::{Clock, Error, Fence, Identity, Kind, Record, Result, ServerClock, State};
 use tokio::time::Instant;
 
-use crate::codec;
+use crate::connection::Link;
 use crate::events;
 use crate::keys::{Keys, Of};
-use crate::link::Link;
 pub(crate) use crate::load::Loaded;
 use crate::load::Wanted;
+use crate::records;
 use crate::reply::{self, Reply, unexpected};
 use crate::script::{APPLY, Again, Call, Replicas};
 
@@ -167,7 +167,7 @@ impl Engine {
         match reply.word.as_str() {
             "done" => {
                 let fence = reply.bytes()?.filter(|fence| !fence.is_empty());
-                let fence = fence.map(|fence| codec::number(&fence)).transpose()?;
+                let fence = fence.map(|fence| records::number(&fence)).transpose()?;
                 Ok(Some(
                     fence.map(|number| self.keys.bucket(identity).fence(number)),
                 ))
@@ -199,7 +199,7 @@ impl Engine {
             || matches!((&step.change, current.record().map(|r| &r.state)), (Change::Settle(_), Some(State::Running { lease_until })) if *lease_until > current.now);
         let (name, score, archive) = change_parts(&step.change, current.record());
         let deadline = is_grant.then(|| self.deadline_ms(asked.deadline).to_string());
-        let value = after.map(|record| codec::encode(&record, nonce, self.keys.bucket(identity)));
+        let value = after.map(|record| records::encode(&record, nonce, self.keys.bucket(identity)));
         let token_ms = self.link.timeout().as_millis() * 4;
         let mut call = Call::new(&APPLY)
             .again(asked.again)
@@ -256,7 +256,7 @@ impl Engine {
             self.keys.late(identity),
             of(Of::Histories),
             of(Of::Archived),
-            self.keys.archives(bucket) + &codec::fence_text(fence, bucket),
+            self.keys.archives(bucket) + &records::fence_text(fence, bucket),
             self.keys.token(bucket, &String::from_utf8_lossy(&token)),
         ]
     }

@@ -12,9 +12,9 @@ use bytes::Bytes;
 use semel_core::record::{Event, EventKind, Resolved, UnknownCause};
 use semel_core::{Fence, Fingerprint, Result, Timestamp};
 
-use crate::codec::{Kept, body_bytes, flags, number, outcome_head, take_outcome};
 use crate::error::damaged;
 use crate::keys::Bucket;
+use crate::records::{Kept, body_bytes, flags, number, outcome_head, take_outcome};
 
 /// Whether an event is a late outcome, which is kept in a list of its own.
 pub(crate) const fn is_late(event: &Event) -> bool {

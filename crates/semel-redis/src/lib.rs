@@ -1,9 +1,9 @@
 //! Semel's store on Redis, or on a Redis Cluster: fast, shared by any number of processes on any number of machines.
 //!
 //! Read it in this order: [`config`] says how to connect, and `checks` which servers are refused; `keys` and
-//! `codec` say what is where and what it looks like; `scripts/` are the happy paths, decided on the
+//! `records` say what is where and what it looks like; `scripts/` are the happy paths, decided on the
 //! server by its own time; `load` reads records and `engine` decides everything else by the protocol and makes the change if the record is
-//! still what was decided on; `verbs`, `query` and `sweep` are the verbs; `link` is the way to the
+//! still what was decided on; `verbs`, `query` and `sweep` are the verbs; `connection` is the way to the
 //! server; `orphans` gives back claims whose callers never heard of them; [`store`] puts it all behind [`semel_core::Store`].
 //!
 //! # What can be lost, and when
@@ -43,17 +43,17 @@ pub mod store;
 
 mod batch;
 mod checks;
-mod codec;
+mod connection;
 mod engine;
 mod error;
 mod events;
 mod held;
 mod items;
 mod keys;
-mod link;
 mod load;
 mod orphans;
 mod query;
+mod records;
 mod reply;
 mod script;
 mod sweep;

@@ -8,8 +8,8 @@ use semel_core::store::batcher::BYTES_MAX;
 use semel_core::{Fence, Fingerprint, Identity, Record, Result, Timestamp};
 use tokio::time::Instant;
 
-use crate::codec::{self, Stored};
 use crate::engine::{Asked, Engine};
+use crate::records::{self, Stored};
 use crate::reply::{self, Reply, unexpected};
 use crate::script::{Call, READ};
 
@@ -64,7 +64,7 @@ impl Engine {
     pub(crate) fn found(&self, mut reply: Reply, identity: &Identity) -> Result<Loaded> {
         let bucket = self.keys.bucket(identity);
         let stored = match reply.bytes()? {
-            Some(start) => Some(codec::decode(start, reply.number()?, identity, bucket)?),
+            Some(start) => Some(records::decode(start, reply.number()?, identity, bucket)?),
             None => None,
         };
         Ok(Loaded {
@@ -204,7 +204,7 @@ impl Engine {
             let identity = &identities[place];
             let whole = |bytes: Bytes| {
                 let (len, bucket) = (bytes.len(), self.keys.bucket(identity));
-                codec::decode(bytes, len, identity, bucket)
+                records::decode(bytes, len, identity, bucket)
             };
             let bytes = value.and_then(reply::bytes);
             (place, bytes.and_then(|bytes| bytes.map(whole).transpose()))

@@ -10,10 +10,10 @@ use semel_core::store::{EVENTS_MAX, Page, Query, StateFilter, Stats};
 use semel_core::{Fence, Identity, Record, Result, Scope, State, Timestamp};
 use tokio::time::Instant;
 
-use crate::codec;
 use crate::engine::Engine;
 use crate::events;
 use crate::keys::{Bucket, Of};
+use crate::records;
 use crate::reply::{self, Reply};
 use crate::script::{Call, LIST, RUNNING, STATS};
 
@@ -135,7 +135,7 @@ impl Engine {
                     count += 1;
                     let bytes = reply::bytes(value)?.filter(|bytes| !bytes.is_empty());
                     let stored = bytes
-                        .map(|bytes| codec::decode_found(bytes, bucket))
+                        .map(|bytes| records::decode_found(bytes, bucket))
                         .transpose()?;
                     found.extend(stored.and_then(|s| filter.pass(s.record, reply.now)));
                 }
@@ -256,7 +256,7 @@ impl Source {
             let bytes = reply::bytes(next())?.filter(|bytes| !bytes.is_empty());
             let len: usize = reply::number_of(next())?;
             let stored = bytes
-                .map(|bytes| codec::decode_listed(bytes, len, self.bucket))
+                .map(|bytes| records::decode_listed(bytes, len, self.bucket))
                 .transpose()?;
             // What an index says of another claim than the record's is out of date.
             let record = stored
@@ -320,6 +320,6 @@ fn earliest(so_far: Option<Timestamp>, reply: &mut Reply) -> Result<Option<Times
     let Some(digits) = reply.bytes()?.filter(|digits| !digits.is_empty()) else {
         return Ok(so_far);
     };
-    let at = Timestamp::from_millis(codec::number(&digits)?);
+    let at = Timestamp::from_millis(records::number(&digits)?);
     Ok(Some(so_far.map_or(at, |so_far| so_far.min(at))))
 }

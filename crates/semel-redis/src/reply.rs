@@ -4,8 +4,8 @@ use bytes::Bytes;
 use redis::Value;
 use semel_core::{Result, Timestamp};
 
-use crate::codec::number;
 use crate::error::damaged;
+use crate::records::number;
 
 /// The reply about one item.
 #[derive(Debug)]

@@ -18,10 +18,10 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::checks::{self, Findings};
 use crate::config::Config;
+use crate::connection::{Link, PAUSES};
 use crate::engine::Engine;
 use crate::items::{ClaimItem, RenewItem, SettleItem};
 use crate::keys::Keys;
-use crate::link::{Link, PAUSES};
 use crate::orphans::TURNS_MAX;
 
 /// Round trips of one verb that are under way at the same time, on a single server: one is worked on

@@ -9,10 +9,10 @@ use semel_core::protocol;
 use semel_core::store::{BATCH_MAX, Swept};
 use semel_core::{Error, Result};
 
-use crate::codec;
 use crate::engine::{Asked, Engine};
 use crate::keys::{Bucket, Of};
 use crate::load::Loaded;
+use crate::records;
 use crate::reply::{self, Reply};
 use crate::script::{Call, DUE, ENDED, FORGET, RETIRE, TURN};
 
@@ -268,7 +268,7 @@ fn ended_in(bucket: Bucket, reply: Result<Reply>) -> Vec<Result<Loaded>> {
     let now = reply.now;
     let record = |value| {
         let bytes = reply::bytes(value)?.ok_or_else(reply::unexpected)?;
-        let stored = Some(codec::decode_found(bytes, bucket)?);
+        let stored = Some(records::decode_found(bytes, bucket)?);
         Ok(Loaded { stored, now })
     };
     std::iter::from_fn(|| reply.next()).map(record).collect()

@@ -11,12 +11,12 @@ use semel_core::store::{
 use semel_core::{Error, Fence, Identity, Kind, Result, Timestamp};
 use tokio::time::Instant;
 
-use crate::codec;
 use crate::engine::{Asked, Engine, TO_BE_DRAWN, too_late};
 use crate::error::{refused, timed_out};
 use crate::items::{ClaimItem, RenewItem, SettleItem};
 use crate::keys::Of;
 use crate::load::{Loaded, Wanted};
+use crate::records;
 use crate::reply::{Reply, unexpected};
 use crate::script::{Again, CLAIM, Call, RENEW, Replicas, SETTLE};
 
@@ -46,7 +46,7 @@ impl Engine {
                 .number(ms(item.request.lease.get()))
                 .number(self.deadline_ms(item.deadline))
                 .arg(item.nonce.to_hex())
-                .arg(codec::rest_of_claim(identity, item.request.fingerprint));
+                .arg(records::rest_of_claim(identity, item.request.fingerprint));
         }
         call
     }
@@ -134,14 +134,14 @@ impl Engine {
             let archive = request.retention.archive();
             call = call
                 .keys([self.keys.record(identity)])
-                .arg(codec::fence_text(
+                .arg(records::fence_text(
                     request.claim.fence,
                     self.keys.bucket(identity),
                 ))
                 .number(ms(request.retention.keep()))
-                .number(codec::flags(&request.outcome, archive))
-                .arg(codec::outcome_head(&request.outcome, request.took))
-                .arg(codec::body_bytes(&request.outcome));
+                .number(records::flags(&request.outcome, archive))
+                .arg(records::outcome_head(&request.outcome, request.took))
+                .arg(records::body_bytes(&request.outcome));
         }
         call
     }
@@ -182,7 +182,7 @@ impl Engine {
             let identity = &request.claim.identity;
             call = call
                 .keys([self.keys.record(identity)])
-                .arg(codec::fence_text(
+                .arg(records::fence_text(
                     request.claim.fence,
                     self.keys.bucket(identity),
                 ))

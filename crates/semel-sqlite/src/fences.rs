@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 use semel_core::{Fence, Timestamp};
 
-use crate::rows::run;
+use crate::records::run;
 
 /// Writes a fence down before its row goes, so that it is never drawn again.
 pub(crate) fn keep(connection: &Connection, fence: Fence) -> rusqlite::Result<()> {

@@ -14,7 +14,7 @@ use semel_core::{Fence, Record, Result, State, Timestamp};
 
 use crate::error::from_sqlite;
 use crate::job::{Manner, body_bytes};
-use crate::rows::{self, run};
+use crate::records::{self, run};
 use crate::store::SqliteStore;
 use crate::verbs::{Session, remember, sql_fence};
 
@@ -22,7 +22,7 @@ impl OutcomeStore for SqliteStore {
     fn check(&self, items: Batch<Claim>) -> Answers<'_, Room> {
         let grace = self.clock.grace();
         self.read_each(items, move |connection, claim, now| {
-            let current = rows::load(connection, &claim.identity, grace)?;
+            let current = records::load(connection, &claim.identity, grace)?;
             room_in(connection, current.as_ref(), claim, now)
         })
     }
@@ -70,9 +70,9 @@ impl Session<'_> {
         };
         // Claimed and settled in one transaction: nobody sees the moment in between.
         let grant = Change::Grant(claimed.clone());
-        rows::apply(self.connection, identity, current.as_ref(), &grant)?;
+        records::apply(self.connection, identity, current.as_ref(), &grant)?;
         let settle = Change::Settle(settled);
-        rows::apply(self.connection, identity, Some(&claimed), &settle)?;
+        records::apply(self.connection, identity, Some(&claimed), &settle)?;
         self.last_fence = self.last_fence.max(fence.get());
         Ok(KeepAnswer::Kept)
     }
@@ -92,7 +92,7 @@ impl Session<'_> {
                     self.now.as_millis()
                 ],
             )
-            .map_err(rows::writing)?;
+            .map_err(records::writing)?;
         }
         Ok(room)
     }
@@ -103,7 +103,7 @@ impl Session<'_> {
             fence: item.claim.fence,
             kind: item.kind.clone(),
         };
-        remember(self.connection, &item.claim.identity, &event).map_err(rows::writing)
+        remember(self.connection, &item.claim.identity, &event).map_err(records::writing)
     }
 
     /// Bars go when old events do: by then nobody is still on the way to keep an outcome.
@@ -111,9 +111,9 @@ impl Session<'_> {
         let mut statement = self
             .connection
             .prepare_cached(OLD_BARS)
-            .map_err(rows::writing)?;
+            .map_err(records::writing)?;
         let deleted = statement.execute(params![self.cutoff_ms(keep), limit]);
-        deleted.map_err(rows::writing)
+        deleted.map_err(records::writing)
     }
 }
 

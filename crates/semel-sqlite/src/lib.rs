@@ -1,7 +1,7 @@
 //! Semel's embedded store: one SQLite file, durable, no server to install.
 //!
 //! Read it in this order: [`config`] says how to open a file; `schema` and `migrations/` what is in it;
-//! `rows` and `verbs` turn the protocol's decisions into SQL inside a transaction; `job` is a call on its way to the `writer`,
+//! `records` and `verbs` turn the protocol's decisions into SQL inside a transaction; `job` is a call on its way to the `writer`,
 //! the one thread that writes, many callers per commit; `reader` answers look-ups beside it;
 //! `checkpoint`, `sweep` and `sweeper` keep the file small, `time` knows what time it is in it; [`store`] puts them behind [`semel_core::Store`].
 //! [`tx`] does the same inside a transaction of the user's own; `keep` holds outcomes of claims that
@@ -27,7 +27,7 @@ mod plans;
 mod query;
 mod queue;
 mod reader;
-mod rows;
+mod records;
 mod schema;
 pub mod store;
 mod sweep;

@@ -10,7 +10,7 @@ use semel_core::store::{Page, Query, StateFilter, Stats};
 use semel_core::{Fence, Fingerprint, Identity, Record, Result, Scope, State, Timestamp};
 
 use crate::error::{damaged, from_sqlite};
-use crate::rows::{self, record_columns};
+use crate::records::{self, record_columns};
 
 /// The record of an identity as it stands at `now`.
 pub(crate) fn look_up(
@@ -18,7 +18,7 @@ pub(crate) fn look_up(
     identity: &Identity,
     (now, grace): (Timestamp, Duration),
 ) -> Result<Option<Arc<Record>>> {
-    let found = rows::load(connection, identity, Duration::ZERO)?;
+    let found = records::load(connection, identity, Duration::ZERO)?;
     Ok(view_kept(found, now, grace).map(Arc::new))
 }
 
@@ -75,7 +75,7 @@ fn kind_of(row: &Row<'_>, name: &str) -> Result<EventKind> {
                 _ => Resolved::Settled,
             },
         },
-        "late-outcome" => EventKind::LateOutcome(rows::outcome_of(row, 6)?),
+        "late-outcome" => EventKind::LateOutcome(records::outcome_of(row, 6)?),
         "mismatch" => {
             let print = row.get(5).map_err(failed)?;
             EventKind::Mismatch(Fingerprint::from_bytes(print))
@@ -110,7 +110,7 @@ pub(crate) fn list(
         params,
         query.page_len() + 1,
         |row| {
-            let record = rows::record_of(row, None)?;
+            let record = records::record_of(row, None)?;
             Ok(if archived {
                 Some(record)
             } else {
@@ -131,7 +131,7 @@ fn sql_for(state: Option<StateFilter>) -> &'static str {
                 record_columns!(listed),
                 " FROM ",
                 $from,
-                " WHERE c.fence < ?1 AND (?2 IS NULL OR c.tenant = ?2) \
+                " WHERE ?6 IS NOT NULL AND c.fence < ?1 AND (?2 IS NULL OR c.tenant = ?2) \
                  AND (?3 IS NULL OR c.scope = ?3 AND c.version = ?4) AND ",
                 $filter,
                 " ORDER BY c.fence DESC"
@@ -165,7 +165,7 @@ fn sql_for(state: Option<StateFilter>) -> &'static str {
         Some(StateFilter::Archived) => sql!(
             "semel_archive c JOIN semel_archive o USING (fence) \
              LEFT JOIN semel_leases l USING (fence)",
-            "?5 IS NOT NULL"
+            "true"
         ),
     }
 }

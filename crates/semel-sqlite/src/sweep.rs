@@ -18,7 +18,7 @@ use semel_core::store::{BATCH_MAX, Swept};
 use semel_core::{Error, Record, Result, State};
 
 use crate::error::{damaged, from_sqlite};
-use crate::rows::{self, record_columns};
+use crate::records::{self, record_columns};
 use crate::verbs::Session;
 
 /// How many leases one step looks at, at the newest end and where its walk has come to.
@@ -144,7 +144,9 @@ impl Session<'_> {
     }
 
     fn end_lease(&mut self, fence: i64) -> Result<()> {
-        let found = self.all(LEASED, params![fence], |row| Ok(rows::record_of(row, None)))?;
+        let found = self.all(LEASED, params![fence], |row| {
+            Ok(records::record_of(row, None))
+        })?;
         let record = found
             .into_iter()
             .next()
@@ -158,7 +160,7 @@ impl Session<'_> {
         let room = limit + positions.unreadable.len();
         let values = params![self.kept_since().as_millis(), room];
         let found = self.all(EXPIRED, values, |row| {
-            Ok((row.get(20)?, rows::record_of(row, None)))
+            Ok((row.get(20)?, records::record_of(row, None)))
         })?;
         let (mut deleted, mut archived) = (0, 0);
         for (fence, record) in found {
@@ -181,7 +183,7 @@ impl Session<'_> {
 
     /// Ends a record whose retention has ended; whether it was archived.
     fn retire(&mut self, record: &Record) -> Result<bool> {
-        rows::retire(self.connection, record).map_err(rows::writing)?;
+        records::retire(self.connection, record).map_err(records::writing)?;
         self.forget_message_of(&record.identity)?;
         Ok(matches!(&record.state, State::Settled(settled) if settled.archive))
     }
@@ -201,7 +203,7 @@ impl Session<'_> {
             let id: &i64 = id;
             if *may_go {
                 let sql = "DELETE FROM semel_history WHERE id = ?1";
-                rows::run(self.connection, sql, params![id]).map_err(rows::writing)?;
+                records::run(self.connection, sql, params![id]).map_err(records::writing)?;
                 deleted += 1;
             }
         }
@@ -215,7 +217,7 @@ impl Session<'_> {
     /// Does something to one row, whole or not at all.
     pub(crate) fn apart<A>(&mut self, work: impl FnOnce(&mut Self) -> Result<A>) -> Result<A> {
         let failed = |e| from_sqlite("sweeping", e);
-        let run = |connection: &Connection, sql| rows::run(connection, sql, &[]).map_err(failed);
+        let run = |connection: &Connection, sql| records::run(connection, sql, &[]).map_err(failed);
         let mark = self.mark();
         run(self.connection, "SAVEPOINT semel_row")?;
         let done = work(self);

@@ -13,7 +13,7 @@ use semel_core::clock::{Correction, Doubt, Known};
 use semel_core::{Result, SteadyClock, Timestamp};
 
 use crate::error::from_sqlite;
-use crate::rows::run;
+use crate::records::run;
 
 /// How old the newest time may be before the sweep writes a newer one down.
 const WRITTEN_EVERY: Duration = Duration::from_secs(60);

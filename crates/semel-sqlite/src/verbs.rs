@@ -12,7 +12,7 @@ use semel_core::store::{
 use semel_core::{Error, Fence, Identity, Record, Result, Scope, SteadyClock, Timestamp};
 
 use crate::inbox::Notes;
-use crate::rows::{self, run};
+use crate::records::{self, run};
 use crate::time::FileTime;
 
 /// A write transaction in progress: the connection, the present instant, the next fence.
@@ -91,7 +91,7 @@ impl<'a> Session<'a> {
 
     /// The stored record of an identity, whatever the clock says about it.
     pub(crate) fn load(&self, identity: &Identity) -> Result<Option<Record>> {
-        rows::load(self.connection, identity, self.grace)
+        records::load(self.connection, identity, self.grace)
     }
 
     pub(crate) fn claim(&mut self, request: &ClaimRequest) -> Result<ClaimAnswer> {
@@ -153,9 +153,9 @@ impl<'a> Session<'a> {
         current: Option<&Record>,
         step: Step<A>,
     ) -> Result<A> {
-        rows::apply(self.connection, identity, current, &step.change)?;
+        records::apply(self.connection, identity, current, &step.change)?;
         for event in &step.events {
-            remember(self.connection, identity, event).map_err(rows::writing)?;
+            remember(self.connection, identity, event).map_err(records::writing)?;
             if event.kind == EventKind::BecameUnknown(UnknownCause::LeaseEnded) {
                 let (identity, fence) = (identity.clone(), event.fence);
                 self.ended.push(Claim { identity, fence });
@@ -207,7 +207,7 @@ pub(crate) fn remember(
             detail = Some(by.clone());
             from = Some(i64::from(matches!(how, Resolved::Settled)));
         }
-        EventKind::LateOutcome(late) => outcome = Some(rows::outcome_columns(late, false)),
+        EventKind::LateOutcome(late) => outcome = Some(records::outcome_columns(late, false)),
         EventKind::Mismatch(found) => print = Some(*found.as_bytes()),
         EventKind::Erased { by } => detail = Some(by.clone()),
     }

@@ -7,7 +7,7 @@ use crate::output::data;
 
 use super::files::{self, Files};
 use super::finding::Finding;
-use super::{docs_rules, manifest_rules, rust_rules, text_rules};
+use super::{docs_rules, manifest_rules, rust_rules, shape_rules, text_rules};
 
 /// Fails if any rule is broken.
 pub(crate) fn run(root: &Path) -> Result<()> {
@@ -37,5 +37,6 @@ fn check(root: &Path, files: &Files) -> Vec<Finding> {
     }
     findings.extend(manifest_rules::check(files));
     findings.extend(docs_rules::check_architecture(files));
+    findings.extend(shape_rules::check(files));
     findings
 }

@@ -14,9 +14,9 @@ use tokio_postgres::{IsolationLevel, Transaction};
 use super::deliveries::is_settled;
 use super::{Deliveries, Message, Processed};
 use crate::config::Config;
+use crate::connection::Links;
 use crate::engine::Engine;
 use crate::error::from_postgres;
-use crate::link::Links;
 use crate::query::seen;
 
 /// Processes the messages of one consumer in transactions of the user's own database.

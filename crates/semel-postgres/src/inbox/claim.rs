@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use super::rows::{message_of, small};
 use super::tries::Call;
+use crate::connection::{Failure, Link};
 use crate::engine::Engine;
-use crate::link::{Failure, Link};
-use crate::rows::{digest, fence_of, sql_ms};
+use crate::records::{digest, fence_of, sql_ms};
 use crate::session::{Driver, Session};
 use crate::value::{Row, Value};
 

@@ -3,8 +3,8 @@
 use semel_core::{Error, Result};
 
 use super::tries::Call;
+use crate::connection::{Failure, Link};
 use crate::engine::Engine;
-use crate::link::{Failure, Link};
 use crate::sql;
 
 /// The most bytes of a name that PostgreSQL keeps.

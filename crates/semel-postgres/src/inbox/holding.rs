@@ -8,9 +8,9 @@ use semel_core::{Error, Kind, LeaseTerm, Result};
 use uuid::Uuid;
 
 use super::tries::Call;
+use crate::connection::{Failure, Link};
 use crate::engine::Engine;
-use crate::link::{Failure, Link};
-use crate::rows::{digest, sql_fence, sql_ms};
+use crate::records::{digest, sql_fence, sql_ms};
 use crate::value::Value;
 
 /// Extends the leases of tickets that still hold.

@@ -1,7 +1,7 @@
 //! The inbox: messages that wait to take effect, over the same records.
 //!
 //! Read it in this order: `verbs` puts everything behind [`semel_core::Inbox`]; `receive` tells new messages from known ones,
-//! `claim` hands work out, `finish` ends it; `lanes` has the order of messages with one key. `seen` is what people see and
+//! `claim` hands work out, `finish` ends it; `lanes` has the order of messages with one key. `inspect` is what people see and
 //! `operate` what they do. `bells` wakes other processes, `tend` and `sweep` keep house, `tries` makes a call again that met
 //! somebody else's transaction or lost its answer.
 //!
@@ -42,13 +42,13 @@ mod claim;
 mod exposed;
 mod finish;
 mod holding;
+mod inspect;
 mod lanes;
 mod notes;
 mod operate;
 mod receive;
 mod rows;
 mod save;
-mod seen;
 mod sweep;
 mod tend;
 mod tries;

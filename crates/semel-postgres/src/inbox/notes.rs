@@ -5,7 +5,7 @@ use semel_core::{Fence, Timestamp};
 use uuid::Uuid;
 
 use super::rows::Work;
-use crate::rows::sql_fence;
+use crate::records::sql_fence;
 use crate::session::{Driver, Session};
 use crate::value::Value;
 

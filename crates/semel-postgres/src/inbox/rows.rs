@@ -7,7 +7,7 @@ use semel_core::{
 use uuid::Uuid;
 
 use crate::error::damaged;
-use crate::rows::{bytes32, fence_of};
+use crate::records::{bytes32, fence_of};
 use crate::value::Row;
 
 /// A row of `semel_work`, as far as decisions need it.

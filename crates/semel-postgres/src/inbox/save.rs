@@ -7,7 +7,7 @@ use semel_core::inbox::Plan;
 use uuid::Uuid;
 
 use super::rows::Work;
-use crate::rows::sql_ms;
+use crate::records::sql_ms;
 use crate::session::{Driver, Session};
 use crate::value::Value;
 

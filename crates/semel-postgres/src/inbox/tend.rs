@@ -10,8 +10,8 @@ use super::lanes::{Care, Places, stick};
 use super::notes::Transition;
 use super::rows::Work;
 use super::tries::Call;
+use crate::connection::{Failure, Link};
 use crate::engine::Engine;
-use crate::link::{Failure, Link};
 use crate::session::{Driver, Session};
 use crate::value::Value;
 

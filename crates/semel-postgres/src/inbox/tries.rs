@@ -9,8 +9,8 @@ use semel_core::{Kind, Result};
 use tokio::time::{Instant, sleep};
 use tokio_postgres::error::SqlState;
 
+use crate::connection::{Failure, Link};
 use crate::engine::{Engine, PAUSE, remedy};
-use crate::link::{Failure, Link};
 
 /// The first pause before a call that met another transaction is made again; it doubles up to the usual one.
 const PAUSE_FIRST: Duration = Duration::from_millis(1);

@@ -1,9 +1,9 @@
 //! After the claims: what is open is noted, and all records are divided into ranges.
 
 use super::{RANGE, Step, count, first, size, walk};
+use crate::connection::{Failure, Link};
 use crate::engine::Engine;
-use crate::link::{Failure, Link};
-use crate::rows::sql_ms;
+use crate::records::sql_ms;
 use crate::value::Value;
 
 /// The most ranges that one step makes.

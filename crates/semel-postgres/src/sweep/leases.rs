@@ -3,9 +3,9 @@
 use semel_core::{Result, Timestamp, protocol};
 
 use super::{LEASES, Step, YOUNG, count, first, size};
+use crate::connection::{Failure, Link};
 use crate::engine::Engine;
-use crate::link::{Failure, Link};
-use crate::rows::Stored;
+use crate::records::Stored;
 use crate::session::Session;
 
 impl Engine {

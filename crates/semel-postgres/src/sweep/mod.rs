@@ -21,8 +21,8 @@ use semel_core::Result;
 use semel_core::store::{BATCH_MAX, Swept};
 use tokio::time::{Instant, sleep};
 
+use crate::connection::{Failure, Link};
 use crate::engine::Engine;
-use crate::link::{Failure, Link};
 use crate::partitions;
 use crate::session::Session;
 use crate::value::{Row, Value};

@@ -6,9 +6,9 @@ use std::time::Duration;
 use semel_core::Result;
 
 use super::{RANGE, Step, YOUNG, count, first, size};
+use crate::connection::{Failure, Link};
 use crate::engine::Engine;
-use crate::link::{Failure, Link};
-use crate::rows::sql_ms;
+use crate::records::sql_ms;
 use crate::value::{Row, Value};
 
 /// The most ranges that one step walks over.

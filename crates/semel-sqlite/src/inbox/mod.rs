@@ -2,8 +2,8 @@
 //!
 //! Read it in this order: `migrations/0003_inbox.sql` says what is in the tables; `rows`, `records`, `history` and `lanes` read
 //! and write them; `receive`, `claim` and `finish` are the verbs; `placing` asks the core for a message's place in its lane and
-//! `going` lets lanes go on; `operate`, `select` and `acts` carry out what people decide; `query` and `overview` show what
-//! is there; `tend` looks after deadlines and retention. [`tx`] is the user's own transaction.
+//! `going` lets lanes go on; `operate`, `select` and `acts` carry out what people decide; `inspect` shows what
+//! is there; `sweep` looks after deadlines and retention. [`tx`] is the user's own transaction.
 //!
 //! All verbs go through the store's one writer, so many callers share a commit, and no two of them ever decide about the same lane
 //! at once. Bells ring after the commit.
@@ -14,19 +14,17 @@ mod filter;
 mod finish;
 mod going;
 mod history;
+mod inspect;
 mod lanes;
 mod notes;
 mod operate;
-mod overview;
 mod placing;
-mod processed;
-mod query;
 mod receive;
 mod records;
 mod rows;
 mod select;
 mod sql;
-pub(crate) mod tend;
+pub(crate) mod sweep;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod tx;
@@ -104,7 +102,7 @@ impl Inbox for SqliteStore {
 
     fn position(&self, source: String) -> Answer<'_, Option<String>> {
         self.read(&self.reads, move |connection| {
-            overview::position(connection, &source)
+            inspect::position(connection, &source)
         })
     }
 
@@ -159,27 +157,27 @@ impl Inbox for SqliteStore {
 
     fn list_messages(&self, query: Query) -> Answer<'_, Page> {
         self.read(&self.slow_reads, move |connection| {
-            query::list(connection, &query)
+            inspect::list(connection, &query)
         })
     }
 
     fn message(&self, identity: Identity) -> Answer<'_, Option<Detail>> {
         let clock = self.clock.clone();
         self.read(&self.reads, move |connection| {
-            query::message(connection, &identity, (clock.now(), clock.grace()))
+            inspect::message(connection, &identity, (clock.now(), clock.grace()))
         })
     }
 
     fn gaps(&self, consumer: Scope, limit: usize) -> Answer<'_, Vec<Gap>> {
         self.read(&self.slow_reads, move |connection| {
-            overview::gaps(connection, &consumer, limit)
+            inspect::gaps(connection, &consumer, limit)
         })
     }
 
     fn counts(&self) -> Answer<'_, Vec<Counts>> {
         let clock = self.clock.clone();
         self.read(&self.slow_reads, move |connection| {
-            overview::counts(connection, clock.now())
+            inspect::counts(connection, clock.now())
         })
     }
 
@@ -193,7 +191,7 @@ impl Inbox for SqliteStore {
     }
 
     fn expose_processed(&self, view: String) -> Answer<'_, ()> {
-        let checked = processed::check(&view);
+        let checked = inspect::check(&view);
         self.write_one(checked, (view, 0), Manner::FACT, |session, view| {
             session.expose_processed(view)
         })
@@ -201,7 +199,7 @@ impl Inbox for SqliteStore {
 
     fn audit(&self, limit: usize) -> Answer<'_, Vec<AuditEntry>> {
         self.read(&self.slow_reads, move |connection| {
-            overview::audit(connection, limit)
+            inspect::audit(connection, limit)
         })
     }
 }

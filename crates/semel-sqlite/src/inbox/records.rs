@@ -7,7 +7,7 @@ use semel_core::{Fence, Fingerprint, Identity, Outcome, Result, Retention, Times
 
 use super::sql;
 use crate::error::damaged;
-use crate::rows;
+use crate::records;
 use crate::verbs::Session;
 
 /// What receivers and finishers need to know of a record.
@@ -79,7 +79,7 @@ impl Session<'_> {
             Some(brief) if !brief.is_expired(self.kept_since()) => return Ok(()),
             Some(_) => {
                 if let Some(expired) = self.load(ending.identity)? {
-                    rows::retire(self.connection, &expired).map_err(rows::writing)?;
+                    records::retire(self.connection, &expired).map_err(records::writing)?;
                 }
             }
             None => {}
@@ -100,10 +100,10 @@ impl Session<'_> {
     fn insert_outcome(&self, fence: Fence, ending: &Ending<'_>) -> Result<()> {
         let archive = ending.retention.archive();
         let (flags, status, headers, body, omitted_len, omitted_digest) =
-            rows::outcome_columns(ending.outcome, archive);
+            records::outcome_columns(ending.outcome, archive);
         sql::run(
             self.connection,
-            rows::INSERT_OUTCOME,
+            records::INSERT_OUTCOME,
             params![
                 fence.get(),
                 self.now.after(ending.retention.keep()).as_millis(),

@@ -11,7 +11,7 @@ use super::super::notes::Attempt;
 use super::super::rows::Work;
 use super::end::{Deciding, said};
 use super::{Ended, complete_values, intents};
-use crate::rows::{digest, sql_fence, sql_ms};
+use crate::records::{digest, sql_fence, sql_ms};
 use crate::session::{Driver, Session};
 use crate::value::Value;
 

@@ -14,12 +14,12 @@ use semel_core::{Error, Kind, Result, Scope};
 use uuid::Uuid;
 
 use super::tries::Call;
-use crate::decisions::weight;
+use crate::connection::{Failure, Link};
 use crate::engine::Engine;
-use crate::link::{Failure, Link};
-use crate::rows::{OutcomeColumns, digest, sql_fence, sql_ms};
+use crate::records::{OutcomeColumns, digest, sql_fence, sql_ms};
 use crate::session::{Driver, Session};
 use crate::value::Value;
+use crate::verbs::decisions::weight;
 
 /// The most bytes of outcomes that one statement carries, unless a single one is larger.
 const BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -22,7 +22,7 @@ use semel_core::{Error, Kind};
 use uuid::Uuid;
 
 use super::rows::Work;
-use crate::rows::sql_ms;
+use crate::records::sql_ms;
 use crate::session::{Driver, Session};
 use crate::value::Value;
 

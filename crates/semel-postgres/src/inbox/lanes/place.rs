@@ -11,7 +11,7 @@ use semel_core::{Result, Timestamp};
 
 use super::super::rows::{signed, unsigned};
 use super::{Lanes, by_sequence};
-use crate::rows::sql_ms;
+use crate::records::sql_ms;
 use crate::session::{Driver, Session};
 use crate::value::{Row, Value};
 

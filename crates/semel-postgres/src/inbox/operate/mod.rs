@@ -16,8 +16,8 @@ use self::select::Selected;
 use super::lanes::Care;
 use super::rows::signed;
 use super::tries::Call;
+use crate::connection::{Failure, Link};
 use crate::engine::Engine;
-use crate::link::{Failure, Link};
 use crate::session::{Driver, Session};
 use crate::value::Value;
 

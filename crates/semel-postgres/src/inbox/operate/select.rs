@@ -6,7 +6,7 @@ use semel_core::{Error, Fingerprint, Identity, Kind, Result, Tenant};
 use uuid::Uuid;
 
 use super::super::rows::{cause_of, identity_of, state_of};
-use crate::rows::{bytes32, digest};
+use crate::records::{bytes32, digest};
 use crate::session::{Driver, Session};
 use crate::value::{Row, Value};
 

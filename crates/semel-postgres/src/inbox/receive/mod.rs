@@ -18,9 +18,9 @@ use super::lanes::{Placed, Places};
 use super::notes::Transition;
 use super::rows::state_of;
 use super::tries::Call;
+use crate::connection::{Failure, Link};
 use crate::engine::Engine;
-use crate::link::{Failure, Link};
-use crate::rows::{bytes32, digest};
+use crate::records::{bytes32, digest};
 use crate::session::{Driver, Session};
 use crate::value::Value;
 

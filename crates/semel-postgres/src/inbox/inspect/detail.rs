@@ -8,7 +8,7 @@ use super::super::rows::{cause_of, message_of, small, state_of};
 use super::list::{ENTRY_COLUMNS, entry_of};
 use crate::engine::Engine;
 use crate::query::seen;
-use crate::rows::{digest, fence_of};
+use crate::records::{digest, fence_of};
 use crate::value::{Row, Value};
 
 impl Engine {

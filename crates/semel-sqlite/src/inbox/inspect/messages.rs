@@ -6,10 +6,10 @@ use rusqlite::{Connection, Row, params, params_from_iter};
 use semel_core::inbox::{Attempt, Detail, Entry, Page, Query, State, Transition};
 use semel_core::{Fence, Identity, Key, Record, Result, Scope, Timestamp};
 
-use super::filter::{Filter, Source};
-use super::rows::{message_columns, message_of};
-use super::sql::{self, SqlCause, SqlState, failed};
-use super::{claim, notes, rows};
+use super::super::filter::{Filter, Source};
+use super::super::rows::{message_columns, message_of};
+use super::super::sql::{self, SqlCause, SqlState, failed};
+use super::super::{claim, notes, rows};
 use crate::error::damaged;
 use crate::query::view_kept;
 
@@ -135,12 +135,12 @@ fn settled_in_short(connection: &Connection, identity: &Identity) -> Result<Opti
 }
 
 /// A consumer's name from its columns.
-pub(super) fn scope(name: &str, version: u32) -> Result<Scope> {
+pub(in crate::inbox) fn scope(name: &str, version: u32) -> Result<Scope> {
     Scope::new(name, version).map_err(|e| damaged("a consumer breaks the rules").caused_by(e))
 }
 
 /// One page of messages, the newest first.
-pub(super) fn list(connection: &Connection, query: &Query) -> Result<Page> {
+pub(in crate::inbox) fn list(connection: &Connection, query: &Query) -> Result<Page> {
     let consumer = match &query.consumer {
         None => None,
         Some(scope) => match notes::number_of(connection, scope)? {
@@ -185,7 +185,7 @@ pub(super) fn list(connection: &Connection, query: &Query) -> Result<Page> {
 }
 
 /// All that is known about one message.
-pub(super) fn message(
+pub(in crate::inbox) fn message(
     connection: &Connection,
     identity: &Identity,
     (now, grace): (Timestamp, Duration),
@@ -199,7 +199,7 @@ pub(super) fn message(
         entry_tables!(),
         "WHERE m.consumer = ?1 AND m.key = ?2 AND m.tenant = ?3"
     );
-    let found = crate::rows::load(connection, identity, Duration::ZERO)?;
+    let found = crate::records::load(connection, identity, Duration::ZERO)?;
     let record = view_kept(found, now, grace);
     let (key, tenant) = (identity.key().as_str(), identity.tenant().as_str());
     let found = match notes::number_of(connection, identity.scope())? {

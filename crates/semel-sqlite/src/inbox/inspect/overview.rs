@@ -7,28 +7,29 @@ use semel_core::inbox::{AuditEntry, Counts, Gap, State};
 use semel_core::store::PAGE_MAX;
 use semel_core::{Key, Result, Scope, Timestamp};
 
-use super::sql::{self, SqlState};
-use super::{notes, query};
+use super::super::notes;
+use super::super::sql::{self, SqlState};
+use super::messages::scope;
 use crate::error::damaged;
 
 /// The most ranges of missing versions that one gap shows.
 const RANGES_MAX: usize = 100;
 
 /// How far a source has been received.
-pub(super) fn position(connection: &Connection, source: &str) -> Result<Option<String>> {
+pub(in crate::inbox) fn position(connection: &Connection, source: &str) -> Result<Option<String>> {
     let sql = "SELECT position FROM semel_positions WHERE source = ?1";
     sql::one(connection, sql, params![source], |row| row.get(0))
 }
 
 /// Counts of every consumer.
-pub(super) fn counts(connection: &Connection, now: Timestamp) -> Result<Vec<Counts>> {
+pub(in crate::inbox) fn counts(connection: &Connection, now: Timestamp) -> Result<Vec<Counts>> {
     let sql = "SELECT consumer, scope, version FROM semel_consumers";
     let consumers = sql::all(connection, sql, &[], |row| {
         Ok((row.get(0)?, row.get::<_, String>(1)?, row.get(2)?))
     })?;
     let mut counts: BTreeMap<i64, (Counts, Option<i64>)> = BTreeMap::new();
     for (number, name, version) in consumers {
-        let none = Counts::none(query::scope(&name, version)?);
+        let none = Counts::none(scope(&name, version)?);
         counts.insert(number, (none, None));
     }
     // What stands still is counted in its index, whatever else is in the table.
@@ -108,7 +109,11 @@ fn received_at(connection: &Connection, number: Option<i64>) -> Result<Option<Ti
 }
 
 /// The lanes of a consumer that wait for versions.
-pub(super) fn gaps(connection: &Connection, consumer: &Scope, limit: usize) -> Result<Vec<Gap>> {
+pub(in crate::inbox) fn gaps(
+    connection: &Connection,
+    consumer: &Scope,
+    limit: usize,
+) -> Result<Vec<Gap>> {
     let Some(number) = notes::number_of(connection, consumer)? else {
         return Ok(Vec::new());
     };
@@ -176,7 +181,7 @@ fn missing(connection: &Connection, consumer: i64, lane: &str) -> Result<Missing
 }
 
 /// The audit, the newest first.
-pub(super) fn audit(connection: &Connection, limit: usize) -> Result<Vec<AuditEntry>> {
+pub(in crate::inbox) fn audit(connection: &Connection, limit: usize) -> Result<Vec<AuditEntry>> {
     let sql = "SELECT at_ms, actor, verb, action, consumer, selection, changed, reason \
                FROM semel_audit ORDER BY id DESC LIMIT ?1";
     let lines = sql::all(connection, sql, params![limit.min(PAGE_MAX)], |row| {

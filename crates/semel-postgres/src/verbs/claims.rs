@@ -14,9 +14,9 @@ use semel_core::{Error, Fence, Identity, Kind, Record, State, Timestamp};
 use tokio_postgres::error::SqlState;
 use uuid::Uuid;
 
+use crate::connection::{Failure, Link, Wait};
 use crate::engine::{Engine, Tried, Verb, identities};
-use crate::link::{Failure, Link, Wait};
-use crate::rows::{Stored, digest, fence_of, sql_ms};
+use crate::records::{Stored, digest, fence_of, sql_ms};
 use crate::session::Session;
 use crate::sql::RECORD_COLUMNS;
 use crate::value::{Row, Value};

@@ -180,7 +180,7 @@ impl Session<'_> {
         if leftover.is_needed || leftover.expires_ms > self.kept_since().as_millis() {
             return Ok(false);
         }
-        let scope = super::query::scope(&leftover.scope, leftover.version)?;
+        let scope = super::inspect::scope(&leftover.scope, leftover.version)?;
         let identity = rows::identity(&scope, &leftover.tenant, &leftover.key)?;
         if records::brief(self.connection, &identity)?.is_some() {
             return Ok(false);

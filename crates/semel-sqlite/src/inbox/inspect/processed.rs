@@ -3,14 +3,14 @@
 use rusqlite::params;
 use semel_core::{Error, Result};
 
-use super::sql;
+use super::super::sql;
 use crate::verbs::Session;
 
 /// The longest name of a view, in bytes.
 const NAME_BYTES_MAX: usize = 63;
 
 /// Refuses names that are no plain identifiers, or ours.
-pub(super) fn check(name: &str) -> Result<()> {
+pub(in crate::inbox) fn check(name: &str) -> Result<()> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let is_valid = (1..=NAME_BYTES_MAX).contains(&name.len())
         && name.chars().all(is_plain)
@@ -28,7 +28,7 @@ pub(super) fn check(name: &str) -> Result<()> {
 
 impl Session<'_> {
     /// Makes the view; its name has been checked.
-    pub(super) fn expose_processed(&mut self, name: &str) -> Result<()> {
+    pub(in crate::inbox) fn expose_processed(&mut self, name: &str) -> Result<()> {
         let create = format!(
             "CREATE VIEW \"{name}\" AS \
              SELECT n.scope || '@' || n.version AS consumer_name, c.key AS message_id, \

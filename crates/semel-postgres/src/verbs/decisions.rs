@@ -13,9 +13,9 @@ use semel_core::store::{
 use semel_core::{Fence, Identity, Outcome, Record, Timestamp};
 use uuid::Uuid;
 
+use crate::connection::{Failure, Link, Wait};
 use crate::engine::{Engine, Tried, Verb, identities};
-use crate::link::{Failure, Link, Wait};
-use crate::rows::{OutcomeColumns, digest, sql_fence, sql_ms};
+use crate::records::{OutcomeColumns, digest, sql_fence, sql_ms};
 use crate::session::Session;
 use crate::value::Value;
 

@@ -1,0 +1,9 @@
+//! What people see of an inbox. Nothing here writes, but for the view that people ask for.
+
+mod messages;
+mod overview;
+mod processed;
+
+pub(super) use messages::{list, message, scope};
+pub(super) use overview::{audit, counts, gaps, position};
+pub(super) use processed::check;
