@@ -18,27 +18,29 @@ pub async fn replays_are_answered_while_writers_are_at_work(s: Subject) {
     for writer in 0..WRITERS {
         let (s, stop, under_way) = (s.clone(), stop.clone(), under_way.clone());
         writers.spawn(async move {
-            let mut written = 0;
-            while !stop.load(Ordering::SeqCst) {
+            for written in 0.. {
                 under_way.fetch_add(1, Ordering::SeqCst);
                 s.settled(&format!("w-{writer}-{written}"), "written").await;
                 under_way.fetch_sub(1, Ordering::SeqCst);
-                written += 1;
+                if stop.load(Ordering::SeqCst) {
+                    return;
+                }
                 tokio::task::yield_now().await;
             }
-            written
         });
     }
     while under_way.load(Ordering::SeqCst) == 0 {
         tokio::task::yield_now().await;
     }
+    let mut beside_writes = 0;
     for _ in 0..100 {
         assert_eq!(replayed(&s.claim("kept").await), b"kept");
         assert_eq!(body(&s.look_up("kept").await.expect("a record")), b"kept");
+        beside_writes += usize::from(under_way.load(Ordering::SeqCst) > 0);
     }
     stop.store(true, Ordering::SeqCst);
-    let written = writers.join_all().await;
-    assert!(written.iter().all(|written| *written > 0), "{written:?}");
+    writers.join_all().await;
+    assert!(beside_writes > 0, "no replay was answered during a write");
 }
 
 /// Rule 7, with a writer that stands still: replays and look-ups do not wait for it.
