@@ -107,7 +107,8 @@ pub(crate) fn objection(error: &tokio_postgres::Error) -> Option<&'static str> {
         return None;
     };
     Some(match why {
-        CertificateError::UnknownIssuer => {
+        // An authority that was made anew under its old name is known by name and signs differently.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "; name the file of its certificate authority as sslrootcert in the store's URL"
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {

@@ -165,6 +165,7 @@ async fn plans(schema: &Schema) -> Vec<(&'static str, Vec<String>)> {
             )
             .replace("{fence}", "{s}semel_draw()")
             .replace("{now}", now)
+            .replace("{brief}", "set_config('lock_timeout', '30', true)")
             .replace("{s}", &format!("{}.", schema.name));
         let text = text
             .replace("{record}", "r.*")
@@ -238,23 +239,28 @@ async fn sessions_run_under_the_settings_that_their_plans_need() {
     let client = schema.client().await;
     client
         .batch_execute(&format!(
-            "CREATE TABLE {s}.seen (settings text); \
+            "CREATE TABLE {s}.seen (doing text, settings text); \
              CREATE FUNCTION {s}.see() RETURNS trigger LANGUAGE plpgsql AS \
-                 'BEGIN INSERT INTO {s}.seen SELECT {list}; RETURN NEW; END'; \
-             CREATE TRIGGER see BEFORE INSERT ON {s}.semel_records FOR EACH ROW EXECUTE FUNCTION {s}.see()"
+                 'BEGIN INSERT INTO {s}.seen SELECT TG_OP, {list}; RETURN NEW; END'; \
+             CREATE TRIGGER see BEFORE INSERT OR UPDATE ON {s}.semel_records FOR EACH ROW EXECUTE FUNCTION {s}.see()"
         ))
         .await
         .unwrap();
-    granted(&store, "k").await;
-    let row = client
-        .query_one(&format!("SELECT settings FROM {s}.seen"), &[])
-        .await
-        .unwrap();
-    assert_eq!(
-        row.get::<_, String>(0),
-        "plan_cache_mode=force_generic_plan enable_seqscan=off enable_hashjoin=off enable_mergejoin=off jit=off \
-         lock_timeout=250ms"
-    );
+    lease_of(store.claim_one(short("k", 1)).await.unwrap());
+    until("the sweep has written that the lease ended", async || {
+        store.sweep(100).await.unwrap().leases_ended == 1
+    })
+    .await;
+    let seen = format!("SELECT settings FROM {s}.seen WHERE doing = $1");
+    // Others wait for a round trip of claims, so that it waits for locks only briefly; nobody waits for the sweep.
+    for (doing, lock_timeout) in [("INSERT", "30ms"), ("UPDATE", "250ms")] {
+        let row = client.query_one(&seen, &[&doing]).await.unwrap();
+        let expected = format!(
+            "plan_cache_mode=force_generic_plan enable_seqscan=off enable_hashjoin=off enable_mergejoin=off jit=off \
+             lock_timeout={lock_timeout}"
+        );
+        assert_eq!(row.get::<_, String>(0), expected, "{doing}");
+    }
 }
 
 /// An event of long ago, in a month of its own.

@@ -28,8 +28,11 @@ fn request(key: &str) -> ClaimRequest {
 async fn a_server_is_trusted_by_its_certificate_and_no_further() {
     let (ours, other) = (Authority::new(), Authority::new());
     let [certificate, key] = ours.certify("localhost", "redis");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = port.local_addr().unwrap().port();
+    let port = {
+        // Closed again before the server listens there.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().port()
+    };
     let settings = [
         format!("tls-port={port}"),
         format!("tls-cert-file={certificate}"),

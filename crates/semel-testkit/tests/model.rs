@@ -125,6 +125,7 @@ fn a_complete_check_names_all_that_a_mistake_breaks() {
     let broken = [
         property::ONE_EFFECT,
         property::ONE_LIVE_LEASE,
+        property::BEGINS_UNDER_LEASE,
         property::ONLY_OWNER_CHANGES,
     ];
     assert_eq!(explored(&config).violations, broken);

@@ -141,7 +141,7 @@ async fn bad_parameters_are_refused_with_what_and_where() {
     state: a state is one of running, unknown, succeeded, failed, archived, found "stuck"
     limit: a page has 1 to 1000 records, found 0
     limit: a page has 1 to 1000 records, found 1001
-    before: invalid digit found in string
+    a cursor is the `next` of the page before, unchanged, found "yesterday"
     "#);
 }
 

@@ -36,7 +36,16 @@ impl Fixture {
     pub(crate) fn filled() -> Self {
         let fixture = Self::empty();
         block_on(Filler::open(&fixture.path()).fill());
+        fixture.served_until_now();
         fixture
+    }
+
+    /// Writes the time down, as a process that serves does every minute: otherwise the binary would find a clock that has jumped.
+    pub(crate) fn served_until_now(&self) {
+        let sql = "INSERT INTO semel_meta (name, value) VALUES ('clock_ms', ?1) \
+                   ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+        let now = SystemClock::new().now().as_millis();
+        self.connection().execute(sql, [now]).unwrap();
     }
 
     pub(crate) fn path(&self) -> PathBuf {
@@ -169,7 +178,8 @@ pub(crate) struct Filler {
 impl Filler {
     pub(crate) fn open(path: &Path) -> Self {
         let now = SystemClock::new().now();
-        let clock = Arc::new(ManualClock::at(now));
+        // Time never goes back, so it begins before everything that is filled in.
+        let clock = Arc::new(ManualClock::at(now.before(DAY * 4)));
         let config = Config::new(path).clock(clock.clone()).sweep_every(None);
         let store = config.open().unwrap();
         Self { store, clock, now }

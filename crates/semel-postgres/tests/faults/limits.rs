@@ -48,8 +48,12 @@ async fn a_server_that_takes_no_writes_is_read_and_says_so() {
     let settled = store.settle_one(settle(&done.claim, "done")).await;
     assert_eq!(settled.unwrap(), SettleAnswer::Settled);
     read_only(&server.url(), "on").await;
+    // What is there already is answered without a write, so each probe is of its own.
+    let mut probes = 0;
     until("writes are refused", async || {
-        store.claim_one(request("probe")).await.is_err()
+        probes += 1;
+        let probe = request(&format!("probe-{probes}"));
+        store.claim_one(probe).await.is_err()
     })
     .await;
     let error = store.claim_one(request("new")).await.unwrap_err();

@@ -107,13 +107,14 @@ async fn until_one_waits(schema: &Schema) {
     .await;
 }
 
-/// Somebody waits for what a transaction holds, and 64 others do not.
+/// Somebody waits for what a transaction holds, and 64 others do not, whose keys begin with `group`.
 async fn others_are_answered<T: Send + std::fmt::Debug + 'static>(
     store: &Arc<PostgresStore>,
     waiting: &JoinHandle<Result<T>>,
+    group: &str,
 ) {
     for round in 0..2 {
-        let keys: Vec<String> = (0..64).map(|n| format!("other-{round}-{n}")).collect();
+        let keys: Vec<String> = (0..64).map(|n| format!("{group}-{round}-{n}")).collect();
         let leases = join_all(keys.iter().map(|key| granted(store.as_ref(), key))).await;
         let settled = leases
             .iter()
@@ -163,12 +164,12 @@ async fn a_claim_that_is_not_committed_keeps_only_its_own_callers_waiting() {
     let user = hold(&schema, "held").await;
     let waiting = spawn_claim(&store, "held");
     until_one_waits(&schema).await;
-    others_are_answered(&store, &waiting).await;
+    others_are_answered(&store, &waiting, "other").await;
     // In one call with others as well, and however many ask for it.
     let more: Vec<_> = (0..20).map(|_| spawn_claim(&store, "held")).collect();
     let asked = ["x", "y"].map(request).into_iter().collect();
     assert!(store.claim(asked).await.iter().all(Result::is_ok));
-    others_are_answered(&store, &waiting).await;
+    others_are_answered(&store, &waiting, "another").await;
     user.batch_execute("ROLLBACK").await.unwrap();
     let mut granted = usize::from(matches!(
         waiting.await.unwrap(),
@@ -197,7 +198,7 @@ async fn a_row_that_must_be_decided_about_and_is_locked_keeps_only_its_own_calle
     .await;
     let waiting = spawn_claim(&store, "ended");
     until_one_waits(&schema).await;
-    others_are_answered(&store, &waiting).await;
+    others_are_answered(&store, &waiting, "other").await;
     user.batch_execute("ROLLBACK").await.unwrap();
     let answer = waiting.await.unwrap().unwrap();
     assert!(matches!(answer, ClaimAnswer::Unknown { .. }), "{answer:?}");
@@ -218,7 +219,7 @@ async fn an_owner_whose_row_is_locked_keeps_no_other_owner_waiting() {
         let store = store.clone();
         async move { store.settle_one(settle(&claim, "done")).await }
     });
-    others_are_answered(&store, &settling).await;
+    others_are_answered(&store, &settling, "other").await;
     user.batch_execute("ROLLBACK").await.unwrap();
     assert_eq!(settling.await.unwrap().unwrap(), SettleAnswer::Settled);
     renewing.await.unwrap().unwrap();

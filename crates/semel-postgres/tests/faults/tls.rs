@@ -9,7 +9,8 @@ use crate::support::verbs::granted;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_is_trusted_by_its_certificate_and_no_further() {
-    let (ours, other) = (Authority::new(), Authority::new());
+    let (ours, other) = (Authority::named("ours"), Authority::new());
+    let made_anew = Authority::named("ours");
     let [certificate, key] = ours.certify("localhost", "postgres");
     let files = [
         format!("ssl_cert_file={certificate}"),
@@ -19,7 +20,7 @@ async fn a_server_is_trusted_by_its_certificate_and_no_further() {
     let schema = Schema::at(server.url());
     let by_address = server.url();
     let by_name = by_address.replace("@127.0.0.1:", "@localhost:");
-    let (ours, other) = (ours.file(), other.file());
+    let (ours, other, made_anew) = (ours.file(), other.file(), made_anew.file());
     // Whom the certificate names, whose word is taken, and what is said against it.
     let table = [
         (
@@ -62,6 +63,11 @@ async fn a_server_is_trusted_by_its_certificate_and_no_further() {
             &by_name,
             format!("sslmode=verify-ca&sslrootcert={other}"),
             Some("UnknownIssuer"),
+        ),
+        (
+            &by_name,
+            format!("sslmode=verify-full&sslrootcert={made_anew}"),
+            Some("name the file of its certificate authority"),
         ),
         (
             &by_name,

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 /// An authority; its files are gone when it is dropped.
 pub struct Authority {
@@ -13,11 +13,19 @@ pub struct Authority {
 }
 
 impl Authority {
+    /// One whose name no other has.
     pub fn new() -> Self {
+        let seed = semel_testkit::dice::fresh_seed();
+        Self::named(&format!("Authority {seed:016x}"))
+    }
+
+    /// One of this name, whoever else has it: its key is its own.
+    pub fn named(name: &str) -> Self {
         let seed = semel_testkit::dice::fresh_seed();
         let dir = std::env::temp_dir().join(format!("semel-authority-{seed:016x}"));
         fs::create_dir(&dir).expect("a temporary directory");
         let mut params = CertificateParams::new(Vec::<String>::new()).expect("no names at all");
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
         let issuer = CertifiedIssuer::self_signed(params, key).expect("a certificate");

@@ -3,9 +3,10 @@
 use semel_admin::view;
 use semel_core::record::UnknownCause;
 use semel_core::store::{Cursor, PAGE_MAX, Query, StateFilter};
-use semel_core::{Record, Scope, State, Tenant, Timestamp};
+use semel_core::{Kind, Record, Scope, State, Tenant, Timestamp};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::exit::Exit;
 use crate::output::{self, Table};
 use crate::stores::StoreArgs;
 use crate::text;
@@ -39,7 +40,8 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
     let opened = store.open_existing().await?;
-    let page = opened.store.list(args.query()).await?;
+    let listed = opened.store.list(args.query()).await;
+    let page = listed.map_err(|error| args.refused(error))?;
     let now = opened.now();
     if args.json {
         output::json(&view::Page::of(&page, now))?;
@@ -62,6 +64,14 @@ impl Args {
             scope: self.scope.as_ref().map(ToString::to_string),
             before: self.before.clone(),
             limit: usize::try_from(self.limit).unwrap_or(PAGE_MAX),
+        }
+    }
+
+    /// Only the store can read a cursor; one that it refuses is a mistake in the command.
+    fn refused(&self, error: semel_core::Error) -> Error {
+        match (error.kind(), &self.before) {
+            (Kind::Invalid, Some(_)) => Error::new(Exit::Usage, error.to_string()),
+            _ => error.into(),
         }
     }
 

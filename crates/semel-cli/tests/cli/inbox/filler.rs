@@ -29,6 +29,7 @@ impl Fixture {
     pub(crate) fn with_messages() -> Self {
         let fixture = Self::empty();
         block_on(Filler::open(&fixture.path()).fill_inbox());
+        fixture.served_until_now();
         fixture
     }
 
