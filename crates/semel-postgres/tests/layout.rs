@@ -78,7 +78,7 @@ const SETTINGS: [&str; 6] = [
 ];
 
 /// The statements that the store is built from, and the types of their parameters.
-const STATEMENTS: [(&str, &str, &str); 16] = [
+const STATEMENTS: [(&str, &str, &str); 20] = [
     (
         "follow",
         include_str!("../src/sql/follow.sql"),
@@ -107,9 +107,24 @@ const STATEMENTS: [(&str, &str, &str); 16] = [
         "uuid[],text[],text[],bigint[],text[],bytea[],bigint[],bigint[]",
     ),
     (
+        "claim_alone",
+        include_str!("../src/sql/claim_alone.sql"),
+        "uuid,text,text,bigint,text,bytea,bigint,bigint",
+    ),
+    (
+        "claim_in",
+        include_str!("../src/sql/claim_in.sql"),
+        "uuid,text,text,bigint,text,bytea,bigint,bigint",
+    ),
+    (
         "settle",
         include_str!("../src/sql/settle.sql"),
         "uuid[],bigint[],bigint[],bigint[],bigint[],bigint[],bytea[],bytea[],bigint[],bytea[]",
+    ),
+    (
+        "settle_alone",
+        include_str!("../src/sql/settle_alone.sql"),
+        "uuid,bigint,bigint,bigint,bigint,bigint,bytea,bytea,bigint,bytea",
     ),
     (
         "renew",
@@ -118,6 +133,11 @@ const STATEMENTS: [(&str, &str, &str); 16] = [
     ),
     ("load", include_str!("../src/sql/load.sql"), "uuid[]"),
     ("lock", include_str!("../src/sql/lock.sql"), "uuid[]"),
+    (
+        "lock_free",
+        include_str!("../src/sql/lock_free.sql"),
+        "uuid[]",
+    ),
     (
         "known",
         include_str!("../src/sql/inbox/known.sql"),
