@@ -6,6 +6,7 @@
     reason = "helpers of tests fail as tests do; clippy knows the tests only"
 )]
 
+#[allow(unreachable_pub, reason = "another crate's tests share it")]
 #[path = "../support/authority.rs"]
 mod authority;
 #[path = "../support/mod.rs"]
