@@ -92,8 +92,8 @@ async fn keep_in(
         .map(|row| row.digest(0))
         .collect::<Result<_>>()?;
     let mut answers = Vec::with_capacity(items.len());
-    for item in items.iter().map(|item| &item.0) {
-        answers.push(match kept.contains(&digest(&item.claim.identity)) {
+    for item in items {
+        answers.push(match kept.contains(&digest(&item.0.claim.identity)) {
             true => KeepAnswer::Kept,
             false => keep_one(session, item).await?,
         });
@@ -114,13 +114,31 @@ async fn keep_in(
     Ok(answers)
 }
 
+/// Keeps an outcome whose place is taken, be it by a row that a sweep takes away at this moment.
 async fn keep_one(
     session: &mut Session<'_, Link>,
-    item: &KeepRequest,
+    item: &Sent<KeepRequest>,
 ) -> Result<KeepAnswer, Failure> {
-    let identity = &item.claim.identity;
-    let locked = session.lock(&[identity]).await?;
-    let stored = locked.get(&digest(identity)).ok_or_else(went_away)?;
+    let (sql, identity) = (session.sql, &item.0.claim.identity);
+    for _ in 0..LOOKS_MAX {
+        let locked = session.lock(&[identity]).await?;
+        if let Some(stored) = locked.get(&digest(identity)) {
+            return keep_over(session, &item.0, stored).await;
+        }
+        let rows = session.driver.ask(&sql.keep, &keep_values(&[item])).await?;
+        if !rows.is_empty() {
+            return Ok(KeepAnswer::Kept);
+        }
+    }
+    Err(went_away())
+}
+
+/// Keeps an outcome in the place of a locked row, if that no longer counts.
+async fn keep_over(
+    session: &mut Session<'_, Link>,
+    item: &KeepRequest,
+    stored: &Stored,
+) -> Result<KeepAnswer, Failure> {
     let now = session.now().await?;
     let room = room_in(Some(stored), &item.claim, now);
     if room != Room::Open {
