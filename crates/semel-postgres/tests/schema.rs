@@ -55,7 +55,12 @@ async fn drop_months(schema: &Schema) {
          LOOP EXECUTE 'DROP TABLE ' || month; END LOOP; END $$",
         schema.name
     );
-    schema.client().await.batch_execute(&drop).await.unwrap();
+    schema
+        .client()
+        .await
+        .batch_execute(&drop)
+        .await
+        .expect("months can be dropped");
 }
 
 const MONTHS: &str = "pg_inherits WHERE inhparent IN \

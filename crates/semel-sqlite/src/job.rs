@@ -43,13 +43,16 @@ pub(crate) enum Isolation {
     Savepoints,
 }
 
+/// Makes the call that takes an answer back, if it needs one.
+pub(crate) type Undo<A> = fn(A) -> Option<Box<dyn Job>>;
+
 /// How a verb treats a caller that has gone.
 pub(crate) struct Manner<A> {
     /// Whether the verb is left out then. What only gives the caller something is; what brings a fact, such as an
     /// outcome, is performed whether or not its caller still waits: the queue may be the only place where it is.
     pub(crate) is_for_caller: bool,
     /// What undoes an answer that was committed and then not heard.
-    pub(crate) undo: Option<fn(A) -> Option<Box<dyn Job>>>,
+    pub(crate) undo: Option<Undo<A>>,
 }
 
 impl<A> Manner<A> {
@@ -65,7 +68,7 @@ impl<A> Manner<A> {
     };
 
     /// The verb gives the caller something that must be given back if it is not heard.
-    pub(crate) const fn grant(undo: fn(A) -> Option<Box<dyn Job>>) -> Self {
+    pub(crate) const fn grant(undo: Undo<A>) -> Self {
         Self {
             is_for_caller: true,
             undo: Some(undo),
@@ -77,7 +80,7 @@ impl<A> Manner<A> {
 /// while the answers were on their way.
 pub(crate) struct Delivery<A> {
     answers: Option<Result<Batch<Result<A>>>>,
-    undo: Option<fn(A) -> Option<Box<dyn Job>>>,
+    undo: Option<Undo<A>>,
     queue: Weak<Writes>,
 }
 

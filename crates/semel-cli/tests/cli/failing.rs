@@ -100,6 +100,17 @@ fn a_locked_store_can_be_read_and_not_written() {
 }
 
 #[test]
+fn a_clock_that_has_jumped_ahead_of_the_store_is_told() {
+    let store = Fixture::filled();
+    let not_served = "DELETE FROM semel_meta WHERE name = 'clock_ms'";
+    store.connection().execute(not_served, []).unwrap();
+    let ran = store.semel("check");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let told = "2h ahead of the store's newest time: was nothing served for so long, or is the clock wrong?";
+    assert!(ran.stdout.contains(told), "{ran:?}");
+}
+
+#[test]
 fn a_clock_behind_the_store_is_noticed() {
     let store = Fixture::filled();
     let ahead = "UPDATE semel_claims SET claimed_ms = claimed_ms + 100 * 86400000";

@@ -80,7 +80,7 @@ fn list_says_on_stderr_that_there_is_nothing() {
 #[test]
 fn list_as_json_has_a_part_for_each_state() {
     let listed = Fixture::filled().semel("keys list --limit 2 --json").json();
-    assert_eq!(listed["next"], 7);
+    assert_eq!(listed["next"], "7");
     let [running, unknown] = [&listed["records"][0], &listed["records"][1]];
     assert_eq!(running["state"], "running");
     assert!(running["lease"]["left_ms"].as_u64().unwrap() > 11 * 3_600_000);
@@ -329,7 +329,7 @@ fn check_lists_what_it_found() {
     ✓ open    the schema is one that this semel knows
     ✓ read    1 running, 3 unknown, 4 settled
     ✓ write   the write lock was taken and given back
-    ✓ clock   <time>; 2h ahead of the store's newest time: was nothing served for so long, or is the clock wrong? nothing expires because of it until it was served with this time for 1d
+    ✓ clock   <time>
 
     exit: 0
     "#);

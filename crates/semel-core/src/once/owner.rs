@@ -111,7 +111,7 @@ impl Owner {
             },
         };
         match begun {
-            Begun::NotBegun(f) => self.give_back(f, reply).await,
+            Begun::TooLate(f) => self.give_back(f, reply).await,
             Begun::Panicked => {
                 let answer = |_recorded| reply(Ended::Ran(Err(Refusal::Panicked)));
                 let cause = UnknownCause::RunPanicked;
@@ -168,7 +168,7 @@ enum Begun<R, F> {
     Finished(Finished<R>),
     Panicked,
     /// The lease had ended; the function was not called.
-    NotBegun(F),
+    TooLate(F),
 }
 
 /// Calls the function, unless its lease has ended by now, and follows it to its end or its panic.
@@ -178,7 +178,7 @@ where
     Fut: Future<Output = Finished<R>>,
 {
     if !run.life.may_begin() {
-        return Begun::NotBegun(f);
+        return Begun::TooLate(f);
     }
     // The call is inside of what is caught, because a function may panic before it returns its future.
     match caught(async move { f(run).await }).await {

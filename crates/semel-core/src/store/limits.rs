@@ -103,10 +103,6 @@ impl Limits {
     }
 
     /// Parts settles into those that the store can keep and the answers to the others, for [`merge`](super::merge).
-    #[expect(
-        clippy::type_complexity,
-        reason = "answers that are still open have no shorter name"
-    )]
     pub fn sort_out(
         &self,
         items: Batch<SettleRequest>,
