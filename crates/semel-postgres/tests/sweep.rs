@@ -287,3 +287,18 @@ async fn tables_of_an_older_version_are_brought_up_to_date_and_swept() {
     assert_eq!(records(&client, s).await, 10);
     assert!(granted(&store, "k").await.claim.fence.get() > 9_010);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_space_of_many_deleted_records_is_usable_again_soon() {
+    let schema = Schema::new();
+    let (client, s) = (schema.client().await, &schema.name);
+    let config = schema.config().sweep_every(Some(Duration::from_millis(10)));
+    let store = config.connect().await.unwrap();
+    settled_before(&client, s, 70_000, "-1000").await;
+    let vacuumed = format!(
+        "SELECT count(*) FROM pg_stat_user_tables \
+         WHERE schemaname = '{s}' AND relname = 'semel_records' AND vacuum_count > 0"
+    );
+    until("a vacuum", async || number(&client, &vacuumed).await == 1).await;
+    drop(store);
+}

@@ -8,10 +8,13 @@
 //! - `walk` deletes expired records, range by range. A range is walked over when retentions in it have ended, and by one process at a time; others
 //!   take the next one.
 //!
+//! After many deletions, `vacuum` makes their space usable again.
+//!
 //! Nothing here waits for a row that somebody else holds, and no verb waits for the sweep longer than one part lasts.
 
 mod follow;
 mod leases;
+mod vacuum;
 mod walk;
 
 use std::sync::Weak;
@@ -26,6 +29,7 @@ use crate::engine::Engine;
 use crate::partitions;
 use crate::session::Session;
 use crate::value::{Row, Value};
+use vacuum::Vacuum;
 
 pub(crate) use walk::Pace;
 
@@ -159,7 +163,7 @@ fn size(row: &Row, at: usize) -> Result<usize> {
 
 /// Sweeps every `interval`, and without a rest while there is more to do, until the store is gone.
 pub(crate) async fn run(engine: Weak<Engine>, interval: Duration, history_keep: Duration) {
-    let mut pause = interval;
+    let (mut pause, mut vacuum) = (interval, Vacuum::default());
     loop {
         sleep(pause).await;
         let Some(engine) = engine.upgrade() else {
@@ -169,6 +173,9 @@ pub(crate) async fn run(engine: Weak<Engine>, interval: Duration, history_keep: 
         let swept = engine.step(STEP, false, history_keep).await;
         if let Some(watch) = &engine.watch {
             watch.swept(swept.as_ref());
+        }
+        if let Ok(swept) = &swept {
+            vacuum.after(&engine, swept).await;
         }
         // A store that cannot be swept now is swept next time; callers hear of it by themselves. While there is more to do, the
         // sweep takes half of one connection's time.
