@@ -30,7 +30,8 @@ const SNAPSHOT_MAX: Duration = Duration::from_millis(20);
 /// How many instructions of SQLite pass between two looks whether the caller has gone.
 const INSTRUCTIONS: i32 = 10_000;
 
-/// A question for a reader: it sees one snapshot and answers its caller itself.
+/// A question for a reader: it answers its caller itself. One of several statements that must see one moment begins a
+/// [`Snapshot`].
 pub(crate) type Question = Box<dyn FnOnce(&Connection) + Send>;
 
 /// Held by a caller while it waits.
@@ -87,8 +88,8 @@ pub(crate) fn ask<A>(
     Some(answer)
 }
 
-/// A read transaction.
-struct Snapshot<'a> {
+/// A read transaction, for a question of several statements that must see one moment.
+pub(crate) struct Snapshot<'a> {
     connection: &'a Connection,
     begun: Instant,
 }
@@ -101,6 +102,14 @@ impl<'a> Snapshot<'a> {
             connection,
             begun: Instant::now(),
         })
+    }
+
+    /// The same, unless one is open already.
+    pub(crate) fn unless_open(connection: &'a Connection) -> Option<Self> {
+        match connection.is_autocommit() {
+            true => Self::begin(connection),
+            false => None,
+        }
     }
 
     fn is_old(&self) -> bool {

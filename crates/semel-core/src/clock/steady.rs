@@ -95,7 +95,7 @@ pub enum Correction {
 }
 
 /// Time for a store: it follows a clock, never stands still, and goes back only with a jump that is refused. See the
-/// [module](self) for the rule. Clones share their time.
+/// documentation of this module for the rule. Clones share their time.
 #[derive(Debug, Clone)]
 pub struct SteadyClock {
     clock: Arc<dyn Clock>,

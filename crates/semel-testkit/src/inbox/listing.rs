@@ -251,3 +251,28 @@ pub async fn processed_messages_can_be_exposed(s: Subject) {
         refused.expect_err("not a plain name");
     }
 }
+
+/// A message is shown as it is at one moment: one that is completed has its outcome, also while it is being finished.
+pub async fn a_message_is_shown_as_it_is_at_one_moment(s: Subject) {
+    let ids: Vec<String> = (0..40).map(|n| format!("m-{n}")).collect();
+    s.stored(ids.iter().map(|id| s.message(id)).collect()).await;
+    let jobs = s.claim_as(s.ask(40)).await.jobs;
+    let finishing = tokio::spawn({
+        let s = s.clone();
+        async move {
+            for job in &jobs {
+                s.complete(job).await;
+            }
+        }
+    });
+    for id in &ids {
+        loop {
+            let detail = s.detail(id).await.expect("a message");
+            if detail.entry.state == State::Completed {
+                assert!(detail.settled.is_some(), "{id} has no outcome");
+                break;
+            }
+        }
+    }
+    finishing.await.expect("all are finished");
+}

@@ -183,6 +183,7 @@ suite! { $ all inbox_conformance in inbox:
     listing::parks_and_releases_are_in_the_history,
     listing::a_message_that_just_completes_has_no_history,
     listing::the_history_of_a_message_is_bounded,
+    listing::a_message_is_shown_as_it_is_at_one_moment,
     listing::an_unknown_message_has_no_detail,
     listing::processed_messages_can_be_exposed,
     batches::a_batch_of_arrivals_answers_like_single_calls,

@@ -12,6 +12,7 @@ use super::super::sql::{self, SqlCause, SqlState, failed};
 use super::super::{claim, notes, rows};
 use crate::error::damaged;
 use crate::query::view_kept;
+use crate::reader::Snapshot;
 
 /// The columns that [`raw_entry_of`] reads, and the tables beside messages and work that they come from.
 macro_rules! entry_columns {
@@ -141,6 +142,7 @@ pub(in crate::inbox) fn scope(name: &str, version: u32) -> Result<Scope> {
 
 /// One page of messages, the newest first.
 pub(in crate::inbox) fn list(connection: &Connection, query: &Query) -> Result<Page> {
+    let _snapshot = Snapshot::unless_open(connection);
     let consumer = match &query.consumer {
         None => None,
         Some(scope) => match notes::number_of(connection, scope)? {
@@ -199,6 +201,7 @@ pub(in crate::inbox) fn message(
         entry_tables!(),
         "WHERE m.consumer = ?1 AND m.key = ?2 AND m.tenant = ?3"
     );
+    let _snapshot = Snapshot::unless_open(connection);
     let found = crate::records::load(connection, identity, Duration::ZERO)?;
     let record = view_kept(found, now, grace);
     let (key, tenant) = (identity.key().as_str(), identity.tenant().as_str());
