@@ -5,6 +5,9 @@
     reason = "helpers of tests fail as tests do; clippy knows the tests only"
 )]
 
+mod log;
+mod versions;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -244,29 +247,6 @@ async fn records_fences_and_leases_survive_a_restart() {
 }
 
 #[tokio::test]
-async fn the_log_stays_near_its_limit_under_writes() {
-    let dir = dir();
-    let store = Arc::new(config(&dir).wal_bytes(1024 * 1024).open().unwrap());
-    let mut largest = 0;
-    for round in 0..40 {
-        let mut writes = tokio::task::JoinSet::new();
-        for n in 0..50 {
-            let store = store.clone();
-            writes.spawn(
-                async move { settle(&store, &format!("k-{round}-{n}"), vec![1; 2_000]).await },
-            );
-        }
-        for answer in writes.join_all().await {
-            answer.unwrap();
-        }
-        let log = fs::metadata(dir.path().join("semel.db-wal")).unwrap().len();
-        largest = largest.max(log);
-    }
-    // Forty rounds write more than ten times this.
-    assert!(largest < 6 * 1024 * 1024, "the log grew to {largest} bytes");
-}
-
-#[tokio::test]
 async fn the_background_sweep_deletes_what_has_expired() {
     let dir = dir();
     let config = config(&dir).sweep_every(Some(Duration::from_millis(5)));
@@ -322,123 +302,6 @@ async fn a_record_that_cannot_be_read_costs_nobody_else_anything() {
     calls.join_all().await;
 }
 
-/// A file as version `count` of the schema left it.
-fn file_of_version(dir: &TempDir, count: usize) -> Connection {
-    let connection = Connection::open(dir.path().join("semel.db")).unwrap();
-    let migrations = [
-        include_str!("../migrations/0001_records.sql"),
-        include_str!("../migrations/0002_bars.sql"),
-        include_str!("../migrations/0003_inbox.sql"),
-    ];
-    for migration in &migrations[..count] {
-        connection.execute_batch(migration).unwrap();
-    }
-    let sql = "INSERT INTO semel_meta (name, value) VALUES ('schema_version', ?1)";
-    connection.execute(sql, [count]).unwrap();
-    connection
-}
-
-fn layout(connection: &Connection) -> (i64, i64) {
-    let sql = "SELECT (SELECT value FROM semel_meta WHERE name = 'schema_version'), \
-               (SELECT count(*) FROM sqlite_schema)";
-    connection
-        .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
-        .unwrap()
-}
-
-#[tokio::test]
-async fn looking_at_a_file_of_the_version_before_leaves_it_as_it_is() {
-    let dir = dir();
-    let connection = file_of_version(&dir, 3);
-    let before = layout(&connection);
-    let store = config(&dir).must_exist().open().unwrap();
-    assert_eq!(store.stats().await.unwrap().settled, 0);
-    assert!(matches!(
-        settle(&store, "k", b"kept".to_vec()).await.unwrap(),
-        SettleAnswer::Settled
-    ));
-    store.sweep(10).await.unwrap();
-    drop(store);
-    assert_eq!(layout(&connection), before);
-    // Whoever serves the file brings it up to date.
-    let store = open(&dir);
-    assert_eq!(store.stats().await.unwrap().settled, 1);
-    assert_eq!(layout(&connection).0, 4);
-}
-
-#[test]
-fn looking_at_a_file_that_is_much_older_says_what_to_do() {
-    let dir = dir();
-    let connection = file_of_version(&dir, 2);
-    let before = layout(&connection);
-    let error = config(&dir).must_exist().open().unwrap_err();
-    assert_eq!(error.kind(), Kind::Invalid);
-    let said = error.to_string();
-    assert!(said.contains("schema version 2"), "{said}");
-    assert!(said.contains("semel serve"), "{said}");
-    assert_eq!(layout(&connection), before);
-}
-
-#[tokio::test]
-async fn columns_that_a_newer_version_adds_disturb_no_process_that_runs() {
-    let dir = dir();
-    let store = open(&dir);
-    let connection = Connection::open(dir.path().join("semel.db")).unwrap();
-    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'semel_*'";
-    let mut statement = connection.prepare(sql).unwrap();
-    let tables = statement.query_map([], |row| row.get::<_, String>(0));
-    let tables: Vec<String> = tables.unwrap().map(Result::unwrap).collect();
-    assert!(tables.len() > 15, "{tables:?}");
-    for table in tables {
-        let sql = format!("ALTER TABLE {table} ADD COLUMN added INTEGER");
-        connection.execute(&sql, []).unwrap();
-    }
-    let ClaimAnswer::Granted(lease) = store.claim_one(request("k")).await.unwrap() else {
-        panic!("expected a grant");
-    };
-    let archived = SettleRequest {
-        claim: lease.claim,
-        outcome: Outcome::succeeded("kept"),
-        took: Duration::ZERO,
-        retention: Retention::archive_after(Duration::from_millis(1)).unwrap(),
-    };
-    store.settle_one(archived).await.unwrap();
-    while store.stats().await.unwrap().archived == 0 {
-        store.sweep(10).await.unwrap();
-    }
-}
-
-/// The test above sees the statements that it runs; this one sees all of them.
-#[test]
-fn every_insert_names_its_columns() {
-    fn sources(directory: &Path, found: &mut Vec<std::path::PathBuf>) {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => sources(&path, found),
-                false => found.push(path),
-            }
-        }
-    }
-    let mut files = Vec::new();
-    sources(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-        &mut files,
-    );
-    let mut inserts = 0;
-    for file in files {
-        let text = fs::read_to_string(&file).unwrap().replace("\\\n", " ");
-        for after in text.split("INTO semel_").skip(1) {
-            let rest = after.trim_start_matches(|c: char| c.is_ascii_lowercase() || c == '_');
-            let statement: String = rest.chars().take(40).collect();
-            let is_named = rest.trim_start().starts_with('(');
-            assert!(is_named, "{}: …{statement}", file.display());
-            inserts += 1;
-        }
-    }
-    assert!(inserts > 15, "found {inserts} inserts only");
-}
-
 #[cfg(unix)]
 #[tokio::test]
 async fn a_new_file_and_those_beside_it_are_for_their_owner_only() {
@@ -451,7 +314,7 @@ async fn a_new_file_and_those_beside_it_are_for_their_owner_only() {
         assert_eq!(metadata.permissions().mode() & 0o777, 0o600, "{name}");
     }
     drop(store);
-    // A mode that somebody has chosen stays.
+    // A mode that the owner has chosen stays.
     let path = dir.path().join("semel.db");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     drop(open(&dir));
@@ -465,65 +328,4 @@ fn a_file_in_no_directory_is_a_clear_error() {
         .open()
         .unwrap_err();
     assert_eq!(error.kind(), Kind::Invalid, "{error}");
-}
-
-#[tokio::test]
-async fn the_log_is_small_again_when_nothing_is_written() {
-    let dir = dir();
-    let store = open(&dir);
-    for n in 0..50 {
-        settle(&store, &format!("k-{n}"), vec![1; 20_000])
-            .await
-            .unwrap();
-    }
-    let log = || fs::metadata(dir.path().join("semel.db-wal")).unwrap().len();
-    assert!(log() > 500_000, "found {}", log());
-    let truncated = async {
-        while log() > 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), truncated)
-        .await
-        .expect("the log is truncated");
-    assert!(
-        store
-            .look_up_one(request("k-7").identity)
-            .await
-            .unwrap()
-            .is_some()
-    );
-}
-
-#[tokio::test]
-async fn a_log_that_grew_behind_a_slow_reader_becomes_small_again_under_writes() {
-    const LIMIT: u64 = 1024 * 1024;
-    let dir = dir();
-    let store = config(&dir).wal_bytes(LIMIT).open().unwrap();
-    settle(&store, "k", b"first".to_vec()).await.unwrap();
-    let reader = Connection::open(dir.path().join("semel.db")).unwrap();
-    reader.execute_batch("BEGIN").unwrap();
-    let count = |connection: &Connection| -> i64 {
-        let sql = "SELECT count(*) FROM semel_claims";
-        connection.query_row(sql, [], |row| row.get(0)).unwrap()
-    };
-    assert_eq!(count(&reader), 1);
-    let log = || fs::metadata(dir.path().join("semel.db-wal")).unwrap().len();
-    let mut written = 0;
-    while log() < 4 * LIMIT {
-        let key = format!("behind-{written}");
-        settle(&store, &key, vec![1; 20_000]).await.unwrap();
-        written += 1;
-    }
-    reader.execute_batch("COMMIT").unwrap();
-    let writes = async {
-        while log() > 2 * LIMIT {
-            let key = format!("after-{written}");
-            settle(&store, &key, vec![1; 20_000]).await.unwrap();
-            written += 1;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), writes)
-        .await
-        .expect("the log starts over");
 }
