@@ -1,12 +1,10 @@
 //! The server has no more to give: connections, the right to write, room on its disk.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use semel_core::store::{ClaimAnswer, SettleAnswer};
 use semel_core::{Kind, Store, StoreExt};
-use semel_testkit::server::Server;
+use semel_testkit::server::{Server, SmallDisk};
 
 use crate::support::verbs::{Books, done, granted, identity, request, settle, until};
 use crate::support::{Schema, client};
@@ -94,60 +92,16 @@ async fn read_only(url: &str, word: &str) {
         .unwrap();
 }
 
-/// A small file system in memory, gone with it.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    /// It belongs to the owner of the server's data.
-    fn mount(server: &Server) -> Self {
-        let seed = semel_testkit::dice::fresh_seed();
-        let dir = std::env::temp_dir().join(format!("semel-small-{seed:016x}"));
-        let data = server.home().join("data");
-        let owner = std::fs::metadata(data).expect("the server's data is there");
-        let (uid, gid) = (
-            std::os::unix::fs::MetadataExt::uid(&owner),
-            std::os::unix::fs::MetadataExt::gid(&owner),
-        );
-        let options = format!("size=16m,mode=700,uid={uid},gid={gid}");
-        std::fs::create_dir(&dir).expect("a temporary directory");
-        let type_ = ["-t", "tmpfs", "-o", &options, "tmpfs"].map(Path::new);
-        as_root("mount", &[&type_[..], &[dir.as_path()]].concat());
-        Self(dir)
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // A server that a failed test left may still use it.
-        as_root("umount", &[Path::new("-l"), &self.0]);
-        let _ = std::fs::remove_dir(&self.0);
-    }
-}
-
-/// Runs a program that only root may run: as whoever this is, or by `sudo` that asks for no password.
-fn as_root(program: &str, args: &[&Path]) {
-    let own = Command::new(program).args(args).output();
-    if own.is_ok_and(|output| output.status.success()) {
-        return;
-    }
-    let sudo = Command::new("sudo")
-        .arg("-n")
-        .arg(program)
-        .args(args)
-        .output();
-    assert!(
-        sudo.is_ok_and(|output| output.status.success()),
-        "expected `{program}` to work: a disk can only be made full by root, or with a sudo that asks for no password"
-    );
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_refuses_and_loses_nothing() {
     let server = Server::start("postgres", &[]);
-    let disk = SmallDisk::mount(&server);
+    let disk = SmallDisk::mount(16, &server.home().join("data"));
     let (schema, books) = (Schema::at(server.url()), Books::new());
     let client = schema.client().await;
-    let place = format!("CREATE TABLESPACE small LOCATION '{}'", disk.0.display());
+    let place = format!(
+        "CREATE TABLESPACE small LOCATION '{}'",
+        disk.path().display()
+    );
     client.batch_execute(&place).await.unwrap();
     client
         .batch_execute("ALTER DATABASE postgres SET default_tablespace = small")
