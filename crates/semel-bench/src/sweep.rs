@@ -59,7 +59,7 @@ pub struct SweepOptions {
     pub window: Duration,
     /// How long a record is kept.
     pub retention: Duration,
-    /// Who is told how far it is.
+    /// Where progress is reported.
     pub progress: Box<dyn Progress>,
 }
 

@@ -16,7 +16,7 @@ use crate::error::from_postgres;
 use crate::session::Driver;
 use crate::value::{Row, Value};
 
-/// How long a statement may wait for somebody else's transaction.
+/// How long a statement may wait for another transaction.
 pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(250);
 
 /// The same for one that others wait for: `sql.rs` says it in the statements. Longer than a commit takes.

@@ -74,7 +74,7 @@ async fn release(
 }
 
 /// The claim may still lie in a buffer on its way, or in a server that stands still. It must not come true when
-/// nobody looks any more.
+/// no process looks any more.
 async fn bar(session: &mut Session<'_, Link>, orphan: &Orphan) -> Result<(), Failure> {
     let params = bar_values(&orphan.identity, None, sql_ms(VACANT_FOR));
     let barred = session.driver.ask(&session.sql.bar, &params).await?;

@@ -65,7 +65,7 @@ impl Month {
     }
 }
 
-/// Which months were dealt with by this process, and when to try again where somebody was in the way. Somebody may be in the way for
+/// Which months were dealt with by this process, and when to try again where another session was in the way. It may be in the way for
 /// hours (`pg_dump` holds every table), and each try makes others wait for a moment.
 #[derive(Debug, Default)]
 pub(crate) struct Months(Mutex<BTreeMap<i64, Tried>>);
@@ -105,7 +105,7 @@ impl Months {
     }
 }
 
-/// Makes this month and the next, and drops months that are over. Once per month and process, or until it is done; where somebody uses a
+/// Makes this month and the next, and drops months that are over. Once per month and process, or until it is done; where another session uses a
 /// table, it is done another time, and rows of a month without a table go to the rest.
 pub(crate) async fn keep_up(
     engine: &Engine,
@@ -145,7 +145,7 @@ fn before(now: Timestamp, ago: Duration) -> Timestamp {
     Timestamp::from_millis(now.as_millis().saturating_sub(ago).max(0))
 }
 
-/// Whether it was done: if somebody uses the table at this moment, it is done another time.
+/// Whether it was done: if another session uses the table at this moment, it is done another time.
 fn unless_used(done: Result<(), Failure>) -> Result<bool, Failure> {
     match done {
         Ok(()) => Ok(true),
@@ -232,7 +232,7 @@ async fn drop_history(engine: &Engine, link: &mut Link, month: &str) -> Result<(
     in_turn(engine, link, &template).await
 }
 
-/// Messages that somebody still has to deal with keep their month. What is looked at is not locked: only a replay by hand could refer to
+/// Messages that still have work to do keep their month. What is looked at is not locked: only a replay by hand could refer to
 /// a month that is over, and it waits for the turn (`sql/inbox/hold_months.sql`).
 async fn drop_messages(engine: &Engine, link: &mut Link, month: Month) -> Result<(), Failure> {
     let (name, begins, ends) = (month.name(), month.begins(), month.next().begins());

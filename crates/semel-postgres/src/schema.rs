@@ -18,7 +18,7 @@ const MIGRATIONS: [&str; 3] = [
 /// The version that this build works with.
 const VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// How long the tables may take, and how long others wait for whoever brings them up to date: a large table takes its time.
+/// How long the tables may take, and how long others wait for the process that brings them up to date: a large table takes its time.
 const PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
 
 /// Makes the tables or brings them up to date. Many processes may do so at once: one of them does it.

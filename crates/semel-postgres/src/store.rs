@@ -107,7 +107,7 @@ impl Drop for PostgresStore {
     }
 }
 
-/// How many round trips of one verb wait at the same time for records that somebody else holds.
+/// How many round trips of one verb wait at the same time for records that another transaction holds.
 const APART_LANES: usize = 2;
 
 /// A batcher whose locked items wait apart from the others.

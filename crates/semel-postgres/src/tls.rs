@@ -38,7 +38,7 @@ impl Tls {
         self.roots = (file != SYSTEM).then(|| file.into());
     }
 
-    /// Takes `sslmode` of a URL, and returns what the driver is told.
+    /// Takes `sslmode` of a URL, and returns what the driver gets.
     pub(crate) fn mode<'a>(&mut self, mode: &'a str) -> &'a str {
         match mode {
             "verify-ca" | "verify-full" => {

@@ -272,7 +272,7 @@ async fn sessions_run_under_the_settings_that_their_plans_need() {
     })
     .await;
     let seen = format!("SELECT settings FROM {s}.seen WHERE doing = $1");
-    // Others wait for a round trip of claims, so that it waits for locks only briefly; nobody waits for the sweep.
+    // Others wait for a round trip of claims, so that it waits for locks only briefly; no caller waits for the sweep.
     for (doing, lock_timeout) in [("INSERT", "30ms"), ("UPDATE", "250ms")] {
         let row = client.query_one(&seen, &[&doing]).await.unwrap();
         let expected = format!(

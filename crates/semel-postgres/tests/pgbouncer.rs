@@ -103,7 +103,7 @@ async fn the_sweep_works_through_a_pooler() {
     assert!(!one.notes().await.unwrap().is_empty());
 }
 
-/// A pooler refuses the settings that come with a connection, or swallows them if it is told to. The store finds out.
+/// A pooler refuses the settings that come with a connection, or swallows them where that is configured. The store finds out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pooler_is_found_by_a_store_that_is_not_told_of_it() {
     for extra in ["", "ignore_startup_parameters = options"] {

@@ -190,7 +190,7 @@ async fn what_was_committed_late_is_found_by_a_later_walk() {
     let commit = format!("INSERT INTO {s}.semel_records SELECT * FROM {s}.late");
     client.batch_execute(&commit).await.unwrap();
     sweep_all(&store).await;
-    assert_eq!(records(&client, s).await, 100, "nobody has looked since");
+    assert_eq!(records(&client, s).await, 100, "no sweep has looked since");
     let pass = format!("UPDATE {s}.semel_ranges SET walk_ms = 0");
     client.batch_execute(&pass).await.unwrap();
     sweep_all(&store).await;

@@ -228,7 +228,7 @@ async fn a_handler_that_is_cancelled_leaves_nothing_behind() {
     drop(store);
 }
 
-/// Nobody else sweeps where transactions are all that is used.
+/// Where only transactions are used, no store sweeps.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_consumer_sweeps_what_it_leaves() {
     let (schema, store, client) = account().await;

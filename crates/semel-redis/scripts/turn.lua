@@ -17,7 +17,7 @@ end
 local first = redis.call('ZRANGE', shares, 0, 0, 'WITHSCORES')
 local last = redis.call('ZREVRANGE', shares, 0, 0, 'WITHSCORES')
 if tonumber(last[2]) > ms + math.max(interval_ms, lease_ms) then
-  -- Nobody of this interval has said so: the clock was set back, or another process is in less of a hurry.
+  -- No process of this interval has said so: the clock was set back, or another process is in less of a hurry.
   first = {last[1], ms}
 end
 local wait_ms = tonumber(first[2]) - ms

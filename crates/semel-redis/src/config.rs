@@ -111,7 +111,7 @@ impl Config {
         self
     }
 
-    /// What the driver is told of certificate authorities, if it is told anything.
+    /// The certificate authorities that the driver gets, if it gets any.
     pub(crate) fn certificates(&self) -> Result<Option<TlsCertificates>> {
         let Some(file) = &self.cacert else {
             return Ok(None);

@@ -1,5 +1,5 @@
 //! How an orphaned claim is given back: see [`semel_core::store::remote::Orphans`]. One that is on record as unknown
-//! already, because its lease ended first and somebody asked, is left as it is.
+//! already, because its lease ended first and another caller asked, is left as it is.
 
 use semel_core::protocol::{self, Change, Standing, Step};
 use semel_core::record::Claim;
@@ -14,7 +14,7 @@ use crate::items::ClaimItem;
 pub(crate) const TURNS_MAX: usize = 256;
 
 impl GiveBack for Engine {
-    /// Nobody has the fence of such a grant, so nobody has run it.
+    /// No caller has the fence of such a grant, so nothing ran under it.
     async fn give_back(&self, orphan: &Orphan) -> Result<GivenBack> {
         let asked = Asked::until(self.link.deadline());
         let step = |loaded: &Loaded| give_back_step(loaded, orphan.nonce);
@@ -69,7 +69,7 @@ fn give_back_step(loaded: &Loaded, nonce: Nonce) -> Step<GivenBack> {
             let step = protocol::resolve(Some(record), &request, loaded.now);
             (step.change, step.events)
         }
-        // Once it is on record as unknown, somebody may have been told so: what is unknown stays a decision of others.
+        // Once it is on record as unknown, a caller may have got that answer: what is unknown is for operators to decide.
         Standing::Unknown { .. } | Standing::Absent | Standing::Settled { .. } => {
             return nothing(GivenBack::Done);
         }

@@ -71,7 +71,7 @@ impl Engine {
             .await
     }
 
-    /// The same in some buckets. What fails in one keeps no other from being swept, and is told at the end.
+    /// The same in some buckets. What fails in one keeps no other from being swept, and is reported at the end.
     async fn sweep_buckets(&self, buckets: &[Bucket], limit: usize) -> Result<Swept> {
         let mut failed = Failed::default();
         let due = self.due(buckets, &mut failed).await;

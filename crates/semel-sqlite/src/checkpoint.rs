@@ -132,7 +132,7 @@ fn copy(connection: &Connection) {
     let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
 }
 
-/// Copies the rest and truncates the log, unless somebody reads it or writes to it just now; whether it did.
+/// Copies the rest and truncates the log, unless a connection reads it or writes to it just now; whether it did.
 fn truncate(connection: &Connection) -> bool {
     copy(connection);
     let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));

@@ -61,7 +61,7 @@ impl<A> Manner<A> {
         is_for_caller: false,
         undo: None,
     };
-    /// The verb gives the caller something that nobody misses.
+    /// The verb gives the caller something that may be lost.
     pub(crate) const FAVOUR: Self = Self {
         is_for_caller: true,
         undo: None,
@@ -144,7 +144,7 @@ where
         Ok(answer)
     }
 
-    /// A job of one item that nobody waits for.
+    /// A job of one item without a caller.
     pub(crate) fn alone(item: I, verb: V) -> Box<dyn Job> {
         let (caller, _nobody) = oneshot::channel();
         Box::new(Self {

@@ -1,4 +1,4 @@
-//! One bounded step of housekeeping at a time: leases that have ended, records and events that nobody keeps any longer.
+//! One bounded step of housekeeping at a time: leases that have ended, records and events whose retention has ended.
 //!
 //! The sweep runs inside the one write transaction, every second, so each part reads a bounded number of rows however
 //! large the tables are. Expired records have an index. Leases and events have none, because it would have to be written

@@ -1,7 +1,7 @@
 //! The one thread that writes. While one commit is on its way to the disk, callers queue; the next
 //! commit takes them all. No timer: a lone caller waits for nobody.
 //!
-//! An item that cannot be written costs its own caller an error and nobody else a commit. Most fail before they change
+//! An item that cannot be written costs its own caller an error and no other caller a commit. Most fail before they change
 //! anything, and their error is their answer. If one fails later, the transaction is written once more, with a savepoint
 //! around each item; savepoints for all would make SQLite copy every page that two items share. Only a transaction that
 //! cannot be committed at all, on a full disk for example, is halved until what can be written is.
@@ -42,7 +42,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Writes until the queue is closed and empty. However this ends, nobody waits for it afterwards.
+    /// Writes until the queue is closed and empty. However this ends, no caller waits for it afterwards.
     pub(crate) fn run(&self, queue: &Writes, checkpointer: &Checkpointer) {
         let _closing = queue.closing();
         checkpointer.watch(&self.connection);
@@ -55,7 +55,7 @@ impl Writer {
 
     fn write(&self, mut jobs: Vec<Box<dyn Job>>) {
         match self.commit_or_roll_back(&mut jobs, Isolation::Shared) {
-            // Another process holds the lock: waiting for it once more would help nobody.
+            // Another process holds the lock: waiting for it once more would help no caller.
             Err(error) if error.kind() != Kind::Locked => self.write_apart(jobs),
             committed => answer(jobs, &committed),
         }

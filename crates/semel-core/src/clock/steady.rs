@@ -18,11 +18,11 @@
 //! - If it still stands after [`DOUBT_FOR`], the jump is **accepted**, and retention is what it was.
 //! - A second jump in this time prolongs retention to the longer of the two.
 //!
-//! The doubt is kept in the store, so processes that share it agree. A process that runs and finds that somebody else has
+//! The doubt is kept in the store, so processes that share it agree. A process that runs and finds that another process has
 //! moved the store's time by more than [`JUMP_MAX`] without a doubt on record asks the wall clock: if that agrees (the
 //! machine was suspended, and the monotonic clock stood still), the jump is doubted as above; if not, it is **ignored**.
 //!
-//! What this cannot find out: a clock that is wrong for longer than [`DOUBT_FOR`] while nobody looks at the metric,
+//! What this cannot find out: a clock that is wrong for longer than [`DOUBT_FOR`] while no operator looks at the metric,
 //! `semel check` or readiness, which all report a doubt; a clock that was wrong when the store was empty; and a clock
 //! that jumps ahead at every start. A clock that is behind is never waited for.
 

@@ -103,7 +103,7 @@ async fn a_claim_that_was_not_begun_is_given_back_though_its_lease_has_ended() {
         tokio::spawn(operation(&once, "k").run(async move |_| Ok::<_, String>(effects.happen())))
     };
     store.called(Verb::Claim, 1).await;
-    // The caller leaves, so nobody asks again after the late grant.
+    // The caller leaves, so no claim follows the late grant.
     call.abort();
     assert_eq!(once.drain(Duration::from_secs(10)).await, 0);
     assert_eq!(state(store.beneath(), "k").await, "absent");

@@ -1,4 +1,4 @@
-//! The sweep of a process that uses transactions only: without a store nobody else would sweep what it leaves.
+//! The sweep of a process that uses transactions only: no store of that process sweeps what it leaves.
 
 use std::sync::{Arc, OnceLock};
 
@@ -33,7 +33,7 @@ impl Housekeeping {
     fn begin(&self) -> Option<Arc<Engine>> {
         let interval = self.config.sweep_every?;
         let runtime = Handle::try_current().ok()?;
-        // A configuration that leads nowhere is heard of by whoever opens transactions with it.
+        // A configuration that leads nowhere is reported to the caller that opens a transaction with it.
         let engine = Arc::new(Engine::new(&self.config).ok()?);
         let keep = self.config.history_keep;
         drop(runtime.spawn(sweep::run(engine.weak(), interval, keep)));

@@ -1,5 +1,5 @@
 -- What is known of a range after a walk. An empty one goes, and what lies before its end belongs to the next one from then on; one with few records
--- takes in the range before it, unless somebody walks over that at this moment.
+-- takes in the range before it, unless another process walks over that at this moment.
 WITH before AS MATERIALIZED (
     SELECT g.* FROM {s}semel_ranges g
     WHERE g.upto = (SELECT max(x.upto) FROM {s}semel_ranges x WHERE x.upto < $1::bigint)

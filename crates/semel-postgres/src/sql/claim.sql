@@ -1,6 +1,6 @@
 -- Grants what is absent. What is not returned is there already, or was committed by somebody else meanwhile: the
 -- caller looks at it in another statement, because this one cannot see it. Fences are drawn row by row as rows are
--- inserted. What this statement sees is not tried: a conflict would wait for whoever changes that row, and draw a fence for nothing.
+-- inserted. What this statement sees is not tried: a conflict would wait for the transaction that changes that row, and draw a fence for nothing.
 -- With an offset that says nothing each item is looked for by itself: planned while the table is empty, a join would read all of it for ever after.
 WITH c AS MATERIALIZED (SELECT {now} AS now_ms, {brief} AS brief)
 INSERT INTO {s}semel_records

@@ -1,5 +1,5 @@
 -- Looks again at what was open when it was followed. What is no longer open is forgotten, and its range learns when its retention
--- ends; a range that somebody walks over at this moment learns it the next time. Rows are taken by their place, as in settle.sql.
+-- ends; a range that another process walks over at this moment learns it the next time. Rows are taken by their place, as in settle.sql.
 WITH clock AS MATERIALIZED (SELECT {now} AS now_ms),
 looked AS MATERIALIZED (
     SELECT o.ctid AS place, o.fence, o.digest, o.look_ms FROM {s}semel_open o WHERE o.look_ms <= (SELECT now_ms FROM clock)

@@ -1,4 +1,4 @@
--- Deletes what retention no longer protects among the first $3 records with fences above $1 and up to $2, at most $4 of them. What somebody holds at
+-- Deletes what retention no longer protects among the first $3 records with fences above $1 and up to $2, at most $4 of them. What another transaction holds at
 -- this moment is left for the next time. A record that took the place of a bar leaves the bar behind. With $6, what is open and was missed,
 -- because it was committed long after its fence was drawn, is noted in passing.
 WITH clock AS MATERIALIZED (SELECT {now} AS now_ms),

@@ -10,7 +10,7 @@
 //!
 //! After many deletions, `vacuum` makes their space usable again.
 //!
-//! Nothing here waits for a row that somebody else holds, and no verb waits for the sweep longer than one part lasts.
+//! Nothing here waits for a row that another transaction holds, and no verb waits for the sweep longer than one part lasts.
 
 mod follow;
 mod leases;

@@ -16,7 +16,7 @@ const RANGES: usize = 16;
 /// A range is looked at again after this time, whatever its records say, and then in longer and longer intervals: rows may have been
 /// committed long after their fences were drawn.
 pub(super) const AGAIN_FIRST: Duration = Duration::from_secs(300);
-/// A range whose rows somebody holds is walked over again after this time.
+/// A range whose rows another transaction holds is walked over again after this time.
 const HELD: Duration = Duration::from_secs(1);
 /// Later than anything ends.
 const NEVER_MS: i64 = 1 << 60;
@@ -46,7 +46,7 @@ impl Pace {
     }
 }
 
-/// A range that this process walks over, and nobody else.
+/// A range that only this process walks over.
 #[derive(Debug, Clone, Copy)]
 struct Range {
     /// The fence before its first.
@@ -103,7 +103,7 @@ impl Walked {
         step.swept.deleted += self.settled + self.barred - self.archived;
     }
 
-    /// Whether what was due is still there, because somebody held it.
+    /// Whether what was due is still there, because another transaction held it.
     const fn left_some(&self) -> bool {
         self.removed + self.barred < self.due
     }

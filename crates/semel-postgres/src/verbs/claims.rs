@@ -1,5 +1,5 @@
 //! Claims: granted in one statement where the operation is absent, answered from a look without a lock where nothing
-//! changes, decided under the row's lock otherwise. A replay is never more than a look, whoever holds the row.
+//! changes, decided under the row's lock otherwise. A replay is never more than a look, also while another transaction holds the row.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -319,7 +319,7 @@ fn lease_of(record: &Record, until: Timestamp) -> Lease {
     }
 }
 
-/// Decides under the rows' locks. `None` for an operation whose row is gone, or held by somebody else if that must
+/// Decides under the rows' locks. `None` for an operation whose row is gone, or held by another transaction if that must
 /// not be waited for.
 async fn decide(
     engine: &Engine,

@@ -107,7 +107,7 @@ async fn until_one_waits(schema: &Schema) {
     .await;
 }
 
-/// Somebody waits for what a transaction holds, and 64 others do not, whose keys begin with `group`.
+/// One caller waits for what a transaction holds, and 64 others do not, whose keys begin with `group`.
 async fn others_are_answered<T: Send + std::fmt::Debug + 'static>(
     store: &Arc<PostgresStore>,
     waiting: &JoinHandle<Result<T>>,

@@ -106,7 +106,7 @@ async fn a_claim_that_is_committed_while_it_is_asked_again_is_known_as_ones_own(
     assert_eq!((record.fence, record.attempt), (lease.claim.fence, 1));
 }
 
-/// The first statement grants, the second one fails for good: only the caller of what failed is told so.
+/// The first statement grants, the second one fails for good: only the caller of what failed gets the error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_that_fails_in_the_middle_answers_what_was_done() {
     let schema = Schema::new();

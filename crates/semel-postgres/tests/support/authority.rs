@@ -19,7 +19,7 @@ impl Authority {
         Self::named(&format!("Authority {seed:016x}"))
     }
 
-    /// One of this name, whoever else has it: its key is its own.
+    /// One of this name, which others may have too: its key is its own.
     pub fn named(name: &str) -> Self {
         let seed = semel_testkit::dice::fresh_seed();
         let dir = std::env::temp_dir().join(format!("semel-authority-{seed:016x}"));

@@ -31,7 +31,7 @@ pub(super) struct Callers {
     pub(super) held: BTreeSet<String>,
     /// Operations whose callers have not been told anything final.
     waiting: VecDeque<String>,
-    /// Operations whose callers were told to ask again, since somebody last looked.
+    /// Operations whose callers were told to ask again, since the last look.
     again: Vec<String>,
 }
 

@@ -35,7 +35,7 @@ points! {
         AfterClaim = "after-claim",
         /// In the middle of the run, the effect not yet made.
         DuringRun = "during-run",
-        /// The effect is made and nobody has written it down.
+        /// The effect is made and not written down yet.
         AfterEffect = "after-effect",
         /// The outcome is durable and the caller has not been told.
         AfterSettle = "after-settle",

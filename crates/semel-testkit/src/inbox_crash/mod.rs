@@ -45,21 +45,21 @@ points! {
         BeforeAck = "before-ack",
         /// The source was told.
         AfterAck = "after-ack",
-        /// It waits, and nobody has claimed it.
+        /// It waits, and no worker has claimed it.
         BeforeClaim = "before-claim",
         /// The claim is durable, the handler has begun.
         AfterClaim = "after-claim",
         /// The handler's first step is written to the database.
         AfterStep = "after-step",
-        /// The provider was called and nobody has written it down.
+        /// The provider was called, which is not written down yet.
         AfterCall = "after-call",
-        /// The effect in the database and the outcome are written, and nobody was told.
+        /// The effect in the database and the outcome are written, and the source has no answer yet.
         AfterWrite = "after-write",
         /// In the attempt after one that failed.
         DuringRetry = "during-retry",
         /// In the run of a message that was done before.
         DuringReplay = "during-replay",
-        /// The intent was sent to its provider and nobody has written it down.
+        /// The intent was sent to its provider, which is not written down yet.
         AfterSend = "after-send",
     }
 }

@@ -29,7 +29,7 @@ const LIKELY: [Point; 16] = [
     Point::AfterSend,
     Point::AfterSend,
 ];
-/// A life that nobody stopped ends when nothing was heard for so long: a few leases.
+/// A life that the supervisor did not stop ends when nothing was heard for so long: a few leases.
 const SILENCE: Duration = Duration::from_millis(400);
 
 /// What happened, as the source and the operator saw it.

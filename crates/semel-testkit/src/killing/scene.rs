@@ -36,7 +36,7 @@ impl Scene {
         })
     }
 
-    /// What a worker is told of this when it is started.
+    /// What a worker gets of this when it is started.
     pub(crate) fn words(&self) -> String {
         format!("{} {}", self.what, self.dir.display())
     }
@@ -52,7 +52,7 @@ impl Scene {
         Ledger::open(self.dir.join("ledger")).expect("the ledger opens")
     }
 
-    /// The run is over. What a failed one left behind is kept for whoever looks into it.
+    /// The run is over. What a failed one left behind is kept for the engineer who looks into it.
     pub(crate) fn end(&self, failed: bool) {
         if !failed {
             let _ = std::fs::remove_dir_all(&self.dir);
@@ -60,7 +60,7 @@ impl Scene {
     }
 }
 
-/// The runtime of a worker, or of whoever judges.
+/// The runtime of a worker, or of the verdict.
 pub(crate) fn runtime() -> Runtime {
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)

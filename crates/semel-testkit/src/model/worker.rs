@@ -12,7 +12,7 @@
 //! - The clock that the worker looks at is the store's, and a lease is counted from its grant. The driver counts from
 //!   when it asked, by its own monotonic clock, which ends every lease sooner: the model lets more begin.
 //! - Leases are renewed at any time or never, not at a third of their term.
-//! - Nobody loses patience. A duplicate that finds the operation running, and a caller that has asked anew often
+//! - No caller loses patience. A duplicate that finds the operation running, and a caller that has asked anew often
 //!   enough, is idle, and may claim at any time.
 
 use semel_core::store::{

@@ -1,4 +1,4 @@
-//! Stores with a bug that somebody could make: each fact of the suite is shown able to fail by at least one of them.
+//! Stores with a bug that an engineer could make: each fact of the suite is shown able to fail by at least one of them.
 
 #![expect(
     clippy::unwrap_used,

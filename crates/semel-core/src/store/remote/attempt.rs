@@ -9,7 +9,7 @@ use crate::error::{Error, Kind};
 use crate::store::Batch;
 use crate::store::batcher::Item;
 
-/// How often items that met somebody else are tried again at once.
+/// How often items that met another transaction are tried again at once.
 pub const COLLISIONS_MAX: usize = 20;
 
 /// The pauses before items are tried again that had to wait for their server.

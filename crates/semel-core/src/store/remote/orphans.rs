@@ -174,7 +174,7 @@ async fn work<S: GiveBack>(shared: Arc<Shared<S>>, group: u64) {
             return;
         };
         orphans.extend(left);
-        // From the same look on, so that whoever comes next starts another task.
+        // From the same look on, so that the next call starts another task.
         if orphans.is_empty() || shared.store.strong_count() == 0 {
             let dropped = orphans.len();
             waiting.count -= dropped;

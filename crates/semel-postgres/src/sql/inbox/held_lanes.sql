@@ -1,4 +1,4 @@
--- The next lanes after one, and those of them that may be forgotten if nothing stands in them, which nobody else holds.
+-- The next lanes after one, and those of them that may be forgotten if nothing stands in them, which no other transaction holds.
 WITH piece AS MATERIALIZED (
     SELECT l.consumer, l.lane FROM {s}semel_lanes l WHERE (l.consumer, l.lane) > ($1::text, $2::text)
     ORDER BY l.consumer, l.lane LIMIT $3::bigint
