@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use semel_core::Scope;
-use semel_core::inbox::{Inbox, Plan, Replay};
+use semel_core::inbox::{Inbox, Plan};
+use semel_inbox::Replay;
 
 /// An inbox and the policies of its consumers. Cheap to clone.
 #[derive(Debug, Clone)]

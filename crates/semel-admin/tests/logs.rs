@@ -73,9 +73,17 @@ fn lines(key: &str) -> Vec<String> {
         .map(|line| {
             assert_eq!(line["target"], "semel::state");
             let fields = line["fields"].as_object().unwrap();
-            let detail = ["fence", "attempt", "cause", "verb", "verdict", "by", "how"]
-                .into_iter()
-                .filter_map(|name| Some(format!(" {name}={}", fields.get(name)?)));
+            let detail = [
+                "fence",
+                "attempt",
+                "cause",
+                "verb",
+                "disposition",
+                "by",
+                "how",
+            ]
+            .into_iter()
+            .filter_map(|name| Some(format!(" {name}={}", fields.get(name)?)));
             let event = fields["event"].as_str().unwrap();
             let level = line["level"].as_str().unwrap();
             format!("{level} {event}{}", detail.collect::<String>())
@@ -181,8 +189,8 @@ async fn every_change_of_state_is_logged_once() {
     WARN mismatch
     WARN became-unknown fence=1 cause="lease-ended"
     INFO took-over fence=2 attempt=2
-    WARN late-outcome fence=1 verdict="succeeded"
-    DEBUG settled fence=2 verdict="succeeded"
+    WARN late-outcome fence=1 disposition="succeeded"
+    DEBUG settled fence=2 disposition="succeeded"
     INFO lease-lost fence=2 verb="release"
     INFO erased fence=2 by="ada"
     DEBUG claimed fence=3 attempt=1
@@ -244,13 +252,13 @@ fn message_lines(id: &str) -> Vec<String> {
 
 #[test]
 fn what_is_unusual_about_a_message_is_logged_and_never_its_payload() {
-    use semel_core::inbox::watch::{End, Watch};
     use semel_core::inbox::{Cause, Message, Receipt, State};
+    use semel_inbox::{AttemptEnd, Observer};
     log();
     let metrics = Metrics::new();
     let identity = Identity::parse("acme", "mailer@1", "evt-1").unwrap();
     let message = Message::new(identity, "secret-payload").unwrap();
-    let end = |state, cause, late| End {
+    let end = |state, cause, late| AttemptEnd {
         state,
         cause,
         took: Duration::ZERO,

@@ -1,4 +1,4 @@
-//! The one error type of the client: a kind, a retry verdict, the key, and what the
+//! The one error type of the client: a kind, a retry advice, the key, and what the
 //! last try met.
 //!
 //! An answer that settles the operation is never an error, whatever its status: a

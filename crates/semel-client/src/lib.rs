@@ -63,9 +63,10 @@
 //!
 //! # How to read this crate
 //!
-//! `verdict` decides what an answer means, purely. `tries` is the loop; `exchange` is one
+//! `advice` decides what an answer means, purely. `tries` is the loop; `exchange` is one
 //! try on the wire; `retry` and `retry_after` say how long to wait.
 
+mod advice;
 mod client;
 mod error;
 mod exchange;
@@ -75,7 +76,6 @@ mod response;
 mod retry;
 mod retry_after;
 mod tries;
-mod verdict;
 
 pub use client::{BODY_BYTES_MAX, Client, KEY_HEADER};
 pub use error::{Cause, Error, Kind, Result};

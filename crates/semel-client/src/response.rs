@@ -5,8 +5,8 @@ use std::fmt;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
+use crate::advice;
 use crate::key::Key;
-use crate::verdict;
 
 /// The answer to an operation, with the key and the number of tries that it took.
 ///
@@ -47,7 +47,7 @@ impl Response {
     /// After several tries this is the usual good end: an earlier try took effect, and
     /// its answer was lost on the way.
     pub fn is_replayed(&self) -> bool {
-        verdict::is_replayed(&self.headers)
+        advice::is_replayed(&self.headers)
     }
 
     /// How many tries were made, the answered one included.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::advice::{Advice, judge};
 use crate::client::Client;
 use crate::error::{Cause, Error, Result, Sent};
 use crate::exchange::{Answer, exchange};
@@ -15,7 +16,6 @@ use crate::key::Key;
 use crate::request::{Parts, invalid_url};
 use crate::response::Response;
 use crate::retry_after::retry_after;
-use crate::verdict::{Verdict, judge};
 
 /// Tries until the operation ends.
 pub(crate) async fn run(client: &Client, parts: &Parts, key: &Key) -> Result<Response> {
@@ -83,16 +83,16 @@ impl Try<'_> {
     }
 
     fn judged(&self, answer: Answer) -> ControlFlow<Result<Response>, Missed> {
-        let verdict = judge(answer.status, &answer.headers, answer.body.as_deref());
+        let advice = judge(answer.status, &answer.headers, answer.body.as_deref());
         let retry_after = retry_after(&answer.headers);
-        let end = match (verdict, self.met(answer)) {
-            (Verdict::Again, cause) => {
+        let end = match (advice, self.met(answer)) {
+            (Advice::Again, cause) => {
                 return ControlFlow::Continue(Missed { cause, retry_after });
             }
-            (Verdict::Done, Cause::Response(response)) => Ok(response),
-            (Verdict::Done, cause) => Err(Error::limit(self.sent(cause))),
-            (Verdict::KeyReused, cause) => Err(Error::key_reused(self.sent(cause))),
-            (Verdict::OutcomeUnknown, cause) => Err(Error::outcome_unknown(self.sent(cause))),
+            (Advice::Done, Cause::Response(response)) => Ok(response),
+            (Advice::Done, cause) => Err(Error::limit(self.sent(cause))),
+            (Advice::KeyReused, cause) => Err(Error::key_reused(self.sent(cause))),
+            (Advice::OutcomeUnknown, cause) => Err(Error::outcome_unknown(self.sent(cause))),
         };
         ControlFlow::Break(end)
     }

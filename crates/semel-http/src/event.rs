@@ -59,7 +59,7 @@ pub struct Event<'a> {
 }
 
 /// Somebody who wants to know. Called on the request's own path: it must be quick and must not block.
-pub trait Watch: Send + Sync + 'static {
+pub trait RequestObserver: Send + Sync + 'static {
     /// Sees one request.
     fn saw(&self, event: &Event<'_>);
 }
@@ -68,18 +68,18 @@ pub trait Watch: Send + Sync + 'static {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nobody;
 
-impl Watch for Nobody {
+impl RequestObserver for Nobody {
     fn saw(&self, _event: &Event<'_>) {}
 }
 
-impl<W: Watch + ?Sized> Watch for Arc<W> {
+impl<W: RequestObserver + ?Sized> RequestObserver for Arc<W> {
     fn saw(&self, event: &Event<'_>) {
         (**self).saw(event);
     }
 }
 
-impl fmt::Debug for dyn Watch {
+impl fmt::Debug for dyn RequestObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Watch")
+        f.write_str("RequestObserver")
     }
 }

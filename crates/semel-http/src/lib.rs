@@ -28,7 +28,7 @@ pub mod rules;
 pub mod tenant;
 
 pub use body::{AnyBody, Body};
-pub use event::{Event, Watch, What};
+pub use event::{Event, RequestObserver, What};
 pub use guard::{Admission, Admitted, Failure, Guard, Upstream};
 pub use layer::SemelLayer;
 pub use problem::{Problem, Type};

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use semel_core::inbox::{Consumer, Counts, Order};
+use crate::policy::Consumer;
+use semel_core::inbox::{Counts, Order};
 use semel_core::{Result, Scope, Timestamp};
 use tokio::time::sleep;
 
-use crate::engine::{Post, Shared, Stopping};
+use crate::engine::{ActiveConsumer, Shared, Stopping};
 
 /// More than a tenth of what arrives in a minute are duplicates.
 pub const DUPLICATE_SPIKE: &str = "duplicate-spike";
@@ -19,14 +20,18 @@ pub const PENDING_AGE: &str = "pending-age";
 pub const PARKED: &str = "parked";
 
 /// Judges until it is stopped.
-pub(crate) async fn run(shared: Arc<Shared>, posts: Vec<Arc<Post>>, mut stopping: Stopping) {
+pub(crate) async fn run(
+    shared: Arc<Shared>,
+    consumers: Vec<Arc<ActiveConsumer>>,
+    mut stopping: Stopping,
+) {
     let mut firing: HashMap<(Scope, &'static str), bool> = HashMap::new();
     loop {
         tokio::select! {
             () = stopping.stopped() => return,
             () = sleep(shared.settings.alerts) => {}
         }
-        match judge(&shared, &posts).await {
+        match judge(&shared, &consumers).await {
             Ok(judged) => tell(&shared, &mut firing, judged),
             Err(error) => tracing::warn!(%error, "alerts cannot be judged"),
         }
@@ -35,18 +40,18 @@ pub(crate) async fn run(shared: Arc<Shared>, posts: Vec<Arc<Post>>, mut stopping
 
 type Judged = Vec<(Scope, &'static str, bool)>;
 
-async fn judge(shared: &Shared, posts: &[Arc<Post>]) -> Result<Judged> {
+async fn judge(shared: &Shared, consumers: &[Arc<ActiveConsumer>]) -> Result<Judged> {
     let counts = shared.inbox.counts().await?;
     let mut all = Judged::new();
-    for post in posts {
-        let (consumer, name) = (&post.consumer, post.consumer.name());
+    for active in consumers {
+        let (consumer, name) = (&active.policy, active.policy.name());
         let counts = counts.iter().find(|counts| counts.consumer == *name);
         let mut say = |alert, firing| all.push((name.clone(), alert, firing));
         for (alert, firing) in by_counts(consumer, counts, shared.clock.now()) {
             say(alert, firing);
         }
         if consumer.alerts.duplicate_spike {
-            say(DUPLICATE_SPIKE, post.tally.is_spike());
+            say(DUPLICATE_SPIKE, active.tally.is_spike());
         }
         if consumer.alerts.sequence_gap && matches!(consumer.plan.order, Order::Sequence { .. }) {
             let gaps = shared.inbox.gaps(name.clone(), 1).await?;

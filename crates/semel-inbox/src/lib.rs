@@ -2,7 +2,8 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use semel_core::inbox::{Consumer, Inbox};
+//! use semel_core::inbox::Inbox;
+//! use crate::policy::{Consumer};
 //! use semel_inbox::intents::{Target, Vendor};
 //! use semel_inbox::{Done, Engine, FileSource, HttpHandler, Rule, Webhook, handler_fn};
 //!
@@ -41,7 +42,9 @@ pub mod handler;
 pub mod intents;
 pub mod keys;
 mod log;
+pub mod observer;
 mod pause;
+pub mod policy;
 pub mod receiver;
 pub mod source;
 
@@ -49,5 +52,7 @@ pub use deliver::HttpHandler;
 pub use engine::{Builder, Engine, Running, Settings};
 pub use exchange::client_builder;
 pub use handler::{Ctx, Done, Failure, Handler, Handling, handler_fn};
+pub use observer::{AttemptEnd, NoObserver, Observer};
+pub use policy::{Ack, Alerts, Consumer, Replay, Retry};
 pub use receiver::Receiver;
 pub use source::{FileSource, Rule, Signature, Source, Webhook};

@@ -1,13 +1,14 @@
 //! What an engine says when nobody measures it: alerts and conflicts, in the log.
 
+use crate::observer::AttemptEnd;
+use crate::observer::Observer;
 use semel_core::Scope;
-use semel_core::inbox::watch::End;
-use semel_core::inbox::{Message, Receipt, Watch};
+use semel_core::inbox::{Message, Receipt};
 
-/// Whoever gives an engine a [`Watch`] of their own is told the same there, and says it in their own way.
+/// Whoever gives an engine a [`Observer`] of their own is told the same there, and says it in their own way.
 pub(crate) struct Log;
 
-impl Watch for Log {
+impl Observer for Log {
     fn received(&self, message: &Message, receipt: Receipt) {
         if receipt == Receipt::Conflict {
             let identity = message.identity();
@@ -16,7 +17,7 @@ impl Watch for Log {
         }
     }
 
-    fn finished(&self, _: &Message, _: End) {}
+    fn finished(&self, _: &Message, _: AttemptEnd) {}
 
     fn reclaimed(&self, _: &Message) {}
 

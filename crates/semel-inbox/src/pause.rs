@@ -1,4 +1,4 @@
-//! Waits, and the dice for them.
+//! Waits, and the jitter for them.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub(crate) fn longer(pause: Duration) -> Duration {
 }
 
 /// A number between 0 and 1.
-pub(crate) fn dice() -> f64 {
+pub(crate) fn jitter() -> f64 {
     // The standard library draws the keys of every hasher anew; no other randomness is needed here.
     let bits = RandomState::new().hash_one(0_u8) >> 11;
     bits as f64 / (1_u64 << 53) as f64
@@ -24,7 +24,7 @@ mod tests {
 
     #[test]
     fn the_dice_fall_everywhere_between_zero_and_one() {
-        let throws: Vec<f64> = (0..1_000).map(|_| dice()).collect();
+        let throws: Vec<f64> = (0..1_000).map(|_| jitter()).collect();
         assert!(throws.iter().all(|throw| (0.0..1.0).contains(throw)));
         assert!(throws.iter().any(|throw| *throw < 0.25));
         assert!(throws.iter().any(|throw| *throw > 0.75));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::tree::{Path, Place};
+use crate::tree::{Path, SourcePosition};
 
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -41,7 +41,7 @@ impl Kind {
 pub struct Error {
     kind: Kind,
     file: String,
-    place: Option<Place>,
+    place: Option<SourcePosition>,
     field: String,
     message: String,
 }
@@ -59,7 +59,7 @@ impl Error {
     }
 
     /// An error about one place in it.
-    pub(crate) fn at(mut self, place: Place) -> Self {
+    pub(crate) fn at(mut self, place: SourcePosition) -> Self {
         self.place = Some(place);
         self
     }
@@ -86,7 +86,7 @@ impl Error {
     }
 
     /// Where it is written, if one place is to blame.
-    pub const fn place(&self) -> Option<&Place> {
+    pub const fn place(&self) -> Option<&SourcePosition> {
         self.place.as_ref()
     }
 
@@ -104,10 +104,12 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Some(Place::Variable(name)) => write!(f, "{name}: ")?,
+            Some(SourcePosition::Variable(name)) => write!(f, "{name}: ")?,
             // Without a file there is nothing to point at.
-            Some(Place::File { .. }) | None if self.file.is_empty() => {}
-            Some(Place::File { line, column }) => write!(f, "{}:{line}:{column}: ", self.file)?,
+            Some(SourcePosition::File { .. }) | None if self.file.is_empty() => {}
+            Some(SourcePosition::File { line, column }) => {
+                write!(f, "{}:{line}:{column}: ", self.file)?
+            }
             None => write!(f, "{}: ", self.file)?,
         }
         if !self.field.is_empty() {

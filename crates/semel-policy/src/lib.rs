@@ -7,7 +7,7 @@
 //! 2. [`File`] loads it: YAML becomes a tree that knows where everything is written (`tree`), the
 //!    environment is laid over it, `${VAR}` is filled in, and then serde reads it.
 //! 3. `compile` turns routes into [`semel_http::Rules`], consumers and the targets of intents into
-//!    [`semel_core::inbox::Consumer`]s, and checks what settings mean together.
+//!    [`semel_inbox::Consumer`]s, and checks what settings mean together.
 //! 4. [`explain`](explain::explain) says in words what a file does, and warns; [`schema`] is for editors.
 //!
 //! [`limits`] lists every limit.
@@ -31,4 +31,4 @@ pub use explain::{explain, warnings};
 pub use file::Gateway;
 pub use load::File;
 pub use schema::schema;
-pub use tree::Place;
+pub use tree::SourcePosition;

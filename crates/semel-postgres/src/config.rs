@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
-use semel_core::store::Watch;
+use semel_core::store::StoreObserver;
 use semel_core::{Error, Result, duration};
 
 use crate::error::with_sources;
@@ -32,7 +32,7 @@ pub struct Config {
     pub(crate) sweep_every: Option<Duration>,
     pub(crate) history_keep: Duration,
     pub(crate) create: bool,
-    pub(crate) watch: Option<Arc<dyn Watch>>,
+    pub(crate) watch: Option<Arc<dyn StoreObserver>>,
 }
 
 impl Config {
@@ -168,7 +168,7 @@ impl Config {
 
     /// Who is told how many calls each round trip carries, which leases ended, and what the sweep does.
     #[must_use]
-    pub fn watch(mut self, watch: Arc<dyn Watch>) -> Self {
+    pub fn watch(mut self, watch: Arc<dyn StoreObserver>) -> Self {
         self.watch = Some(watch);
         self
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use semel_core::record::Claim;
 use semel_core::store::batcher::Item;
 use semel_core::store::remote::{self, Attempt, Remedy};
-use semel_core::store::{Batch, Watch};
+use semel_core::store::{Batch, StoreObserver};
 use semel_core::{Error, Identity, Kind, Result, ServerClock, Timestamp};
 use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
@@ -35,7 +35,7 @@ pub(crate) struct Engine {
     pub(crate) sql: Sql,
     pub(crate) clock: Arc<ServerClock>,
     pub(crate) schema: String,
-    pub(crate) watch: Option<Arc<dyn Watch>>,
+    pub(crate) watch: Option<Arc<dyn StoreObserver>>,
     /// Up to this fence the sequence is known to be ahead of what was kept.
     pub(crate) fence_floor: AtomicI64,
     /// The months whose partitions were made and dropped, by this process.

@@ -16,7 +16,7 @@ use semel_core::{Clock, Identity, Kind, Record, Result, Store, Timestamp};
 use crate::config::Config;
 use crate::connection::Wait;
 use crate::engine::{Engine, Verb};
-use crate::inbox::Ringing;
+use crate::inbox::Waking;
 use crate::keep::{Bar, Bars, Keeps};
 use crate::orphans::TURNS_MAX;
 use crate::query::{COUNTED_MAX, Found, Look, seen};
@@ -47,7 +47,7 @@ pub struct PostgresStore {
     looks: Batcher<Look>,
     pub(crate) keeps: Batcher<Sent<KeepRequest>>,
     pub(crate) bars: Batcher<Bar>,
-    pub(crate) ringing: Ringing,
+    pub(crate) waking: Waking,
 }
 
 impl PostgresStore {
@@ -81,7 +81,7 @@ impl PostgresStore {
             looks: looks(engine.clone(), lanes),
             keeps: batcher(engine.clone(), lanes, Keeps),
             bars: batcher(engine.clone(), 1, Bars { keep_ms }),
-            ringing: Ringing::new(engine.weak(), &config),
+            waking: Waking::new(engine.weak(), &config),
             orphans,
             engine,
             config,

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use semel_core::record::Claim;
-use semel_core::store::{ClaimAnswer, Swept, Watch};
+use semel_core::store::{ClaimAnswer, StoreObserver, Swept};
 use semel_core::{Error, Store, StoreExt};
 use support::Schema;
 use support::verbs::{lease_of, short, until};
@@ -40,7 +40,7 @@ impl Watcher {
     }
 }
 
-impl Watch for Watcher {
+impl StoreObserver for Watcher {
     fn committed(&self, calls: usize, _: Duration) {
         self.tell(Told::Committed(calls));
     }

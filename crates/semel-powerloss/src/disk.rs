@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use semel_testkit::dice::Dice;
+use semel_testkit::random::Random;
 
 use crate::inode::Inode;
 
@@ -62,7 +62,7 @@ impl Disk {
     }
 
     /// The files as a restart finds them.
-    pub(crate) fn image(&self, random: &mut Dice) -> BTreeMap<PathBuf, Vec<u8>> {
+    pub(crate) fn image(&self, random: &mut Random) -> BTreeMap<PathBuf, Vec<u8>> {
         let names = self.surviving_names(random).into_iter();
         names
             .map(|(path, number)| (path, self.inodes[number].image(random)))
@@ -70,7 +70,7 @@ impl Disk {
     }
 
     /// Each name is as it was at some moment since the directory was synced.
-    fn surviving_names(&self, random: &mut Dice) -> BTreeMap<PathBuf, Number> {
+    fn surviving_names(&self, random: &mut Random) -> BTreeMap<PathBuf, Number> {
         let mut names = self.durable.clone();
         let mut lost = BTreeSet::new();
         for (path, number) in &self.pending {
@@ -98,7 +98,7 @@ mod tests {
 
     /// Which names survive in each of many power losses.
     fn survivors(disk: &Disk) -> BTreeSet<Vec<PathBuf>> {
-        let mut random = Dice::new(7);
+        let mut random = Random::new(7);
         let images = (0..200).map(|_| disk.image(&mut random).into_keys().collect());
         images.collect()
     }
@@ -137,7 +137,7 @@ mod tests {
         let number = disk.create(Path::new("a"));
         disk.inode(number).write(0, b"new");
         disk.inode(number).sync();
-        let mut random = Dice::new(7);
+        let mut random = Random::new(7);
         let images = (0..200).map(|_| disk.image(&mut random).remove(Path::new("a")));
         let expected = [None, Some(b"old".to_vec()), Some(b"new".to_vec())];
         assert_eq!(images.collect::<BTreeSet<_>>(), expected.into());

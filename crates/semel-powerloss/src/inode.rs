@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use semel_testkit::dice::Dice;
+use semel_testkit::random::Random;
 
 /// What a disk writes whole or not at all.
 const SECTOR: usize = 512;
@@ -78,7 +78,7 @@ impl Inode {
     }
 
     /// What is left of the file when the power fails.
-    pub(crate) fn image(&self, random: &mut Dice) -> Vec<u8> {
+    pub(crate) fn image(&self, random: &mut Random) -> Vec<u8> {
         match random.below(10) {
             0..3 => self.prefix(0),
             3..5 => self.prefix(self.any_count(random)),
@@ -99,7 +99,7 @@ impl Inode {
     }
 
     /// Each sector and the length stopped changing at a moment of its own.
-    fn torn(&self, random: &mut Dice) -> Vec<u8> {
+    fn torn(&self, random: &mut Random) -> Vec<u8> {
         let len = self.len_after(self.any_count(random));
         let mut image = self.durable.clone();
         image.resize(len, 0);
@@ -112,7 +112,7 @@ impl Inode {
         image
     }
 
-    fn any_count(&self, random: &mut Dice) -> usize {
+    fn any_count(&self, random: &mut Random) -> usize {
         let counts = self.pending.len() as u64 + 1;
         usize::try_from(random.below(counts)).expect("a count of changes in memory")
     }
@@ -130,7 +130,7 @@ mod tests {
     const IMAGES: u64 = 400;
 
     fn images(inode: &Inode) -> Vec<Vec<u8>> {
-        let mut random = Dice::new(7);
+        let mut random = Random::new(7);
         (0..IMAGES).map(|_| inode.image(&mut random)).collect()
     }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use semel_testkit::dice::Dice;
+use semel_testkit::random::Random;
 
 use crate::disk::{Disk, Number};
 use crate::fault::Fault;
@@ -143,7 +143,7 @@ impl Plant {
     }
 
     fn write_image(&self) -> io::Result<()> {
-        let mut random = Dice::new(self.plan.seed);
+        let mut random = Random::new(self.plan.seed);
         for (name, bytes) in self.disk.image(&mut random) {
             fs::write(self.plan.image.join(name), bytes)?;
         }

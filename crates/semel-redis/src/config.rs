@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::TlsCertificates;
-use semel_core::store::Watch;
+use semel_core::store::StoreObserver;
 use semel_core::{Error, Result, duration};
 
 use crate::store::RedisStore;
@@ -30,7 +30,7 @@ pub struct Config {
     pub(crate) wait_replicas: u32,
     pub(crate) accepts_eviction: bool,
     pub(crate) accepts_no_persistence: bool,
-    pub(crate) watch: Option<Arc<dyn Watch>>,
+    pub(crate) watch: Option<Arc<dyn StoreObserver>>,
 }
 
 impl Config {
@@ -184,7 +184,7 @@ impl Config {
 
     /// Who is told how many calls each round trip carries, which leases ended, and what the sweep does.
     #[must_use]
-    pub fn watch(mut self, watch: Arc<dyn Watch>) -> Self {
+    pub fn watch(mut self, watch: Arc<dyn StoreObserver>) -> Self {
         self.watch = Some(watch);
         self
     }

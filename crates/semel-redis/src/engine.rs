@@ -10,7 +10,7 @@ use redis::Value;
 use semel_core::protocol::{Change, Step};
 use semel_core::record::{Claim, EventKind, UnknownCause};
 use semel_core::store::remote::Nonce;
-use semel_core::store::{EVENTS_MAX, Watch};
+use semel_core::store::{EVENTS_MAX, StoreObserver};
 use semel_core::{Clock, Error, Fence, Identity, Kind, Record, Result, ServerClock, State};
 use tokio::time::Instant;
 
@@ -36,7 +36,7 @@ pub(crate) struct Engine {
     pub(crate) link: Link,
     pub(crate) keys: Keys,
     pub(crate) clock: Arc<ServerClock>,
-    pub(crate) watch: Option<Arc<dyn Watch>>,
+    pub(crate) watch: Option<Arc<dyn StoreObserver>>,
     pub(crate) history_keep: Duration,
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel_core::store::Watch;
+use semel_core::store::StoreObserver;
 use semel_core::{Clock, Error, Result, SystemClock};
 
 use crate::store::SqliteStore;
@@ -25,7 +25,7 @@ pub struct Config {
     pub(crate) create: bool,
     pub(crate) page_bytes: u32,
     pub(crate) bytes_max: Option<u64>,
-    pub(crate) watch: Option<Arc<dyn Watch>>,
+    pub(crate) watch: Option<Arc<dyn StoreObserver>>,
 }
 
 impl Config {
@@ -122,7 +122,7 @@ impl Config {
 
     /// Who is told how many calls each commit carries, which leases ended, and what the sweep does.
     #[must_use]
-    pub fn watch(mut self, watch: Arc<dyn Watch>) -> Self {
+    pub fn watch(mut self, watch: Arc<dyn StoreObserver>) -> Self {
         self.watch = Some(watch);
         self
     }

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 use semel_core::clock::Doubt;
-use semel_core::inbox::Bells;
+use semel_core::inbox::WakeUps;
 use semel_core::record::{Claim, Event};
 use semel_core::store::{
     Answer, Answers, Batch, ClaimAnswer, ClaimRequest, Limits, MarkAnswer, MarkRequest, Page,
@@ -52,7 +52,7 @@ pub struct SqliteStore {
     pub(crate) reads: Arc<Queue<Question>>,
     /// Lists and counts may take long; look-ups must not wait for them.
     pub(crate) slow_reads: Arc<Queue<Question>>,
-    pub(crate) bells: Arc<Bells>,
+    pub(crate) wake_ups: Arc<WakeUps>,
     checkpointer: Arc<Checkpointer>,
     stop: Arc<Stop>,
     walks: Arc<Walks>,
@@ -79,7 +79,7 @@ impl SqliteStore {
             at_once: AtOnce::open(&config)?,
             reads: Arc::new(Queue::new()),
             slow_reads: Arc::new(Queue::new()),
-            bells: Arc::default(),
+            wake_ups: Arc::default(),
             checkpointer: Arc::new(checkpointer),
             stop: Arc::default(),
             walks: Arc::default(),
@@ -107,7 +107,7 @@ impl SqliteStore {
             clock: self.clock.clone(),
             only_looks: !self.config.create,
             watch: self.config.watch.clone(),
-            bells: self.bells.clone(),
+            wake_ups: self.wake_ups.clone(),
             doubt_reported: Cell::new(None),
         };
         self.spawn("writer", move || writer.run(&queue, &checkpointer))?;

@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use semel_core::Result;
-use semel_core::store::{Swept, Watch};
+use semel_core::store::{StoreObserver, Swept};
 
 /// The most records that one step touches.
 pub(crate) const STEP: usize = 256;
@@ -41,7 +41,7 @@ impl Stop {
 pub(crate) fn run(
     stop: &Stop,
     interval: Duration,
-    watch: Option<&dyn Watch>,
+    watch: Option<&dyn StoreObserver>,
     step: impl Fn() -> Result<Swept>,
 ) {
     let watched_step = || {

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use semel_core::clock::Doubt;
-use semel_core::inbox::Bells;
-use semel_core::store::Watch;
+use semel_core::inbox::WakeUps;
+use semel_core::store::StoreObserver;
 use semel_core::{Error, Kind, Result, SteadyClock};
 use tokio::time::Instant;
 
@@ -35,8 +35,8 @@ pub(crate) struct Writer {
     pub(crate) clock: SteadyClock,
     /// Whether this is an operator's look at a store that others serve.
     pub(crate) only_looks: bool,
-    pub(crate) watch: Option<Arc<dyn Watch>>,
-    pub(crate) bells: Arc<Bells>,
+    pub(crate) watch: Option<Arc<dyn StoreObserver>>,
+    pub(crate) wake_ups: Arc<WakeUps>,
     /// The doubt about the clock that the watch has heard of.
     pub(crate) doubt_reported: Cell<Option<Doubt>>,
 }
@@ -85,7 +85,7 @@ impl Writer {
         self.report_doubt();
         news.due
             .iter()
-            .for_each(|consumer| self.bells.ring(consumer));
+            .for_each(|consumer| self.wake_ups.wake(consumer));
         self.report(|watch| {
             watch.committed(jobs.len(), begun.elapsed());
             news.ended.iter().for_each(|claim| watch.lease_ended(claim));
@@ -112,7 +112,7 @@ impl Writer {
     }
 
     /// Tells the watch. A panic in there is not the writer's, and what it was told of is durable.
-    fn report(&self, tell: impl FnOnce(&dyn Watch)) {
+    fn report(&self, tell: impl FnOnce(&dyn StoreObserver)) {
         if let Some(watch) = self.watch.as_deref() {
             let _ = catch_unwind(AssertUnwindSafe(|| tell(watch)));
         }

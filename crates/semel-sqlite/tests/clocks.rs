@@ -13,7 +13,8 @@ use rusqlite::Connection;
 use semel_core::clock::{DOUBT_FOR, Doubt};
 use semel_core::record::Claim;
 use semel_core::store::{
-    ClaimAnswer, ClaimRequest, SettleAnswer, SettleRequest, StoreExt, Swept, Takeover, Watch,
+    ClaimAnswer, ClaimRequest, SettleAnswer, SettleRequest, StoreExt, StoreObserver, Swept,
+    Takeover,
 };
 use semel_core::{
     Clock, Error, Fingerprint, Identity, LeaseTerm, ManualClock, Outcome, Retention, Store,
@@ -59,7 +60,7 @@ impl Clock for ProcessClock {
 #[derive(Default)]
 struct Doubts(Mutex<Vec<Option<Doubt>>>);
 
-impl Watch for Doubts {
+impl StoreObserver for Doubts {
     fn committed(&self, _: usize, _: Duration) {}
     fn lease_ended(&self, _: &Claim) {}
     fn swept(&self, _: Result<&Swept, &Error>) {}

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use semel_core::record::Claim;
-use semel_core::store::{ClaimAnswer, ClaimRequest, Swept, Takeover, Watch};
+use semel_core::store::{ClaimAnswer, ClaimRequest, StoreObserver, Swept, Takeover};
 use semel_core::{
     Error, Fingerprint, Identity, LeaseTerm, ManualClock, Store, StoreExt, Timestamp,
 };
@@ -33,7 +33,7 @@ impl Watcher {
     }
 }
 
-impl Watch for Watcher {
+impl StoreObserver for Watcher {
     fn committed(&self, calls: usize, _: Duration) {
         self.tell(Told::Committed(calls));
     }

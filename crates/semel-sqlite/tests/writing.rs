@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use semel_core::record::{Claim, Lease};
 use semel_core::store::{
     ClaimAnswer, ClaimRequest, RenewAnswer, RenewRequest, SettleAnswer, SettleRequest, StoreExt,
-    Swept, Takeover, Watch,
+    StoreObserver, Swept, Takeover,
 };
 use semel_core::{
     Error, Fingerprint, Identity, Kind, LeaseTerm, ManualClock, Outcome, Retention, State, Store,
@@ -41,7 +41,7 @@ struct Seen {
     troubles: Mutex<Vec<String>>,
 }
 
-impl Watch for Seen {
+impl StoreObserver for Seen {
     fn committed(&self, calls: usize, _: Duration) {
         self.commits.lock().unwrap().push(calls);
     }
@@ -327,7 +327,7 @@ async fn a_claim_whose_caller_left_before_it_heard_is_given_back() {
 /// A watch that fails at everything.
 struct Panics;
 
-impl Watch for Panics {
+impl StoreObserver for Panics {
     fn committed(&self, _: usize, _: Duration) {
         panic!("on purpose");
     }

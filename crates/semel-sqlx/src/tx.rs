@@ -42,7 +42,7 @@ pub async fn release_in(
 /// What is finished, and the intents of it, become visible when the transaction commits; if it rolls back, the claim is as it was.
 ///
 /// ```no_run
-/// use semel_core::inbox::{Finish, Finished, Job, Plan, Verdict};
+/// use semel_core::inbox::{Finish, Finished, Job, Plan, Disposition};
 /// use semel_core::Outcome;
 /// use semel_sqlx::finish_in;
 ///
@@ -50,9 +50,9 @@ pub async fn release_in(
 /// let mut tx = pool.begin().await?;
 /// sqlx::query("UPDATE account SET cents = cents + 100").execute(&mut *tx).await?;
 /// let end = Finish {
-///     ticket: job.ticket.clone(),
+///     claim: job.claim.clone(),
 ///     took: std::time::Duration::ZERO,
-///     verdict: Verdict::Completed {
+///     disposition: Disposition::Completed {
 ///         outcome: Outcome::succeeded("paid"),
 ///         intents: Vec::new(),
 ///     },

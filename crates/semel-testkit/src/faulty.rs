@@ -17,8 +17,8 @@ use semel_core::store::{
 use semel_core::{Error, Identity, Kind, Result, Store};
 use tokio::sync::Notify;
 
-use crate::dice::Dice;
 use crate::gate::Gate;
+use crate::random::Random;
 
 /// What happens to a call.
 #[derive(Debug, Clone)]
@@ -74,7 +74,7 @@ struct Script {
     next: Vec<(Call, Fault)>,
     by_call: HashMap<Call, Fault>,
     all: Option<Fault>,
-    sometimes: Option<(Dice, u64, Fault)>,
+    sometimes: Option<(Random, u64, Fault)>,
     calls: Vec<Call>,
 }
 
@@ -88,8 +88,8 @@ impl Script {
         if fault.is_some() {
             return fault.cloned();
         }
-        let (dice, percent, fault) = self.sometimes.as_mut()?;
-        dice.chance(*percent).then(|| fault.clone())
+        let (random, percent, fault) = self.sometimes.as_mut()?;
+        random.chance(*percent).then(|| fault.clone())
     }
 }
 
@@ -139,7 +139,7 @@ impl Faulty {
 
     /// From now on `percent` of all calls suffer `fault`, the same ones for the same seed and order of calls.
     pub fn sometimes(&self, seed: u64, percent: u64, fault: Fault) {
-        self.script().sometimes = Some((Dice::new(seed), percent, fault));
+        self.script().sometimes = Some((Random::new(seed), percent, fault));
     }
 
     /// From now on calls of `call` work again.

@@ -21,7 +21,6 @@ mod suite;
 
 pub mod conformance;
 pub mod crash;
-pub mod dice;
 pub mod faulty;
 pub mod gate;
 pub mod inbox;
@@ -31,6 +30,7 @@ pub mod ledger;
 #[cfg(feature = "model")]
 pub mod model;
 pub mod proxy;
+pub mod random;
 pub mod results;
 pub mod server;
 pub mod storm;

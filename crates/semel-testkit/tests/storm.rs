@@ -5,8 +5,8 @@ use std::sync::Arc;
 use semel_core::once::Reconciled;
 use semel_core::store::{Answers, Batch, ClaimAnswer, ClaimRequest, Layer};
 use semel_core::{Fence, Identity, MemoryStore, OnUnknown, Once, Outcome, Store};
-use semel_testkit::dice::fresh_seed;
 use semel_testkit::faulty::{Fault, Faulty};
+use semel_testkit::random::fresh_seed;
 use semel_testkit::storm::{Progress, Storm, policy};
 
 /// A store that has forgotten every claim when the next one comes.

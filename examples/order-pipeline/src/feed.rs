@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use reqwest::{Client, StatusCode};
-use semel_testkit::dice::Dice;
+use semel_testkit::random::Random;
 use serde_json::{Value, json};
 
 /// How many orders are under way at the same time.
@@ -23,13 +23,13 @@ pub(crate) struct Sales {
 /// Sends orders until `stop` is set; every order that was begun is sent to its end.
 pub(crate) async fn sell(base: &str, seed: u64, stop: &AtomicBool, sales: &Sales) {
     let senders = (0..SENDERS).map(|sender| async move {
-        let (client, mut dice) = (Client::new(), Dice::new(seed ^ (sender << 32)));
+        let (client, mut random) = (Client::new(), Random::new(seed ^ (sender << 32)));
         let mut number = 0_u64;
         while !stop.load(Ordering::SeqCst) {
             number += 1;
             let order = format!("order-{sender}-{number}");
-            let cents = 100 + dice.below(100_000);
-            sell_one(&client, base, &mut dice, (&order, cents), sales).await;
+            let cents = 100 + random.below(100_000);
+            sell_one(&client, base, &mut random, (&order, cents), sales).await;
             sales.orders.fetch_add(1, Ordering::SeqCst);
             sales.cents.fetch_add(cents, Ordering::SeqCst);
         }
@@ -41,7 +41,7 @@ pub(crate) async fn sell(base: &str, seed: u64, stop: &AtomicBool, sales: &Sales
 async fn sell_one(
     client: &Client,
     base: &str,
-    dice: &mut Dice,
+    random: &mut Random,
     (order, cents): (&str, u64),
     sales: &Sales,
 ) {
@@ -49,7 +49,7 @@ async fn sell_one(
     send(client, &format!("{base}/inbox/orders"), &placed, sales).await;
     let mut versions = [1, 2, 3];
     // Fisher and Yates, in one line for three.
-    versions.swap(0, usize::try_from(dice.below(3)).unwrap_or(0));
+    versions.swap(0, usize::try_from(random.below(3)).unwrap_or(0));
     for version in versions {
         let total = if version == 1 { cents / 2 } else { cents };
         let change = json!({
@@ -58,11 +58,11 @@ async fn sell_one(
         });
         let url = format!("{base}/inbox/totals");
         send(client, &url, &change, sales).await;
-        if dice.chance(20) {
+        if random.chance(20) {
             send(client, &url, &change, sales).await;
         }
     }
-    if dice.chance(30) {
+    if random.chance(30) {
         send(client, &format!("{base}/inbox/orders"), &placed, sales).await;
     }
 }

@@ -58,7 +58,7 @@ async fn main() -> ExitCode {
             provider,
         }) => pipeline::run(&database, address, &provider).await,
         None => {
-            let seed = args.seed.unwrap_or_else(semel_testkit::dice::fresh_seed);
+            let seed = args.seed.unwrap_or_else(semel_testkit::random::fresh_seed);
             storm::rage(Duration::from_secs(args.seconds), seed).await
         }
     };

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
+use semel::engine::Consumer;
 use semel::engine::intents::{Draft, Target};
-use semel::engine::source::rule::Place;
+use semel::engine::policy::retry::{Backoff, Retry};
+use semel::engine::source::rule::Locator;
 use semel::engine::{Ctx, Done, Engine, Failure, Rule, Running, Webhook, handler_fn};
+use semel::inbox::Finished;
 use semel::inbox::order::{Baseline, OnGap, OnTerminal, Order};
-use semel::inbox::retry::{Backoff, Retry};
-use semel::inbox::{Consumer, Finished};
 use semel::sqlite::helpers::{Projection, create_once, upsert_newer};
 use semel::sqlite::inbox::finish_in;
 use semel::{LeaseTerm, Outcome};
@@ -84,8 +85,8 @@ fn patient() -> Result<Retry, semel::Error> {
 
 fn webhooks(running: &Running) -> Result<axum::Router, semel::Error> {
     let mut by_version = Rule::stripe();
-    by_version.lane = Some(Place::body("$.order")?);
-    by_version.sequence = Some(Place::body("$.version")?);
+    by_version.lane = Some(Locator::body("$.order")?);
+    by_version.sequence = Some(Locator::body("$.version")?);
     running.router(vec![
         Webhook::new("orders".parse()?).rule(Rule::stripe()),
         Webhook::new("totals".parse()?).rule(by_version),

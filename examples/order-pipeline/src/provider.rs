@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
 use bytes::Bytes;
-use semel_testkit::dice::Dice;
+use semel_testkit::random::Random;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -32,7 +32,7 @@ struct Books {
     by_key: HashMap<String, Charge>,
     calls: u64,
     answers_lost: u64,
-    dice: Dice,
+    random: Random,
 }
 
 /// What the books say at the end.
@@ -49,7 +49,7 @@ impl Provider {
             by_key: HashMap::new(),
             calls: 0,
             answers_lost: 0,
-            dice: Dice::new(seed),
+            random: Random::new(seed),
         })))
     }
 
@@ -86,7 +86,7 @@ async fn charge(
     };
     let mut books = provider.books();
     books.calls += 1;
-    if books.dice.chance(5) {
+    if books.random.chance(5) {
         return (
             StatusCode::SERVICE_UNAVAILABLE,
             [("retry-after", "0")],
@@ -107,7 +107,7 @@ async fn charge(
             free.insert(charge);
         }
     }
-    if books.dice.chance(5) {
+    if books.random.chance(5) {
         books.answers_lost += 1;
         return lost();
     }

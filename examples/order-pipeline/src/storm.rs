@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use semel::Inbox;
-use semel_testkit::dice::Dice;
+use semel_testkit::random::Random;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
@@ -71,14 +71,14 @@ struct Pipeline<'a> {
 impl Pipeline<'_> {
     /// Kills and restarts for so long; how often, and the process that is left alive.
     async fn kill_for(&self, length: Duration, seed: u64) -> Result<(u32, Child), Box<dyn Error>> {
-        let (mut dice, mut kills) = (Dice::new(seed), 0);
+        let (mut random, mut kills) = (Random::new(seed), 0);
         let end = Instant::now() + length;
         loop {
             let mut child = self.start().await?;
             if Instant::now() >= end {
                 return Ok((kills, child));
             }
-            sleep(Duration::from_millis(200 + dice.below(1_300))).await;
+            sleep(Duration::from_millis(200 + random.below(1_300))).await;
             child.kill().await?;
             kills += 1;
         }

@@ -1,8 +1,8 @@
 //! What is unusual about messages. Names, ids and numbers: no payload, no header value, no error text of a handler.
 
 use semel_core::Scope;
-use semel_core::inbox::watch::End;
 use semel_core::inbox::{Cause, Message, Operation, State};
+use semel_inbox::AttemptEnd;
 
 /// One event about one message.
 macro_rules! message {
@@ -44,7 +44,7 @@ pub(crate) fn suppressed(message: &Message, intents: usize) {
 }
 
 /// The end of an attempt. What completed, of which there are thousands each second, is told at `debug`.
-pub(crate) fn finished(message: &Message, end: End) {
+pub(crate) fn finished(message: &Message, end: AttemptEnd) {
     let (cause, took_ms) = (end.cause.map(Cause::name), end.took.as_millis());
     if end.late {
         return message!(

@@ -45,8 +45,8 @@ const STATS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Everything that is counted and measured.
 ///
-/// Doors report to it as a [`semel_http::Watch`], stores as a [`semel_core::store::Watch`], engines as a
-/// [`semel_core::inbox::Watch`], and [`crate::Metered`] counts what a store answers.
+/// Doors report to it as a [`semel_http::RequestObserver`], stores as a [`semel_core::store::StoreObserver`], engines as a
+/// [`semel_core::inbox::Observer`], and [`crate::Metered`] counts what a store answers.
 pub struct Metrics {
     registry: Registry,
     requests: Requests,
@@ -160,13 +160,13 @@ impl fmt::Debug for Metrics {
     }
 }
 
-impl semel_http::Watch for Metrics {
+impl semel_http::RequestObserver for Metrics {
     fn saw(&self, event: &semel_http::Event<'_>) {
         self.requests.saw(event);
     }
 }
 
-impl store::Watch for Metrics {
+impl store::StoreObserver for Metrics {
     fn committed(&self, calls: usize, took: Duration) {
         self.beneath.committed(calls, took);
     }

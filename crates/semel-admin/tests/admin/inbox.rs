@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use semel_admin::{Admin, Config, Metered, Metrics, Parts};
-use semel_core::inbox::watch::{End, Watch};
 use semel_core::inbox::work::ErrorText;
 use semel_core::inbox::{
-    Arrivals, Cause, ClaimBatch, Finish, Job, Message, OnLost, Receipt, State, Step, Verdict,
-    WorkerName,
+    Arrivals, Cause, ClaimBatch, Disposition, Finish, Job, Message, Plan, Receipt, State, Step,
+    UnknownPolicy, WorkerName,
 };
 use semel_core::{Headers, Identity, LeaseTerm, MemoryStore, Outcome};
+use semel_inbox::{AttemptEnd, Observer};
 use serde_json::{Value, json};
 
 use crate::metrics::assert_has;
@@ -25,16 +25,16 @@ fn message(consumer: &str, id: &str) -> Message {
     message.with_headers(Headers::new(headers).unwrap())
 }
 
-fn completed(body: &'static str) -> Verdict {
-    Verdict::Completed {
+fn completed(body: &'static str) -> Disposition {
+    Disposition::Completed {
         outcome: Outcome::succeeded(body),
         intents: Vec::new(),
     }
 }
 
-fn failed(cause: Cause) -> Verdict {
+fn failed(cause: Cause) -> Disposition {
     let error = ErrorText::new("the mail server said no");
-    Verdict::Park { cause, error }
+    Disposition::Park { cause, error }
 }
 
 impl Server {
@@ -58,33 +58,34 @@ impl Server {
 
     async fn claimed(&self, consumer: &str) -> Job {
         let ask = ClaimBatch {
-            consumer: consumer.parse().unwrap(),
+            plan: Plan::new(consumer.parse().unwrap()),
             worker: WorkerName::new("worker-1").unwrap(),
             max: 1,
+            bytes_max: usize::MAX,
             lease: LeaseTerm::default(),
-            on_lost: OnLost::Rerun,
+            on_unknown: UnknownPolicy::Rerun,
         };
         let mut claimed = self.inbox.claim_batch(ask).await.unwrap();
         claimed.jobs.pop().unwrap()
     }
 
-    async fn finish(&self, job: Job, verdict: Verdict) {
+    async fn finish(&self, job: Job, disposition: Disposition) {
         let plan = policies().plan(job.message.identity().scope());
         let took = Duration::from_millis(250);
-        let ticket = job.ticket;
+        let claim = job.claim;
         let finish = Finish {
-            ticket,
+            claim,
             took,
-            verdict,
+            disposition,
         };
         self.inbox.finish(plan, vec![finish]).await.unwrap();
     }
 
     /// Receives a message of the mailer and ends its first attempt.
-    async fn deal(&self, id: &str, verdict: Verdict) {
+    async fn deal(&self, id: &str, disposition: Disposition) {
         self.arrive(id).await;
         let job = self.claimed("mailer@1").await;
-        self.finish(job, verdict).await;
+        self.finish(job, disposition).await;
     }
 
     async fn ids(&self, filter: &str) -> Vec<String> {
@@ -142,8 +143,8 @@ async fn one_message_comes_with_its_history_and_its_payload_only_if_asked_for() 
     server.arrive("evt-1").await;
     let job = server.claimed("mailer@1").await;
     let step = Step::new("charge", "secret result").unwrap();
-    let ticket = job.ticket.clone();
-    server.inbox.remember_step(ticket, step).await.unwrap();
+    let claim = job.claim.clone();
+    server.inbox.remember_step(claim, step).await.unwrap();
     server.wait(1);
     server.finish(job, failed(Cause::AttemptsExhausted)).await;
     let path = "/api/v1/inbox/one?consumer=mailer&id=evt-1";
@@ -460,7 +461,7 @@ async fn the_documentation_names_every_series_and_no_other() {
     let server = filled().await;
     let message = message("mailer@1", "evt-1");
     server.metrics.received(&message, Receipt::Conflict);
-    let end = End {
+    let end = AttemptEnd {
         state: State::Parked,
         cause: Some(Cause::Handler),
         took: Duration::ZERO,

@@ -7,7 +7,7 @@ use semel_admin::Metrics;
 use semel_admin::metrics::SCOPES_MAX;
 use semel_core::{Identity, Scope, StoreExt};
 use semel_http::event::{Event, What};
-use semel_http::{Type, Watch};
+use semel_http::{RequestObserver, Type};
 use semel_testkit::faulty::Fault;
 use serde_json::json;
 
@@ -35,7 +35,7 @@ async fn traffic_shows_in_the_series() {
     for fence in [json!(first), second] {
         let settle = about(
             "secret-key",
-            json!({ "fence": fence, "verdict": "succeeded" }),
+            json!({ "fence": fence, "disposition": "succeeded" }),
         );
         server.post("/api/v1/claims/settle", settle).await;
     }
@@ -86,7 +86,7 @@ fn a_clock_that_is_doubted_shows_until_it_is_believed() {
         since: semel_core::Timestamp::from_millis(0),
     };
     for (doubt, expected) in [(Some(doubt), 86_400), (None, 0)] {
-        semel_core::store::Watch::clock_doubted(&metrics, doubt);
+        semel_core::store::StoreObserver::clock_doubted(&metrics, doubt);
         let line = format!("semel_store_clock_jump_seconds {expected}");
         assert_has(&metrics.text(), &[&line]);
     }

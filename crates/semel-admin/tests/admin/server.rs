@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel_admin::{Admin, Config, Health, InboxPart, Metered, Metrics, Parts, Policies};
-use semel_core::inbox::{Inbox, Order, Plan, Replay};
+use semel_core::inbox::{Inbox, Order, Plan};
 use semel_core::{ManualClock, Store, Timestamp};
+use semel_inbox::Replay;
 use semel_sqlite::SqliteStore;
 use semel_testkit::faulty::Faulty;
 use serde_json::{Value, json};

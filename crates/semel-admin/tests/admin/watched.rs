@@ -5,8 +5,8 @@ use std::time::Duration;
 use semel_admin::Metrics;
 use semel_admin::metrics::{CONSUMERS_MAX, EVENT_TYPES_MAX};
 use semel_core::Identity;
-use semel_core::inbox::watch::{End, Watch};
 use semel_core::inbox::{Cause, Message, Receipt, State};
+use semel_inbox::{AttemptEnd, Observer};
 
 use crate::metrics::assert_has;
 
@@ -24,8 +24,8 @@ pub(crate) fn message(consumer: &str, kind: Option<&str>) -> Message {
     }
 }
 
-fn end(state: State, cause: Option<Cause>) -> End {
-    End {
+fn end(state: State, cause: Option<Cause>) -> AttemptEnd {
+    AttemptEnd {
         state,
         cause,
         took: Duration::from_millis(20),
@@ -52,7 +52,7 @@ fn everything_that_an_engine_reports_has_a_series() {
     let parked = end(State::Parked, Some(Cause::AttemptsExhausted));
     metrics.finished(&paid, parked);
     let late = true;
-    metrics.finished(&paid, End { late, ..parked });
+    metrics.finished(&paid, AttemptEnd { late, ..parked });
     metrics.reclaimed(&paid);
     metrics.suppressed(&paid, 3);
     let text = metrics.text();

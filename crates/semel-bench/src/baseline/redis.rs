@@ -37,14 +37,14 @@ impl std::fmt::Debug for RawRedis {
 
 /// Where a Redis is: one server, or the nodes of a cluster, each as a URL that the driver understands.
 #[derive(Clone)]
-pub enum Place {
+pub enum Servers {
     /// One server.
     One(String),
     /// A cluster.
     Cluster(Vec<String>),
 }
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for Servers {
     /// Without URLs: they may hold passwords.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -56,12 +56,12 @@ impl std::fmt::Debug for Place {
 
 impl RawRedis {
     /// Makes `callers` connections; all keys begin with `prefix`.
-    pub async fn connect(place: &Place, prefix: &str, callers: usize) -> Result<Self> {
+    pub async fn connect(place: &Servers, prefix: &str, callers: usize) -> Result<Self> {
         let mut idle = Vec::with_capacity(callers);
         for _ in 0..callers {
             idle.push(match place {
-                Place::One(url) => Connection::One(one(url).await?),
-                Place::Cluster(nodes) => {
+                Servers::One(url) => Connection::One(one(url).await?),
+                Servers::Cluster(nodes) => {
                     let client = ClusterClient::new(nodes.clone()).map_err(failed)?;
                     let connection = client.get_async_connection().await.map_err(failed)?;
                     Connection::Cluster(Box::new(connection))
@@ -90,10 +90,10 @@ async fn one(url: &str) -> Result<MultiplexedConnection> {
 }
 
 /// Removes every key that begins with `prefix` from every node.
-pub async fn clean(place: &Place, prefix: &str) -> Result<()> {
+pub async fn clean(place: &Servers, prefix: &str) -> Result<()> {
     let nodes = match place {
-        Place::One(url) => std::slice::from_ref(url),
-        Place::Cluster(nodes) => nodes.as_slice(),
+        Servers::One(url) => std::slice::from_ref(url),
+        Servers::Cluster(nodes) => nodes.as_slice(),
     };
     for node in nodes {
         let mut connection = one(node).await?;

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use semel_core::inbox::consumer::WORKERS_MAX;
-use semel_core::inbox::watch::End;
-use semel_core::inbox::{Consumer, Inbox, Message, Receipt, State, Watch};
+use semel_core::inbox::{Inbox, Message, Receipt, State};
 use semel_core::{Error, Kind, Result, Scope};
+use semel_inbox::AttemptEnd;
+use semel_inbox::policy::consumer::WORKERS_MAX;
+use semel_inbox::{Consumer, Observer};
 use semel_inbox::{Done, Engine, Running, handler_fn};
 use tokio::sync::watch;
 
@@ -106,8 +107,8 @@ struct Counter {
     told: watch::Sender<u64>,
 }
 
-impl Watch for Counter {
-    fn finished(&self, _: &Message, end: End) {
+impl Observer for Counter {
+    fn finished(&self, _: &Message, end: AttemptEnd) {
         if end.state == State::Completed && !end.late {
             let count = self.completed.fetch_add(1, Ordering::Relaxed) + 1;
             self.told.send_replace(count);

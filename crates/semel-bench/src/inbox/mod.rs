@@ -20,7 +20,7 @@ use crate::report::{Machine, Measurement, Report, Turn};
 use rounds::{Bench, Round};
 
 pub use letter::Letter;
-pub use options::{Goals, InboxOptions, OpenInbox, OpenRaw, Place, Rest};
+pub use options::{Goals, InboxOptions, OpenInbox, OpenRaw, Rest, Scratch};
 
 /// Measures. It must be called inside a tokio runtime; one with several threads gives the usual figures.
 pub async fn run(options: InboxOptions) -> Result<Report> {

@@ -18,22 +18,22 @@ const MESSAGES_MAX: usize = 10_000_000;
 
 /// Where one of several stores of a run keeps what it holds.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct Scratch {
     /// An empty directory, for those that have files.
     pub dir: PathBuf,
-    /// A name that no other store of the run has, for those that share a server; one of [`Place::NAMES`].
+    /// A name that no other store of the run has, for those that share a server; one of [`Scratch::NAMES`].
     pub name: &'static str,
 }
 
-impl Place {
+impl Scratch {
     /// The names of all stores of a run.
     pub const NAMES: [&'static str; 3] = ["plain", "parked", "raw"];
 }
 
 /// Opens a new inbox at a place.
-pub type OpenInbox = Box<dyn Fn(Place) -> Opening<dyn Inbox> + Send + Sync>;
+pub type OpenInbox = Box<dyn Fn(Scratch) -> Opening<dyn Inbox> + Send + Sync>;
 /// Opens a new baseline at a place.
-pub type OpenRaw = Box<dyn Fn(Place) -> Opening<dyn Queue> + Send + Sync>;
+pub type OpenRaw = Box<dyn Fn(Scratch) -> Opening<dyn Queue> + Send + Sync>;
 /// Lets a server put its tables in order between two turns.
 pub type Rest = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<()>> + Send>> + Send + Sync>;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use semel_core::inbox::work::ErrorText;
 use semel_core::inbox::{
-    Arrivals, Cause, ClaimBatch, Finish, Finished, Inbox, Job, OnLost, Plan, Receipt, State,
-    Verdict, WorkerName,
+    Arrivals, Cause, ClaimBatch, Disposition, Finish, Finished, Inbox, Job, Plan, Receipt, State,
+    UnknownPolicy, WorkerName,
 };
 use semel_core::{LeaseTerm, Outcome, Result};
 
@@ -71,23 +71,24 @@ impl Ours {
     }
 
     /// Claims up to `max` messages and finishes them all alike; how many there were.
-    async fn finish(&self, max: usize, verdict: fn() -> Verdict) -> Result<usize> {
+    async fn finish(&self, max: usize, disposition: fn() -> Disposition) -> Result<usize> {
         let ask = ClaimBatch {
-            consumer: self.plan.consumer.clone(),
+            plan: self.plan.clone(),
             worker: self.worker.clone(),
             max,
+            bytes_max: usize::MAX,
             lease: LeaseTerm::default(),
-            on_lost: OnLost::Rerun,
+            on_unknown: UnknownPolicy::Rerun,
         };
         let jobs = self.inbox.claim_batch(ask).await?.jobs;
         if jobs.is_empty() {
             return Ok(0);
         }
         let count = jobs.len();
-        let items = jobs.into_iter().map(|Job { ticket, .. }| Finish {
-            ticket,
+        let items = jobs.into_iter().map(|Job { claim, .. }| Finish {
+            claim,
             took: Duration::from_millis(1),
-            verdict: verdict(),
+            disposition: disposition(),
         });
         let finished = self.inbox.finish(self.plan.clone(), items.collect());
         match finished.await?.contains(&Finished::Lost) {
@@ -111,15 +112,15 @@ impl Queue for Ours {
     }
 }
 
-fn complete() -> Verdict {
-    Verdict::Completed {
+fn complete() -> Disposition {
+    Disposition::Completed {
         outcome: Outcome::succeeded(""),
         intents: Vec::new(),
     }
 }
 
-fn park() -> Verdict {
-    Verdict::Park {
+fn park() -> Disposition {
+    Disposition::Park {
         cause: Cause::AttemptsExhausted,
         error: ErrorText::new("the provider refused it"),
     }

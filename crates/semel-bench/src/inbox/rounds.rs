@@ -7,7 +7,7 @@ use semel_core::Result;
 use semel_core::inbox::Inbox;
 
 use super::flow::{through_engine, through_workers};
-use super::options::{InboxOptions, Place};
+use super::options::{InboxOptions, Scratch};
 use super::ours::Ours;
 use super::parking::park;
 use super::side::Side;
@@ -49,7 +49,7 @@ enum First {
 
 impl<'a> Bench<'a> {
     pub(crate) async fn open(options: &'a InboxOptions, scratch: &Path) -> Result<Self> {
-        let [plain, crowded, raw] = Place::NAMES;
+        let [plain, crowded, raw] = Scratch::NAMES;
         let ours = inbox(options, place(scratch, plain)?).await?;
         let parked = match options.parked {
             0 => None,
@@ -196,14 +196,14 @@ fn swap<T>(raw: T, ours: T) -> (T, T) {
     (ours, raw)
 }
 
-fn place(scratch: &Path, name: &'static str) -> Result<Place> {
+fn place(scratch: &Path, name: &'static str) -> Result<Scratch> {
     let dir = scratch.join(name);
     let made = std::fs::create_dir(&dir);
     made.map_err(io("making a directory for the benchmark"))?;
-    Ok(Place { dir, name })
+    Ok(Scratch { dir, name })
 }
 
-async fn inbox(options: &InboxOptions, place: Place) -> Result<Arc<Ours>> {
+async fn inbox(options: &InboxOptions, place: Scratch) -> Result<Arc<Ours>> {
     let inbox = (options.open)(place).await?;
     Ok(Arc::new(Ours::new(inbox)?))
 }

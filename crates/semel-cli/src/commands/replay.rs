@@ -1,6 +1,7 @@
 //! `semel replay`: runs messages once more that were dealt with.
 
-use semel_core::inbox::{Action, Replay};
+use semel_core::inbox::Action;
+use semel_inbox::Replay;
 
 use super::messages::{Change, ConfigArg, Desk, Hand, Purpose, Select};
 use crate::error::{Error, Result};

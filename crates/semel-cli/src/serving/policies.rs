@@ -1,7 +1,8 @@
 //! What the file says about consumers, for operators' acts.
 
 use semel_admin::Policies;
-use semel_core::inbox::{Plan, Replay};
+use semel_core::inbox::Plan;
+use semel_inbox::Replay;
 use semel_policy::File;
 
 use crate::error::{Error, Result};

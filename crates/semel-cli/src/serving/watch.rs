@@ -9,7 +9,7 @@ use semel_core::record::Claim;
 use semel_core::store::{self, Swept};
 use semel_core::{Error, duration};
 use semel_http::observe::Report;
-use semel_http::{Event, Watch};
+use semel_http::{Event, RequestObserver};
 
 /// All who watch. Cheap to clone.
 #[derive(Clone)]
@@ -42,7 +42,7 @@ impl Watchers {
     }
 }
 
-impl Watch for Watchers {
+impl RequestObserver for Watchers {
     fn saw(&self, event: &Event<'_>) {
         self.metrics.saw(event);
         self.report.saw(event);
@@ -65,7 +65,7 @@ pub(super) struct StoreWatch {
     pub(super) health: Health,
 }
 
-impl store::Watch for StoreWatch {
+impl store::StoreObserver for StoreWatch {
     fn committed(&self, calls: usize, took: Duration) {
         self.metrics.committed(calls, took);
     }

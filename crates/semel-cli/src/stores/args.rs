@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use semel_core::duration;
-use semel_core::store::Watch;
+use semel_core::store::StoreObserver;
 use semel_policy::value::{Engine, StoreUrl};
 
 use super::{Opened, Opening, Purpose, postgres, url};
@@ -78,7 +78,7 @@ impl StoreArgs {
     }
 
     /// Opens a store to work with it: it is created if need be, and swept.
-    pub(crate) async fn open_serving(&self, watch: Arc<dyn Watch>) -> Result<Opened> {
+    pub(crate) async fn open_serving(&self, watch: Arc<dyn StoreObserver>) -> Result<Opened> {
         super::open(&self.url()?, &self.opening(Purpose::Serve(watch))).await
     }
 

@@ -18,7 +18,7 @@ pub(crate) use sqlite::version as sqlite_version;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel_core::store::Watch;
+use semel_core::store::StoreObserver;
 use semel_core::{Clock, Kind};
 use semel_policy::value::{Address, Engine, StoreUrl};
 
@@ -34,7 +34,7 @@ struct Opening {
 /// What a store is opened for.
 enum Purpose {
     /// To work with it: it is created if need be, swept, and watched.
-    Serve(Arc<dyn Watch>),
+    Serve(Arc<dyn StoreObserver>),
     /// To look into it: nothing is created and nothing is swept.
     Look,
 }

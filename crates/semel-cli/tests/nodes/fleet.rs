@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::thread;
 
-use crate::place::Place;
 use crate::process::free_port;
 use crate::support::Semel;
+use crate::test_store::TestStore;
 use crate::upstream::Upstream;
 
 pub(crate) const NODES: usize = 3;
@@ -21,7 +21,7 @@ pub(crate) enum Unknown {
 
 /// The gateways.
 pub(crate) struct Fleet<'a> {
-    place: &'a Place,
+    place: &'a TestStore,
     upstream: &'a Upstream,
     unknown: Unknown,
     addrs: [SocketAddr; NODES],
@@ -30,7 +30,7 @@ pub(crate) struct Fleet<'a> {
 
 impl<'a> Fleet<'a> {
     /// Starts all of them at once on a store that none of them has seen.
-    pub(crate) fn start(place: &'a Place, upstream: &'a Upstream, unknown: Unknown) -> Self {
+    pub(crate) fn start(place: &'a TestStore, upstream: &'a Upstream, unknown: Unknown) -> Self {
         let mut fleet = Self {
             place,
             upstream,
@@ -60,7 +60,7 @@ impl<'a> Fleet<'a> {
         self.upstream
     }
 
-    pub(crate) const fn place(&self) -> &Place {
+    pub(crate) const fn place(&self) -> &TestStore {
         self.place
     }
 
@@ -90,7 +90,7 @@ impl<'a> Fleet<'a> {
     }
 }
 
-fn gateway(place: &Place, command: &[String]) -> Semel {
+fn gateway(place: &TestStore, command: &[String]) -> Semel {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     Semel::start(place.dir(), &words)
 }

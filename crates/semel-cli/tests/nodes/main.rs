@@ -16,11 +16,9 @@
 
 mod caller;
 mod control;
+mod findings;
 mod fleet;
 mod outage;
-#[path = "../servers/place.rs"]
-#[allow(dead_code, reason = "the tests of servers use all of it")]
-mod place;
 #[path = "../stripe/process.rs"]
 #[allow(dead_code, reason = "the tests of stripe use all of it")]
 mod process;
@@ -29,5 +27,7 @@ mod storm;
 #[path = "../serving/support.rs"]
 #[allow(dead_code, reason = "the tests of serving use all of it")]
 mod support;
+#[path = "../servers/test_store.rs"]
+#[allow(dead_code, reason = "the tests of servers use all of it")]
+mod test_store;
 mod upstream;
-mod verdict;

@@ -8,12 +8,12 @@ use semel_testkit::server::Server;
 use tokio::time::Instant;
 
 use crate::caller::Seen;
+use crate::findings::{Findings, assert_on_record, noted};
 use crate::fleet::{Fleet, Unknown};
-use crate::place::{Place, with};
 use crate::storm;
 use crate::support::PATIENCE;
+use crate::test_store::{TestStore, with};
 use crate::upstream::{Care, Upstream};
-use crate::verdict::{Verdict, assert_on_record, noted};
 
 const KILLS: usize = 4;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -34,7 +34,7 @@ fn interrupt(server: &Server, seen: &Seen) {
 }
 
 fn survives(store: &str, server: &Server) {
-    let place = Place::at(&with(&server.url(), "timeout=2s"));
+    let place = TestStore::at(&with(&server.url(), "timeout=2s"));
     let upstream = Upstream::start(Care::None);
     let mut fleet = Fleet::start(&place, &upstream, Unknown::Hold);
     let storm = storm::rage(&mut fleet, |kills, seen| {
@@ -43,11 +43,11 @@ fn survives(store: &str, server: &Server) {
         }
         kills < KILLS
     });
-    let verdict = Verdict::of(&storm, &fleet);
-    verdict.report(store, "server killed");
-    verdict.assert_once();
-    assert!(verdict.away > 0, "{verdict:#?}");
-    assert_on_record(&storm, &verdict, &fleet);
+    let findings = Findings::of(&storm, &fleet);
+    findings.report(store, "server killed");
+    findings.assert_once();
+    assert!(findings.away > 0, "{findings:#?}");
+    assert_on_record(&storm, &findings, &fleet);
 }
 
 #[test]

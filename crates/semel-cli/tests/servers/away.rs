@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use crate::place::{Place, server, with};
+use crate::test_store::{TestStore, server, with};
 
 /// The URLs of both kinds of server at an address, with a password that must not be seen.
 fn urls(addr: &str) -> [String; 3] {
@@ -29,7 +29,7 @@ const VERBS: [&[&str]; 5] = [
 
 fn is_unavailable(addr: &str) {
     for url in urls(addr) {
-        let place = Place::at(&url);
+        let place = TestStore::at(&url);
         // A hybrid is looked into only if it has its file.
         let verbs = if url.contains('+') {
             &VERBS[3..]
@@ -67,10 +67,10 @@ fn a_server_that_never_answers_is_unavailable() {
 #[test]
 fn a_wrong_password_is_said_and_not_shown() {
     for name in ["POSTGRES", "REDIS"] {
-        let right = Place::at(&server(name));
+        let right = TestStore::at(&server(name));
         let wrong = right.url.replace(right.password(), "hunter2");
         for verb in VERBS {
-            let ran = Place::at(&with(&wrong, "timeout=2s")).semel(verb);
+            let ran = TestStore::at(&with(&wrong, "timeout=2s")).semel(verb);
             assert_eq!(ran.code, Some(78), "{verb:?}: {ran:?}");
             let said = format!("{}{}", ran.stdout, ran.stderr);
             assert!(said.contains("password"), "{verb:?}: {said}");
@@ -82,7 +82,7 @@ fn a_wrong_password_is_said_and_not_shown() {
 fn a_database_that_is_not_there_is_a_mistake() {
     let url = server("POSTGRES");
     let (server, _) = url.rsplit_once('/').unwrap();
-    let ran = Place::at(&format!("{server}/nowhere")).semel(&["stats"]);
+    let ran = TestStore::at(&format!("{server}/nowhere")).semel(&["stats"]);
     assert_eq!(ran.code, Some(78), "{ran:?}");
     assert!(ran.stderr.contains("nowhere"), "{ran:?}");
 }

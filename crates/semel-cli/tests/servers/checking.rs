@@ -2,11 +2,11 @@
 
 use insta::assert_snapshot;
 
-use crate::place::{Place, with};
 use crate::support::{Semel, Shop};
+use crate::test_store::{TestStore, with};
 
 /// Has a gateway make the store.
-fn make(place: &Place) {
+fn make(place: &TestStore) {
     let shop = Shop::open();
     let url = shop.url();
     let mut args = vec!["gateway", "--upstream", &url, "--store", &place.url];
@@ -18,7 +18,7 @@ fn make(place: &Place) {
 }
 
 /// The lines of a check, with what differs from server to server replaced.
-fn checked(place: &Place, words: &[&str]) -> String {
+fn checked(place: &TestStore, words: &[&str]) -> String {
     let stdout = place.semel(words).done();
     let lines = stdout.lines().map(|line| match line {
         line if line.starts_with("✓ url") => "✓ url     <url>",
@@ -35,7 +35,7 @@ fn checked(place: &Place, words: &[&str]) -> String {
 
 #[test]
 fn a_postgres_is_judged() {
-    let place = Place::postgres();
+    let place = TestStore::postgres();
     make(&place);
     let found = checked(&place, &["check"]);
     assert!(found.contains("· server  PostgreSQL <version>"), "{found}");
@@ -55,7 +55,7 @@ fn a_postgres_is_judged() {
 
 #[test]
 fn a_redis_is_judged() {
-    let place = Place::redis();
+    let place = TestStore::redis();
     make(&place);
     let found = checked(&place, &["check"]);
     assert!(
@@ -72,7 +72,7 @@ fn a_redis_is_judged() {
 
 #[test]
 fn a_hybrid_is_judged_in_both_of_its_halves() {
-    let place = Place::redis_and_file();
+    let place = TestStore::redis_and_file();
     make(&place);
     let found = checked(&place, &["check"]);
     for line in [
@@ -91,13 +91,13 @@ fn a_hybrid_is_judged_in_both_of_its_halves() {
 
 #[test]
 fn a_server_that_takes_no_writes_is_not_fit() {
-    let place = Place::postgres();
+    let place = TestStore::postgres();
     make(&place);
     let url = with(
         &place.url,
         "options=-c%20default_transaction_read_only%3Don",
     );
-    let read_only = Place::at(&url);
+    let read_only = TestStore::at(&url);
     assert!(read_only.semel(&["stats"]).done().contains("settled"));
     let ran = read_only.semel(&["check"]);
     assert_eq!(ran.code, Some(78), "{ran:?}");
@@ -110,7 +110,7 @@ fn a_server_that_takes_no_writes_is_not_fit() {
 
 #[test]
 fn a_file_that_names_a_server_is_explained_and_may_be_ahead_of_its_tables() {
-    let place = Place::postgres();
+    let place = TestStore::postgres();
     let path = place.dir().join("semel.yaml");
     std::fs::write(&path, format!("store: {}\nadmin: off\n", place.url)).unwrap();
     let words = ["check", "--config", "semel.yaml"];

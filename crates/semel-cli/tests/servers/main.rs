@@ -11,9 +11,9 @@ mod checking;
 #[allow(dead_code, reason = "the tests of serving use all of it")]
 mod handler;
 mod messages;
-mod place;
 mod serving;
 #[path = "../serving/support.rs"]
 #[allow(dead_code, reason = "the tests of serving use all of it")]
 mod support;
+mod test_store;
 mod verbs;

@@ -1,12 +1,12 @@
 //! Messages on stores that are servers.
 
 use crate::handler::Handler;
-use crate::place::Place;
 use crate::support::Semel;
+use crate::test_store::TestStore;
 
 #[test]
 fn messages_are_served_and_decided_about_on_postgres() {
-    let (place, handler) = (Place::postgres(), Handler::open());
+    let (place, handler) = (TestStore::postgres(), Handler::open());
     let file = format!(
         "store: \"{}\"\nadmin: {{ listen: 127.0.0.1:0 }}\ninbox: {{ listen: 127.0.0.1:0 }}\n\
          consumers:\n  mailer: {{ source: http, deliver: \"http://{}/mail\" }}\n",
@@ -52,7 +52,7 @@ fn messages_are_served_and_decided_about_on_postgres() {
 
 #[test]
 fn redis_has_no_inbox() {
-    for place in [Place::redis(), Place::redis_and_file()] {
+    for place in [TestStore::redis(), TestStore::redis_and_file()] {
         let ran = place.semel(&["inbox", "list"]);
         assert_eq!(ran.code, Some(78), "{ran:?}");
         let said = "the inbox needs SQLite or PostgreSQL";

@@ -2,10 +2,10 @@
 
 use semel_testkit::server::Server;
 
-use crate::place::{Place, with};
 use crate::support::{Semel, Shop};
+use crate::test_store::{TestStore, with};
 
-fn gateway(place: &Place, shop: &Shop) -> Semel {
+fn gateway(place: &TestStore, shop: &Shop) -> Semel {
     let url = shop.url();
     let mut args = vec!["gateway", "--upstream", &url, "--store", &place.url];
     args.extend(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
@@ -13,7 +13,7 @@ fn gateway(place: &Place, shop: &Shop) -> Semel {
 }
 
 /// Readiness, requests and replays while a server of the store is away and when it is back.
-fn tells_the_truth_about(store: &Server, place: &Place) {
+fn tells_the_truth_about(store: &Server, place: &TestStore) {
     let shop = Shop::open();
     let mut server = gateway(place, &shop);
     assert_eq!(server.get("/readyz").status, 200);
@@ -59,14 +59,14 @@ fn tells_the_truth_about(store: &Server, place: &Place) {
 #[test]
 fn a_postgres_that_goes_away_is_told_and_found_again() {
     let store = Server::start("postgres", &[]);
-    let place = Place::at(&with(&store.url(), "timeout=2s"));
+    let place = TestStore::at(&with(&store.url(), "timeout=2s"));
     tells_the_truth_about(&store, &place);
 }
 
 #[test]
 fn a_redis_that_goes_away_is_told_and_found_again() {
     let store = Server::start("redis", &[]);
-    let place = Place::at(&with(&store.url(), "timeout=2s"));
+    let place = TestStore::at(&with(&store.url(), "timeout=2s"));
     tells_the_truth_about(&store, &place);
 }
 
@@ -77,6 +77,6 @@ fn either_half_of_a_hybrid_that_goes_away_is_told_and_found_again() {
     for (number, store) in [&claims, &outcomes].into_iter().enumerate() {
         let redis = with(&claims.url(), &format!("timeout=2s&prefix=p{number}"));
         let postgres = with(&outcomes.url(), &format!("timeout=2s&schema=s{number}"));
-        tells_the_truth_about(store, &Place::at(&format!("{redis}+{postgres}")));
+        tells_the_truth_about(store, &TestStore::at(&format!("{redis}+{postgres}")));
     }
 }

@@ -1,10 +1,10 @@
 //! Every verb, on every kind of store that is a server.
 
-use crate::place::Place;
 use crate::support::{Semel, Shop};
+use crate::test_store::TestStore;
 
 /// Leaves an operation that nobody knows the outcome of, one that succeeded, and no process.
-fn fill(place: &Place) -> Shop {
+fn fill(place: &TestStore) -> Shop {
     let shop = Shop::open();
     let mut server = gateway(place, &shop);
     assert_eq!(server.post("/pay", "paid").status, 201);
@@ -20,7 +20,7 @@ fn fill(place: &Place) -> Shop {
     shop
 }
 
-fn gateway(place: &Place, shop: &Shop) -> Semel {
+fn gateway(place: &TestStore, shop: &Shop) -> Semel {
     let url = shop.url();
     let args = [
         "gateway",
@@ -39,7 +39,7 @@ fn gateway(place: &Place, shop: &Shop) -> Semel {
 }
 
 /// A gateway is killed in the middle: nobody knows, a person decides, and duplicates hear of it.
-fn verbs_work_on(place: &Place) {
+fn verbs_work_on(place: &TestStore) {
     let shop = fill(place);
     let scope = ["--scope", "POST /{*rest}"];
     let lost = |verb: &[&str]| place.semel(&[&["keys"], verb, &["lost"], &scope[..]].concat());
@@ -93,32 +93,32 @@ fn verbs_work_on(place: &Place) {
 
 #[test]
 fn verbs_work_on_postgres() {
-    verbs_work_on(&Place::postgres());
+    verbs_work_on(&TestStore::postgres());
 }
 
 #[test]
 fn verbs_work_on_redis() {
-    verbs_work_on(&Place::redis());
+    verbs_work_on(&TestStore::redis());
 }
 
 #[test]
 fn verbs_work_on_redis_and_a_file() {
-    verbs_work_on(&Place::redis_and_file());
+    verbs_work_on(&TestStore::redis_and_file());
 }
 
 #[test]
 fn verbs_work_on_redis_and_postgres() {
-    verbs_work_on(&Place::redis_and_postgres());
+    verbs_work_on(&TestStore::redis_and_postgres());
 }
 
 #[test]
 fn verbs_work_on_a_redis_cluster() {
-    verbs_work_on(&Place::redis_cluster());
+    verbs_work_on(&TestStore::redis_cluster());
 }
 
 #[test]
 fn nothing_is_created_by_looking() {
-    let place = Place::postgres();
+    let place = TestStore::postgres();
     for verb in [&["keys", "list"][..], &["stats"], &["check"]] {
         let ran = place.semel(verb);
         assert_eq!(ran.code, Some(78), "{ran:?}");

@@ -23,38 +23,31 @@
 //! Read on in this order: [`message`], [`state`], [`plan`] (what a consumer wants), [`order`] (lanes and gaps, pure),
 //! [`work`] (claim and finish), [`seen`] and [`operate`] (what people see and do), [`retry`] and [`replay`] (pure), [`consumer`] (a whole policy).
 
-pub mod bell;
-pub mod consumer;
 pub mod message;
 pub mod operate;
 pub mod order;
 pub mod plan;
-pub mod replay;
-pub mod retry;
 pub mod seen;
 pub mod state;
-pub mod watch;
+pub mod wake_up;
 pub mod work;
 
-pub use bell::{Bell, Bells};
-pub use consumer::{Ack, Alerts, Consumer};
+pub use crate::record::Claim;
 pub use message::{Message, Origin};
 pub use operate::{Action, AuditEntry, Operation, Report, Selection};
 pub use order::{Baseline, OnGap, OnTerminal, Order};
-pub use plan::{OnLost, Plan};
-pub use replay::Replay;
-pub use retry::Retry;
-pub use seen::{Attempt, Counts, Detail, Entry, Gap, Page, Query, Transition};
+pub use plan::{Plan, UnknownPolicy};
+pub use seen::{Attempt, Counts, Detail, Entry, Gap, Page, Pause, Query, Transition};
 pub use state::{Cause, State};
-pub use watch::{NoWatch, Watch};
+pub use wake_up::{WakeUp, WakeUps};
 pub use work::{
-    Arrivals, ClaimBatch, Claimed, Finish, Finished, Intent, Job, Receipt, Renewal, Step, Ticket,
-    Verdict, WorkerName,
+    Arrivals, ClaimBatch, Claimed, Disposition, Finish, Finished, Intent, Job, Receipt, Renewal,
+    Step, WorkerName,
 };
 
 use crate::identity::{Identity, Scope};
 use crate::policy::LeaseTerm;
-use crate::store::Answer;
+use crate::store::{Actor, Answer};
 
 /// The most messages in one call of a verb.
 pub const BATCH_MAX: usize = crate::store::BATCH_MAX;
@@ -79,23 +72,28 @@ pub trait Inbox: std::fmt::Debug + Send + Sync + 'static {
     fn claim_batch(&self, ask: ClaimBatch) -> Answer<'_, Claimed>;
 
     /// Extends the leases of everything that a worker still works on, in one call.
-    fn renew(&self, tickets: Vec<Ticket>, lease: LeaseTerm) -> Answer<'_, Vec<Renewal>>;
+    fn renew(&self, claims: Vec<Claim>, lease: LeaseTerm) -> Answer<'_, Vec<Renewal>>;
 
     /// Ends attempts. Each item compares its fence; the intents of an item are stored with it or not at all.
     fn finish(&self, plan: Plan, items: Vec<Finish>) -> Answer<'_, Vec<Finished>>;
 
-    /// Remembers a step of a handler and its result, if the ticket still holds. A step that is there already stays as it is.
-    fn remember_step(&self, ticket: Ticket, step: Step) -> Answer<'_, Renewal>;
+    /// Remembers a step of a handler and its result, if the claim still holds. A step that is there already stays as it is.
+    fn remember_step(&self, claim: Claim, step: Step) -> Answer<'_, Renewal>;
 
-    /// Housekeeping of one consumer: gaps whose deadline has passed, in a bounded step. How many messages changed.
-    fn tend(&self, plan: Plan, limit: usize) -> Answer<'_, usize>;
+    /// Moves the lanes of one consumer on where time or a change of its plan lets them: waits for missing versions that have lasted too long,
+    /// messages that wait under an order that the consumer no longer has, and what a call left to do because it was too much for one commit.
+    /// One bounded step; how many messages changed.
+    fn advance_lanes(&self, plan: Plan, limit: usize) -> Answer<'_, usize>;
 
     /// Rings when something may have become due for a consumer. It may ring for nothing, and a process that died may fail to ring
     /// another: whoever waits also looks now and then.
-    fn bell(&self, consumer: &Scope) -> Bell;
+    fn wake_up(&self, consumer: &Scope) -> WakeUp;
 
     /// One page of messages, the newest first.
     fn list_messages(&self, query: Query) -> Answer<'_, Page>;
+
+    /// Where messages stand, in one call; `None` for those that are not known.
+    fn states(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<State>>>;
 
     /// All that is known about one message; `None` if it is not known.
     fn message(&self, identity: Identity) -> Answer<'_, Option<Detail>>;
@@ -108,6 +106,16 @@ pub trait Inbox: std::fmt::Debug + Send + Sync + 'static {
 
     /// Changes the state of messages by an operator's hand, with a line in the audit; or says what it would do.
     fn operate(&self, operation: Operation) -> Answer<'_, Report>;
+
+    /// Stops claims of a consumer's messages or lets them go on, in all processes and until the opposite is said,
+    /// with a line in the audit. Messages are received all the same. Whether this changed anything.
+    fn set_paused(
+        &self,
+        consumer: Scope,
+        paused: bool,
+        by: Actor,
+        reason: Option<String>,
+    ) -> Answer<'_, bool>;
 
     /// Makes a view of this name in the store, with the columns `consumer_name`, `message_id` and `processed_at`, for people and
     /// tools that look for a table of processed messages. Making it again changes nothing. The name is a plain identifier

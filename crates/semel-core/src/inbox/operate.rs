@@ -35,7 +35,10 @@ pub struct Selection {
 pub enum Action {
     /// Run it again, with attempts counted anew: FAILED_RETRYABLE, FAILED_TERMINAL and PARKED become RECEIVED, in a new
     /// generation. Steps that are done stay done. In its lane it takes its place again.
-    Retry,
+    Retry {
+        /// Also give it a new key for its provider, which may then do once more what it did before.
+        new_key: bool,
+    },
     /// Set it aside: RECEIVED, FAILED_RETRYABLE and FAILED_TERMINAL become PARKED. In a lane with [`super::OnTerminal::Park`] those behind it are parked too.
     Park,
     /// PARKED becomes RECEIVED, in the same generation with the attempts it had; those parked for a gap or behind another stay unless this
@@ -57,7 +60,8 @@ impl Action {
     /// The name in the audit.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Retry => "retry",
+            Self::Retry { new_key: false } => "retry",
+            Self::Retry { new_key: true } => "retry-with-new-key",
             Self::Park => "park",
             Self::Unpark => "unpark",
             Self::Skip => "skip",
@@ -72,7 +76,7 @@ impl Action {
             Completed, FailedRetryable, FailedTerminal, Parked, Received, SkippedDuplicate,
         };
         match self {
-            Self::Retry => &[FailedRetryable, FailedTerminal, Parked],
+            Self::Retry { .. } => &[FailedRetryable, FailedTerminal, Parked],
             Self::Park => &[Received, FailedRetryable, FailedTerminal],
             Self::Unpark => &[Parked],
             Self::Skip => &[Received, FailedRetryable, FailedTerminal, Parked],
@@ -110,6 +114,12 @@ pub struct Report {
     /// Messages that stay as they are, because their state is not one the action changes, they were dealt with
     /// already, or an older version would be skipped.
     pub skipped: u64,
+    /// Of those that stay, how many another door or an earlier attempt settled.
+    pub settled: u64,
+    /// Of those that stay, how many are versions that their lanes have gone past.
+    pub older: u64,
+    /// Of those that stay, how many wait for others of their lane, which the operation does not move.
+    pub waiting: u64,
     /// Of those that change, how many are conflicts: another payload under a known id.
     pub conflicts: u64,
     /// Messages that cannot run again, because their payload is no longer kept.

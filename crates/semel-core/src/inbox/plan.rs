@@ -27,9 +27,10 @@ impl Plan {
     }
 }
 
-/// What becomes of a message whose worker was lost, so that nobody knows whether its effect happened.
+/// What becomes of a message of which it is not known whether its effect happened: its worker was lost, its handler did not answer in
+/// time, or the connection broke after bytes were sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnLost {
+pub enum UnknownPolicy {
     /// It runs again: its handler knows the message's id and repeats nothing.
     #[default]
     Rerun,

@@ -1,10 +1,12 @@
 //! What people see of an inbox: lists, details, gaps and counts.
 
+use bytes::Bytes;
+
 use super::message::Message;
 use super::state::{Cause, State};
 use super::work::Step;
 use crate::clock::Timestamp;
-use crate::identity::{Identity, Key, Scope};
+use crate::identity::{Identity, Key, Scope, Tenant};
 use crate::outcome::Settled;
 use crate::record::Fence;
 use crate::store::PAGE_MAX;
@@ -121,6 +123,8 @@ pub struct Attempt {
     pub cause: Option<Cause>,
     /// What went wrong.
     pub error: Option<String>,
+    /// The beginning of the body that the handler answered with, if it failed with one.
+    pub answer: Option<Bytes>,
     /// Whether it came too late and changed nothing.
     pub late: bool,
 }
@@ -187,6 +191,8 @@ impl Detail {
 pub struct Gap {
     /// Whose lane.
     pub consumer: Scope,
+    /// Whose tenant's lane.
+    pub tenant: Tenant,
     /// Which lane.
     pub lane: Key,
     /// The last version that was applied.
@@ -220,6 +226,19 @@ pub struct Counts {
     pub skipped: u64,
     /// When the oldest message that is RECEIVED, IN_PROGRESS or FAILED_RETRYABLE was received.
     pub oldest_pending: Option<Timestamp>,
+    /// Since when and by whom it is paused, if it is.
+    pub paused: Option<Pause>,
+}
+
+/// A consumer that receives messages and does not run them, because a person said so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    /// Since when.
+    pub at: Timestamp,
+    /// Who decided.
+    pub by: String,
+    /// Why.
+    pub reason: Option<String>,
 }
 
 impl Counts {
@@ -235,6 +254,7 @@ impl Counts {
             parked: 0,
             skipped: 0,
             oldest_pending: None,
+            paused: None,
         }
     }
 

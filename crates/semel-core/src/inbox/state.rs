@@ -133,11 +133,15 @@ pub enum Cause {
     Replayed,
     /// The handler parked it.
     Handler,
+    /// The handler was certainly not reached.
+    NotReached,
+    /// Another door settled its record before it ran.
+    SettledElsewhere,
 }
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::Conflict,
         Self::Gap,
         Self::GapExpired,
@@ -157,6 +161,8 @@ impl Cause {
         Self::Operator,
         Self::Replayed,
         Self::Handler,
+        Self::NotReached,
+        Self::SettledElsewhere,
     ];
 
     /// The name in tables, metrics and listings.
@@ -181,6 +187,8 @@ impl Cause {
             Self::Operator => "operator",
             Self::Replayed => "replayed",
             Self::Handler => "handler",
+            Self::NotReached => "not-reached",
+            Self::SettledElsewhere => "settled-elsewhere",
         }
     }
 

@@ -6,17 +6,21 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::message::Message;
-use super::plan::{OnLost, Plan};
+use super::plan::{Plan, UnknownPolicy};
 use super::state::{Cause, State};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::identity::{Identity, Scope, checked};
+use crate::identity::{Identity, checked};
 use crate::outcome::Outcome;
 use crate::policy::LeaseTerm;
-use crate::record::Fence;
+use crate::record::Claim;
 
 /// The most bytes of an error's text that are kept; the rest is cut off.
 pub const ERROR_BYTES_MAX: usize = 2_048;
+/// The most bytes of a handler's failed answer that are kept; the rest is cut off.
+pub const ANSWER_BYTES_MAX: usize = 4_096;
+/// How many bytes of payload one claim brings unless it asks for less.
+pub const CLAIM_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The most steps that one message remembers.
 pub const STEPS_MAX: usize = 64;
 /// The most bytes of one step's result.
@@ -71,16 +75,32 @@ impl WorkerName {
 /// Asks for work.
 #[derive(Debug, Clone)]
 pub struct ClaimBatch {
-    /// Whose messages.
-    pub consumer: Scope,
+    /// Whose messages, and in which order they run.
+    pub plan: Plan,
     /// Who asks.
     pub worker: WorkerName,
     /// How many at most.
     pub max: usize,
+    /// How many bytes of payload at most; one message is claimed however large it is.
+    pub bytes_max: usize,
     /// How long the claims last unless renewed.
     pub lease: LeaseTerm,
     /// What becomes of messages whose worker was lost.
-    pub on_lost: OnLost,
+    pub on_unknown: UnknownPolicy,
+}
+
+impl ClaimBatch {
+    /// Asks for as much as one call may bring, with the usual lease.
+    pub fn new(plan: Plan, worker: WorkerName) -> Self {
+        Self {
+            plan,
+            worker,
+            max: super::BATCH_MAX,
+            bytes_max: CLAIM_BYTES_MAX,
+            lease: LeaseTerm::default(),
+            on_unknown: UnknownPolicy::default(),
+        }
+    }
 }
 
 /// What was claimed.
@@ -88,24 +108,19 @@ pub struct ClaimBatch {
 pub struct Claimed {
     /// The messages to run, oldest due first.
     pub jobs: Vec<Job>,
+    /// Messages that were due and do not run, because another door settled their records: they are SKIPPED_DUPLICATE now.
+    pub settled: Vec<Identity>,
+    /// Whether the consumer is paused, so that nothing of it is claimed.
+    pub paused: bool,
     /// If fewer than asked for were due: how long until the next one of the consumer will be. `None` if nothing is scheduled.
     pub next_due: Option<Duration>,
-}
-
-/// The right to finish one message: its identity and the fence of its claim.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ticket {
-    /// Which message.
-    pub identity: Identity,
-    /// The fence of its claim.
-    pub fence: Fence,
 }
 
 /// A message that is to run now.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// The right to finish it.
-    pub ticket: Ticket,
+    /// The right to finish it: its identity, and the fence of its claim.
+    pub claim: Claim,
     /// The message.
     pub message: Arc<Message>,
     /// Which attempt this is since it was received or last replayed or retried by hand, from 1.
@@ -118,6 +133,10 @@ pub struct Job {
     pub reclaimed: bool,
     /// When it was received.
     pub received_at: Timestamp,
+    /// When it was claimed for the first attempt that may have had an effect under the key it has now; this claim, if there was none.
+    pub first_tried_at: Timestamp,
+    /// The generation in which an operator gave it a new key for its provider; 0 if none did.
+    pub key_generation: u32,
     /// When it was claimed.
     pub claimed_at: Timestamp,
     /// When the lease ends unless it is renewed.
@@ -126,7 +145,7 @@ pub struct Job {
     pub steps: Vec<Step>,
 }
 
-/// Whether a ticket still holds.
+/// Whether a claim still holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Renewal {
     /// It does.
@@ -158,7 +177,7 @@ impl Step {
     }
 }
 
-/// A message to another consumer that is stored with the effect that wants it. See [`Finish::verdict`].
+/// A message to another consumer that is stored with the effect that wants it. See [`Finish::disposition`].
 #[derive(Debug, Clone)]
 pub struct Intent {
     /// The plan of the consumer that will send it.
@@ -171,16 +190,16 @@ pub struct Intent {
 #[derive(Debug, Clone)]
 pub struct Finish {
     /// Which claim.
-    pub ticket: Ticket,
+    pub claim: Claim,
     /// How long it took.
     pub took: Duration,
     /// What it came to.
-    pub verdict: Verdict,
+    pub disposition: Disposition,
 }
 
 /// What an attempt came to.
 #[derive(Debug, Clone)]
-pub enum Verdict {
+pub enum Disposition {
     /// COMPLETED: the record is settled with this outcome, and the intents are received.
     Completed {
         /// What duplicates and people are shown.
@@ -214,16 +233,23 @@ pub enum Verdict {
         /// Why.
         cause: Cause,
     },
+    /// FAILED_RETRYABLE: the handler was certainly not reached, so the attempt does not count. Due again after this time.
+    NotReached {
+        /// How long to wait.
+        after: Duration,
+        /// What went wrong.
+        error: ErrorText,
+    },
     /// RECEIVED again: it was not begun, and the attempt does not count.
     Return,
 }
 
-impl Verdict {
+impl Disposition {
     /// The state that it leads to.
     pub const fn state(&self) -> State {
         match self {
             Self::Completed { .. } => State::Completed,
-            Self::Retry { .. } => State::FailedRetryable,
+            Self::Retry { .. } | Self::NotReached { .. } => State::FailedRetryable,
             Self::Terminal { .. } => State::FailedTerminal,
             Self::Park { .. } => State::Parked,
             Self::Skip { .. } => State::SkippedDuplicate,
@@ -232,9 +258,13 @@ impl Verdict {
     }
 }
 
-/// What went wrong, in words that may be stored and shown: bounded, and never a payload.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ErrorText(String);
+/// What went wrong, in words that may be stored, logged and shown, and what the handler answered, which is stored and shown to operators
+/// only. Both are bounded.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct ErrorText {
+    text: String,
+    answer: Option<Bytes>,
+}
 
 impl ErrorText {
     /// The text, cut off at [`ERROR_BYTES_MAX`]. NUL characters, which no database holds, are replaced.
@@ -247,12 +277,33 @@ impl ErrorText {
             }
             text.truncate(end);
         }
-        Self(text)
+        Self { text, answer: None }
+    }
+
+    /// With the body of the handler's answer, cut off at [`ANSWER_BYTES_MAX`].
+    #[must_use]
+    pub fn with_answer(mut self, body: &Bytes) -> Self {
+        let kept = body.slice(..body.len().min(ANSWER_BYTES_MAX));
+        // A copy, because a slice would keep the whole body in memory.
+        self.answer = (!kept.is_empty()).then(|| Bytes::copy_from_slice(&kept));
+        self
     }
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// The beginning of the body that the handler answered with.
+    pub const fn answer(&self) -> Option<&Bytes> {
+        self.answer.as_ref()
+    }
+}
+
+impl std::fmt::Debug for ErrorText {
+    /// A handler's answer never reaches logs.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ErrorText").field(&self.text).finish()
     }
 }
 

@@ -30,7 +30,7 @@ pub use layer::{Layer, Verb};
 pub use limits::{Counts, Limits};
 pub use listing::{Cursor, Page, Query, StateFilter, Stats, Swept};
 pub use outcomes::{KeepAnswer, KeepRequest, NoteRequest, OutcomeStore, Room};
-pub use watch::Watch;
+pub use watch::StoreObserver;
 
 use std::pin::Pin;
 use std::sync::Arc;

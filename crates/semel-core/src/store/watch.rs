@@ -15,7 +15,7 @@ use crate::record::Claim;
 /// (any verb or sweep may be the first to see it), and what the store's own sweep does. A store
 /// that batches or sweeps reports them here, after they are durable; one that does neither
 /// calls nothing. The calls come from the store's threads: they must be quick and not block.
-pub trait Watch: Send + Sync + 'static {
+pub trait StoreObserver: Send + Sync + 'static {
     /// One commit or round trip carried this many calls.
     fn committed(&self, calls: usize, took: Duration);
 
@@ -30,8 +30,8 @@ pub trait Watch: Send + Sync + 'static {
     fn clock_doubted(&self, _doubt: Option<Doubt>) {}
 }
 
-impl fmt::Debug for dyn Watch {
+impl fmt::Debug for dyn StoreObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Watch")
+        f.write_str("StoreObserver")
     }
 }

@@ -107,11 +107,11 @@ impl Pulse {
 /// whoever goes on holds a clone, and the place is free when the last one is gone.
 #[derive(Debug, Clone)]
 pub(crate) struct InFlight {
-    _place: Arc<Place>,
+    _slot: Arc<Slot>,
 }
 
 #[derive(Debug)]
-struct Place(Arc<Pulse>);
+struct Slot(Arc<Pulse>);
 
 impl InFlight {
     /// A place, unless `max` are taken.
@@ -120,12 +120,12 @@ impl InFlight {
         let before = pulse.counters.in_flight.fetch_add(1, Ordering::AcqRel);
         pulse.busy.fetch_add(1, Ordering::AcqRel);
         pulse.requests.fetch_add(1, Ordering::AcqRel);
-        let _place = Arc::new(Place(pulse.clone()));
-        (before < max).then_some(Self { _place })
+        let _slot = Arc::new(Slot(pulse.clone()));
+        (before < max).then_some(Self { _slot })
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         let pulse = &self.0;
         pulse.idle_since_ms.store(pulse.now_ms(), Ordering::Release);

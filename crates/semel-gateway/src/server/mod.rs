@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use semel_core::Once;
-use semel_http::Watch;
+use semel_http::RequestObserver;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -46,7 +46,7 @@ pub(crate) struct Shared {
     counters: Arc<Counters>,
     phase: watch::Sender<Phase>,
     once: Once,
-    watch: Arc<dyn Watch>,
+    watch: Arc<dyn RequestObserver>,
 }
 
 impl Shared {
@@ -97,7 +97,7 @@ pub struct Drained {
 impl Gateway {
     /// Checks `config` and listens. Guarded requests are recorded by `once`, and `watch` sees each of
     /// them. Must be called inside a Tokio runtime.
-    pub fn bind(config: Config, once: Once, watch: Arc<dyn Watch>) -> Result<Self> {
+    pub fn bind(config: Config, once: Once, watch: Arc<dyn RequestObserver>) -> Result<Self> {
         let snapshot = Snapshot::new(&config, &once, &watch)?;
         let listener = accept::listen(config.listen)?;
         let local = listener.local_addr().map_err(|error| {

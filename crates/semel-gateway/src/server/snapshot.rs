@@ -7,7 +7,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto;
 use semel_core::Once;
 use semel_http::rules::Unknown;
-use semel_http::{Guard, Watch};
+use semel_http::{Guard, RequestObserver};
 use tokio_rustls::TlsAcceptor;
 
 use super::tls;
@@ -50,7 +50,11 @@ impl std::fmt::Debug for Tls {
 }
 
 impl Snapshot {
-    pub(crate) fn new(config: &Config, once: &Once, watch: &Arc<dyn Watch>) -> Result<Self> {
+    pub(crate) fn new(
+        config: &Config,
+        once: &Once,
+        watch: &Arc<dyn RequestObserver>,
+    ) -> Result<Self> {
         config.limits.check()?;
         config.timeouts.check()?;
         let routes = match config.routes.is_empty() {
@@ -80,7 +84,7 @@ fn table(
     default: &Arc<Pool>,
     pools: &mut Pools,
     once: &Once,
-    watch: &Arc<dyn Watch>,
+    watch: &Arc<dyn RequestObserver>,
 ) -> Result<Table> {
     if routes.len() > ROUTES_MAX {
         let found = routes.len();

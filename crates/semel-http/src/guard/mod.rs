@@ -23,7 +23,7 @@ use http_body_util::Either;
 use semel_core::Once;
 
 use crate::body::{AnyBody, Body};
-use crate::event::Watch;
+use crate::event::RequestObserver;
 use crate::observe::{Observation, Observer};
 use crate::rules::{Rules, Unknown};
 
@@ -38,13 +38,13 @@ pub struct Guard(Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) once: Once,
     pub(crate) rules: Rules,
-    pub(crate) watch: Arc<dyn Watch>,
+    pub(crate) watch: Arc<dyn RequestObserver>,
     pub(crate) observer: Observer,
 }
 
 impl Guard {
     /// A guard by `rules`, on the store of `once`. Guards of one `Once` wake each other's duplicates.
-    pub fn new(once: &Once, rules: Rules, watch: Arc<dyn Watch>) -> Self {
+    pub fn new(once: &Once, rules: Rules, watch: Arc<dyn RequestObserver>) -> Self {
         let mut once = once.clone().with_policy(rules.policy());
         if let Unknown::Reconcile(reconciler) = &rules.unknown {
             let reconciler = reconciler.clone();

@@ -23,7 +23,7 @@ use http::Method;
 use semel_core::Once;
 use tower_layer::Layer;
 
-use crate::event::{Nobody, Watch};
+use crate::event::{Nobody, RequestObserver};
 use crate::guard::Guard;
 use crate::rules::Rules;
 
@@ -33,7 +33,7 @@ pub struct SemelLayer {
     once: Once,
     rules: Rules,
     methods: Arc<[Method]>,
-    watch: Arc<dyn Watch>,
+    watch: Arc<dyn RequestObserver>,
 }
 
 impl SemelLayer {
@@ -56,7 +56,7 @@ impl SemelLayer {
 
     /// Tells `watch` about every request.
     #[must_use]
-    pub fn watched_by(mut self, watch: impl Watch) -> Self {
+    pub fn watched_by(mut self, watch: impl RequestObserver) -> Self {
         self.watch = Arc::new(watch);
         self
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::event::{Event, Watch, What};
+use crate::event::{Event, RequestObserver, What};
 use crate::observe::Finding;
 
 /// The most scopes that are counted apart.
@@ -26,7 +26,7 @@ impl Report {
     }
 }
 
-impl Watch for Report {
+impl RequestObserver for Report {
     fn saw(&self, event: &Event<'_>) {
         let What::Observed(finding) = event.what else {
             return;

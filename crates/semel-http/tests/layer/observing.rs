@@ -5,7 +5,7 @@ use std::sync::Arc;
 use semel_core::Scope;
 use semel_http::observe::Report;
 use semel_http::rules::Mode;
-use semel_http::{Event, Watch};
+use semel_http::{Event, RequestObserver};
 use tokio::sync::Semaphore;
 
 use crate::support::{Asked, Service};
@@ -28,7 +28,7 @@ impl Default for Waiting {
     }
 }
 
-impl Watch for Waiting {
+impl RequestObserver for Waiting {
     fn saw(&self, event: &Event<'_>) {
         self.0.report.saw(event);
         self.0.count.add_permits(1);

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use semel_core::Once;
-use semel_http::{Rules, SemelLayer, Watch};
+use semel_http::{RequestObserver, Rules, SemelLayer};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -38,7 +38,10 @@ impl Service {
         Self::watched(change, semel_http::event::Nobody).await
     }
 
-    pub(crate) async fn watched(change: impl FnOnce(&mut Rules), watch: impl Watch) -> Self {
+    pub(crate) async fn watched(
+        change: impl FnOnce(&mut Rules),
+        watch: impl RequestObserver,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = semel_sqlite::Config::new(dir.path().join("semel.db"))
             .open()

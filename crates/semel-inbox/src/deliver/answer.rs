@@ -1,9 +1,9 @@
 //! What a handler's answer means.
 
+use crate::policy::retry::Failure;
 use http::StatusCode;
 use semel_core::Timestamp;
 use semel_core::inbox::Step;
-use semel_core::inbox::retry::Failure;
 use serde::Deserialize;
 
 use super::steps;
@@ -109,9 +109,9 @@ pub(super) fn broken(broken: &Broken) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::retry::Class;
     use bytes::Bytes;
     use http::{HeaderMap, HeaderName, HeaderValue};
-    use semel_core::inbox::retry::Class;
     use std::time::Duration;
 
     fn answer(status: u16, headers: &[(&'static str, &'static str)], body: &'static str) -> Answer {

@@ -27,7 +27,7 @@ pub(super) fn of(ctx: &Ctx) -> HeaderMap {
     say("semel-message-id", id);
     say("semel-consumer", &ctx.consumer().to_string());
     say("semel-attempt", &ctx.attempt().to_string());
-    say("semel-fence", &ctx.ticket().fence.to_string());
+    say("semel-fence", &ctx.claim().fence.to_string());
     say("semel-replay", &ctx.is_replay().to_string());
     say("semel-generation", &ctx.generation().to_string());
     if let Some(kind) = ctx.message().kind() {

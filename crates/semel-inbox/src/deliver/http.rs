@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::policy::retry::Failure;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use reqwest::Url;
-use semel_core::inbox::retry::Failure;
 use semel_core::{Error, Result};
 
 use super::answer::{self, Meaning};

@@ -1,9 +1,9 @@
 //! Intents over HTTP: the document that an answer may be.
 
+use crate::policy::retry::Failure;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use semel_core::inbox::retry::Failure;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
 //! Steps over HTTP: a dictionary of byte sequences (RFC 9651) in the order in which they were done.
 
+use crate::policy::retry::Failure;
 use bytes::Bytes;
 use http::HeaderValue;
 use semel_core::inbox::Step;
-use semel_core::inbox::retry::Failure;
 use sfv::{BareItem, Dictionary, FieldType, Item, KeyRef};
 
 /// The most bytes of a step's result over HTTP: all results together travel in one header.

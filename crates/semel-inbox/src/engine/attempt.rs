@@ -5,39 +5,40 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::observer::AttemptEnd;
+use crate::policy::Consumer;
+use crate::policy::retry::Failure;
 use futures_util::FutureExt;
-use semel_core::inbox::retry::Failure;
-use semel_core::inbox::watch::End;
-use semel_core::inbox::{Cause, Consumer, Finish, Job, Message, State, Verdict};
+use semel_core::inbox::{Cause, Disposition, Finish, Job, Message, State};
 use tokio::time::timeout;
 
+use super::active::ActiveConsumer;
 use super::flights::Lost;
-use super::post::Post;
 use crate::handler::{Ctx, Done, How};
 use crate::pause;
 
 /// How an attempt ended.
-pub(super) enum Ended {
+pub(super) enum Attempted {
     /// It is to be finished.
-    Finish(Ending),
+    Finish(FinishedAttempt),
     /// The handler has finished it in its own transaction.
-    Already(Ending),
+    Already(FinishedAttempt),
     /// The claim was lost, and with it the right to say anything.
     Lost,
 }
 
 /// The end of an attempt and the message it is about.
-pub(super) struct Ending {
+pub(super) struct FinishedAttempt {
     pub(super) message: Arc<Message>,
     pub(super) finish: Finish,
 }
 
-impl Ending {
+impl FinishedAttempt {
     /// The end, for whoever measures it.
-    pub(super) fn end(&self, late: bool) -> End {
-        End {
-            state: self.finish.verdict.state(),
-            cause: cause(&self.finish.verdict),
+    pub(super) fn end(&self, late: bool) -> AttemptEnd {
+        AttemptEnd {
+            state: self.finish.disposition.state(),
+            cause: cause(&self.finish.disposition),
             took: self.finish.took,
             late,
         }
@@ -45,47 +46,47 @@ impl Ending {
 }
 
 /// Runs one attempt.
-pub(super) async fn run(post: &Post, job: Job, lost: Lost) -> Ended {
+pub(super) async fn run(active: &ActiveConsumer, job: Job, lost: Lost) -> Attempted {
     let message = job.message.clone();
-    if job.attempt > post.consumer.retry.attempts_max() {
-        return Ended::Finish(worn_out(post, job));
+    if job.attempt > active.policy.retry.attempts_max() {
+        return Attempted::Finish(worn_out(active, job));
     }
-    let ctx = post.ctx(job);
+    let ctx = active.ctx(job);
     let result = tokio::select! {
         biased;
         // A sender that is gone means that the claim has ended in another way, which cannot happen before this.
         Ok(()) = lost => {
-            post.note(message.identity(), "the claim of a message was lost, its handler is cancelled");
-            return Ended::Lost;
+            active.note(message.identity(), "the claim of a message was lost, its handler is cancelled");
+            return Attempted::Lost;
         }
-        result = handled(post, &ctx) => result,
+        result = handled(active, &ctx) => result,
     };
-    let finish = |verdict| Finish {
-        ticket: ctx.ticket().clone(),
+    let finish = |disposition| Finish {
+        claim: ctx.claim().clone(),
         took: ctx.took(),
-        verdict,
+        disposition,
     };
-    let (verdict, is_finished) = match judged(&post.consumer, &ctx, result) {
-        Judged::Verdict(verdict) => (verdict, false),
-        Judged::InTransaction(verdict) => (verdict, true),
+    let (disposition, is_finished) = match judged(&active.policy, &ctx, result) {
+        Judged::Disposition(disposition) => (disposition, false),
+        Judged::InTransaction(disposition) => (disposition, true),
     };
-    if verdict.state() == State::Completed && ctx.suppressed() > 0 {
-        post.shared.watch.suppressed(&message, ctx.suppressed());
+    if disposition.state() == State::Completed && ctx.suppressed() > 0 {
+        active.shared.watch.suppressed(&message, ctx.suppressed());
     }
-    let finish = finish(verdict);
-    let ending = Ending { message, finish };
+    let finish = finish(disposition);
+    let ending = FinishedAttempt { message, finish };
     match is_finished {
-        true => Ended::Already(ending),
-        false => Ended::Finish(ending),
+        true => Attempted::Already(ending),
+        false => Attempted::Finish(ending),
     }
 }
 
 /// What the handler made of it, within the deadline. A panic is a failure that may pass.
-async fn handled(post: &Post, ctx: &Ctx) -> Result<Done, Failure> {
+async fn handled(active: &ActiveConsumer, ctx: &Ctx) -> Result<Done, Failure> {
     // Calling the handler is inside, because it may panic before it returns its future.
     let handling =
-        AssertUnwindSafe(async { post.handler.handle(ctx.clone()).await }).catch_unwind();
-    let limit = post.consumer.deadline;
+        AssertUnwindSafe(async { active.handler.handle(ctx.clone()).await }).catch_unwind();
+    let limit = active.policy.deadline;
     match timeout(limit, handling).await {
         Ok(Ok(result)) => result,
         Ok(Err(panic)) => Err(Failure::retryable(format!(
@@ -100,64 +101,65 @@ async fn handled(post: &Post, ctx: &Ctx) -> Result<Done, Failure> {
 }
 
 enum Judged {
-    Verdict(Verdict),
-    InTransaction(Verdict),
+    Disposition(Disposition),
+    InTransaction(Disposition),
 }
 
 fn judged(consumer: &Consumer, ctx: &Ctx, result: Result<Done, Failure>) -> Judged {
-    let failed = |failure| Judged::Verdict(decided(consumer, ctx.attempt(), failure));
+    let failed = |failure| Judged::Disposition(decided(consumer, ctx.attempt(), failure));
     match result.map(|done| done.0) {
         Err(failure) => failed(failure),
-        Ok(How::Skipped) => Judged::Verdict(Verdict::Skip {
+        Ok(How::Skipped) => Judged::Disposition(Disposition::Skip {
             cause: Cause::Handler,
         }),
-        Ok(How::InTransaction) => Judged::InTransaction(Verdict::Completed {
+        Ok(How::InTransaction) => Judged::InTransaction(Disposition::Completed {
             outcome: semel_core::Outcome::succeeded(""),
             intents: Vec::new(),
         }),
         Ok(How::Completed(outcome)) => match ctx.intents() {
-            Ok(intents) => Judged::Verdict(Verdict::Completed { outcome, intents }),
+            Ok(intents) => Judged::Disposition(Disposition::Completed { outcome, intents }),
             Err(failure) => failed(failure),
         },
     }
 }
 
 /// What becomes of a message whose attempt failed.
-fn decided(consumer: &Consumer, attempt: u32, failure: Failure) -> Verdict {
-    match consumer.retry.decide(attempt, failure, pause::dice()) {
-        Verdict::Park {
+fn decided(consumer: &Consumer, attempt: u32, failure: Failure) -> Disposition {
+    match consumer.retry.decide(attempt, failure, pause::jitter()) {
+        Disposition::Park {
             cause: Cause::AttemptsExhausted,
             error,
-        } if !consumer.parking => Verdict::Terminal { error },
-        verdict => verdict,
+        } if !consumer.parking => Disposition::Terminal { error },
+        disposition => disposition,
     }
 }
 
 /// A message whose attempts were used up by workers that were lost is not given to another one.
-fn worn_out(post: &Post, job: Job) -> Ending {
+fn worn_out(active: &ActiveConsumer, job: Job) -> FinishedAttempt {
     let failure = Failure::retryable(format!(
         "its workers were lost {} times, and no attempt is left",
         job.attempt - 1
     ));
-    Ending {
+    FinishedAttempt {
         finish: Finish {
             took: Duration::ZERO,
-            verdict: decided(&post.consumer, job.attempt, failure),
-            ticket: job.ticket,
+            disposition: decided(&active.policy, job.attempt, failure),
+            claim: job.claim,
         },
         message: job.message,
     }
 }
 
-/// Why a verdict leads to its state, where that is not plain.
-pub(super) const fn cause(verdict: &Verdict) -> Option<Cause> {
-    match verdict {
-        Verdict::Completed { .. } => None,
-        Verdict::Retry { cause, .. } | Verdict::Park { cause, .. } | Verdict::Skip { cause } => {
-            Some(*cause)
-        }
-        Verdict::Terminal { .. } => Some(Cause::Terminal),
-        Verdict::Return => Some(Cause::Returned),
+/// Why a disposition leads to its state, where that is not plain.
+pub(super) const fn cause(disposition: &Disposition) -> Option<Cause> {
+    match disposition {
+        Disposition::Completed { .. } => None,
+        Disposition::Retry { cause, .. }
+        | Disposition::Park { cause, .. }
+        | Disposition::Skip { cause } => Some(*cause),
+        Disposition::Terminal { .. } => Some(Cause::Terminal),
+        Disposition::NotReached { .. } => Some(Cause::NotReached),
+        Disposition::Return => Some(Cause::Returned),
     }
 }
 

@@ -4,15 +4,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel_core::inbox::consumer::WORKERS_MAX;
-use semel_core::inbox::{Consumer, Inbox, Watch, WorkerName};
+use crate::observer::Observer;
+use crate::policy::Consumer;
+use crate::policy::consumer::WORKERS_MAX;
+use semel_core::inbox::{Inbox, WorkerName};
 use semel_core::{Clock, Error, Result, Scope, SystemClock};
 
 use tokio::sync::watch;
 
+use super::active::{ActiveConsumer, Shared};
 use super::finals::Finals;
 use super::flights::Flights;
-use super::post::{Post, Shared};
 use super::running::Running;
 use super::settings::Settings;
 use crate::exchange;
@@ -27,7 +29,7 @@ use crate::source::{Feed, Rule, Source};
 pub struct Builder {
     inbox: Arc<dyn Inbox>,
     clock: Option<Arc<dyn Clock>>,
-    watch: Option<Arc<dyn Watch>>,
+    watch: Option<Arc<dyn Observer>>,
     worker: Option<WorkerName>,
     settings: Settings,
     client: Option<reqwest::Client>,
@@ -39,7 +41,7 @@ pub struct Builder {
 /// An engine that is ready to start.
 pub struct Engine {
     pub(super) shared: Arc<Shared>,
-    pub(super) posts: Vec<Arc<Post>>,
+    pub(super) consumers: Vec<Arc<ActiveConsumer>>,
     pub(super) feeds: Vec<Feed>,
 }
 
@@ -74,7 +76,7 @@ impl Builder {
     }
 
     /// Who measures; by default nobody, and alerts and conflicts are logged.
-    pub fn watch(mut self, watch: Arc<dyn Watch>) -> Self {
+    pub fn watch(mut self, watch: Arc<dyn Observer>) -> Self {
         self.watch = Some(watch);
         self
     }
@@ -148,19 +150,19 @@ impl Builder {
             finals: Arc::new(Finals::default()),
             nudge: watch::Sender::new(()),
         });
-        let posts = consumers.into_iter().map(|(consumer, handler)| {
-            Arc::new(Post {
-                consumer: Arc::new(consumer),
+        let consumers = consumers.into_iter().map(|(consumer, handler)| {
+            Arc::new(ActiveConsumer {
+                policy: Arc::new(consumer),
                 handler,
                 shared: shared.clone(),
                 tally: Arc::default(),
             })
         });
-        let posts: Vec<_> = posts.collect();
-        check_feeds(&self.feeds, &posts)?;
+        let consumers: Vec<_> = consumers.collect();
+        check_feeds(&self.feeds, &consumers)?;
         Ok(Engine {
             shared,
-            posts,
+            consumers,
             feeds: self.feeds,
         })
     }
@@ -243,8 +245,8 @@ fn check_targets(consumers: &[(Consumer, Arc<dyn Handler>)], targets: &Targets) 
     }
 }
 
-fn check_feeds(feeds: &[Feed], posts: &[Arc<Post>]) -> Result<()> {
-    let known = |name: &Scope| posts.iter().any(|post| post.consumer.name() == name);
+fn check_feeds(feeds: &[Feed], consumers: &[Arc<ActiveConsumer>]) -> Result<()> {
+    let known = |name: &Scope| consumers.iter().any(|active| active.policy.name() == name);
     match feeds.iter().find(|feed| !known(&feed.consumer)) {
         Some(feed) => Err(Error::invalid(format!(
             "source {} is for consumer {}, which the engine does not have",
@@ -256,6 +258,6 @@ fn check_feeds(feeds: &[Feed], posts: &[Arc<Post>]) -> Result<()> {
 }
 
 fn worker_name() -> Result<WorkerName> {
-    let chance = (pause::dice() * f64::from(u32::MAX)) as u32;
+    let chance = (pause::jitter() * f64::from(u32::MAX)) as u32;
     WorkerName::new(format!("{}-{chance:08x}", std::process::id()))
 }

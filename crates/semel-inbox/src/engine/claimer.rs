@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use semel_core::inbox::work::CLAIM_BYTES_MAX;
 use semel_core::inbox::{ClaimBatch, Claimed, Job};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
+use super::active::ActiveConsumer;
 use super::flights::Lost;
 use super::load::Load;
-use super::post::Post;
 use super::stop::Stopping;
 use crate::pause;
 
@@ -24,13 +25,13 @@ pub(super) struct Queued {
 
 /// Claims until it is stopped. What it has claimed by then is in the queue.
 pub(super) async fn run(
-    post: Arc<Post>,
+    active: Arc<ActiveConsumer>,
     load: Arc<Load>,
     queue: mpsc::UnboundedSender<Queued>,
     mut stopping: Stopping,
 ) {
-    let mut bell = post.shared.inbox.bell(post.consumer.name());
-    let mut nudged = post.shared.nudge.subscribe();
+    let mut wake_up = active.shared.inbox.wake_up(active.policy.name());
+    let mut nudged = active.shared.nudge.subscribe();
     let mut wait = PAUSE;
     loop {
         let room = tokio::select! {
@@ -40,19 +41,19 @@ pub(super) async fn run(
         };
         let asked = Instant::now();
         // Never cancelled: claims that nobody knows of would have to wait for their leases to end.
-        let pause = match post.shared.inbox.claim_batch(ask(&post, room)).await {
+        let pause = match active.shared.inbox.claim_batch(ask(&active, room)).await {
             Ok(claimed) => {
                 wait = PAUSE;
-                let pause = pause_after(&claimed, room, post.shared.settings.poll);
-                enqueue(&post, &load, &queue, claimed.jobs, asked);
+                let pause = pause_after(&claimed, room, active.shared.settings.poll);
+                enqueue(&active, &load, &queue, claimed.jobs, asked);
                 pause
             }
             Err(error) => {
-                let consumer = post.consumer.name();
+                let consumer = active.policy.name();
                 tracing::warn!(%consumer, %error, "messages cannot be claimed, trying again");
                 let pause = wait;
                 wait = pause::longer(wait);
-                // A bell does not help a store that is away.
+                // A wake_up does not help a store that is away.
                 tokio::select! {
                     () = stopping.stopped() => return,
                     () = sleep(pause) => None,
@@ -63,7 +64,7 @@ pub(super) async fn run(
             tokio::select! {
                 biased;
                 () = stopping.stopped() => return,
-                () = bell.rung() => {}
+                () = wake_up.woken() => {}
                 Ok(()) = nudged.changed() => {}
                 () = sleep(pause) => {}
             }
@@ -71,13 +72,14 @@ pub(super) async fn run(
     }
 }
 
-fn ask(post: &Post, max: usize) -> ClaimBatch {
+fn ask(active: &ActiveConsumer, max: usize) -> ClaimBatch {
     ClaimBatch {
-        consumer: post.consumer.name().clone(),
-        worker: post.shared.worker.clone(),
+        plan: active.policy.plan.clone(),
+        worker: active.shared.worker.clone(),
         max,
-        lease: post.consumer.lease,
-        on_lost: post.consumer.on_lost,
+        bytes_max: CLAIM_BYTES_MAX,
+        lease: active.policy.lease,
+        on_unknown: active.policy.on_unknown,
     }
 }
 
@@ -92,7 +94,7 @@ fn pause_after(claimed: &Claimed, asked_for: usize, poll: Duration) -> Option<Du
 }
 
 fn enqueue(
-    post: &Post,
+    active: &ActiveConsumer,
     load: &Load,
     queue: &mpsc::UnboundedSender<Queued>,
     jobs: Vec<Job>,
@@ -102,11 +104,11 @@ fn enqueue(
     for job in jobs {
         if job.reclaimed {
             let identity = job.message.identity();
-            post.note(identity, "a message whose worker was lost is claimed again");
-            post.shared.watch.reclaimed(&job.message);
+            active.note(identity, "a message whose worker was lost is claimed again");
+            active.shared.watch.reclaimed(&job.message);
         }
-        let flights = &post.shared.flights;
-        let lost = flights.begin(job.ticket.clone(), post.consumer.lease, asked);
+        let flights = &active.shared.flights;
+        let lost = flights.begin(job.claim.clone(), active.policy.lease, asked);
         // The starter ends after this task, so the queue is there.
         let _ = queue.send(Queued { job, lost });
     }

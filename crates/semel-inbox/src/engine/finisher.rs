@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel_core::inbox::work::ErrorText;
-use semel_core::inbox::{BATCH_MAX, Cause, Finish, Finished, Verdict};
+use semel_core::inbox::{BATCH_MAX, Cause, Disposition, Finish, Finished};
 use semel_core::{Error, Kind};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::attempt::Ending;
-use super::post::Post;
+use super::active::ActiveConsumer;
+use super::attempt::FinishedAttempt;
 use crate::pause;
 
 /// How many attempts may wait to be finished; more wait where they are.
@@ -21,7 +21,7 @@ const BYTES_MAX: usize = 8 * 1024 * 1024;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Finishes what comes until all senders are gone.
-pub(super) async fn run(post: Arc<Post>, mut endings: mpsc::Receiver<Ending>) {
+pub(super) async fn run(active: Arc<ActiveConsumer>, mut endings: mpsc::Receiver<FinishedAttempt>) {
     let mut held = None;
     loop {
         let first = match held.take() {
@@ -43,14 +43,14 @@ pub(super) async fn run(post: Arc<Post>, mut endings: mpsc::Receiver<Ending>) {
             }
             batch.push(next);
         }
-        finish(&post, batch).await;
+        finish(&active, batch).await;
     }
 }
 
 /// How many bytes an attempt's end brings along.
-fn weight(ending: &Ending) -> usize {
-    match &ending.finish.verdict {
-        Verdict::Completed { outcome, intents } => {
+fn weight(ending: &FinishedAttempt) -> usize {
+    match &ending.finish.disposition {
+        Disposition::Completed { outcome, intents } => {
             let body = outcome.body.kept().map_or(0, bytes::Bytes::len);
             let payloads = intents.iter().map(|intent| intent.message.payload().len());
             body + payloads.sum::<usize>()
@@ -60,19 +60,19 @@ fn weight(ending: &Ending) -> usize {
 }
 
 /// Finishes a batch. While the store is away this goes on trying: the effects have happened, and nobody else knows.
-async fn finish(post: &Post, batch: Vec<Ending>) {
-    match tried(post, &batch).await {
-        Ok(answers) => tell(post, batch, answers).await,
+async fn finish(active: &ActiveConsumer, batch: Vec<FinishedAttempt>) {
+    match tried(active, &batch).await {
+        Ok(answers) => tell(active, batch, answers).await,
         Err(error) if batch.len() > 1 => {
-            let consumer = post.consumer.name();
+            let consumer = active.policy.name();
             tracing::warn!(%consumer, %error, "attempts are finished one by one, because one of them is refused");
             for ending in batch {
-                Box::pin(finish(post, vec![ending])).await;
+                Box::pin(finish(active, vec![ending])).await;
             }
         }
         Err(error) => {
             for ending in batch {
-                refused(post, ending, &error).await;
+                refused(active, ending, &error).await;
             }
         }
     }
@@ -86,16 +86,16 @@ struct Answers {
 }
 
 /// The store's answers; an error only if it will not go away.
-async fn tried(post: &Post, batch: &[Ending]) -> semel_core::Result<Answers> {
+async fn tried(active: &ActiveConsumer, batch: &[FinishedAttempt]) -> semel_core::Result<Answers> {
     let (mut wait, mut in_doubt) = (PAUSE, false);
     loop {
         let items: Vec<Finish> = batch.iter().map(|ending| ending.finish.clone()).collect();
-        let plan = post.consumer.plan.clone();
-        match post.shared.inbox.finish(plan, items).await {
+        let plan = active.policy.plan.clone();
+        match active.shared.inbox.finish(plan, items).await {
             Ok(finished) => return Ok(Answers { finished, in_doubt }),
             Err(error) if is_about_items(error.kind()) => return Err(error),
             Err(error) => {
-                let (consumer, waiting) = (post.consumer.name(), batch.len());
+                let (consumer, waiting) = (active.policy.name(), batch.len());
                 tracing::warn!(%consumer, waiting, %error, "attempts cannot be finished, trying again");
                 in_doubt = true;
                 sleep(wait).await;
@@ -111,46 +111,46 @@ const fn is_about_items(kind: Kind) -> bool {
 }
 
 /// An end that the store refuses is parked with its error, so that a person finds it; if that is refused too, its lease ends.
-async fn refused(post: &Post, mut ending: Ending, error: &Error) {
-    post.note(
+async fn refused(active: &ActiveConsumer, mut ending: FinishedAttempt, error: &Error) {
+    active.note(
         ending.message.identity(),
         "the end of an attempt is refused by the store",
     );
-    ending.finish.verdict = Verdict::Park {
+    ending.finish.disposition = Disposition::Park {
         cause: Cause::Unknown,
         error: ErrorText::new(format!("its end was refused by the store: {error}")),
     };
     let batch = vec![ending];
-    match tried(post, &batch).await {
-        Ok(answers) => tell(post, batch, answers).await,
-        Err(_) => post.shared.flights.end(&batch[0].finish.ticket),
+    match tried(active, &batch).await {
+        Ok(answers) => tell(active, batch, answers).await,
+        Err(_) => active.shared.flights.end(&batch[0].finish.claim),
     }
 }
 
-async fn tell(post: &Post, batch: Vec<Ending>, answers: Answers) {
-    let shared = &post.shared;
+async fn tell(active: &ActiveConsumer, batch: Vec<FinishedAttempt>, answers: Answers) {
+    let shared = &active.shared;
     for (ending, answer) in batch.into_iter().zip(answers.finished) {
-        shared.flights.end(&ending.finish.ticket);
-        let state = ending.finish.verdict.state();
+        shared.flights.end(&ending.finish.claim);
+        let state = ending.finish.disposition.state();
         let is_late = match answer {
             Finished::Done => false,
-            Finished::Lost => !(answers.in_doubt && has_reached(post, &ending).await),
+            Finished::Lost => !(answers.in_doubt && has_reached(active, &ending).await),
         };
         let identity = ending.message.identity();
         match is_late {
-            true => post.note(identity, "an attempt ended too late and changes nothing"),
+            true => active.note(identity, "an attempt ended too late and changes nothing"),
             false => shared.finals.tell(identity, state),
         }
         // What was not begun has not ended.
-        if !matches!(ending.finish.verdict, Verdict::Return) {
+        if !matches!(ending.finish.disposition, Disposition::Return) {
             shared.watch.finished(&ending.message, ending.end(is_late));
         }
     }
 }
 
 /// Whether a message is where an attempt's end led it: an earlier call, whose answer was lost, may have counted.
-async fn has_reached(post: &Post, ending: &Ending) -> bool {
+async fn has_reached(active: &ActiveConsumer, ending: &FinishedAttempt) -> bool {
     let identity = ending.message.identity().clone();
-    let found = post.shared.inbox.message(identity).await;
-    matches!(found, Ok(Some(detail)) if detail.entry.state == ending.finish.verdict.state())
+    let found = active.shared.inbox.message(identity).await;
+    matches!(found, Ok(Some(detail)) if detail.entry.state == ending.finish.disposition.state())
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use semel_core::inbox::Ticket;
+use semel_core::inbox::Claim;
 use semel_core::{Digest, LeaseTerm};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -15,7 +15,7 @@ pub(crate) struct Flights(Mutex<HashMap<Digest, Flight>>);
 
 #[derive(Debug)]
 struct Flight {
-    ticket: Ticket,
+    claim: Claim,
     lease: LeaseTerm,
     /// The lease lasts at least a term from here: when it was last asked for and then given.
     alive_from: Instant,
@@ -28,15 +28,15 @@ pub(crate) type Lost = oneshot::Receiver<()>;
 impl Flights {
     /// A claim that was asked for at `asked`. An older claim of the same message is lost with it: its lease has ended, and here nobody
     /// need wait for the store to say so.
-    pub(crate) fn begin(&self, ticket: Ticket, lease: LeaseTerm, asked: Instant) -> Lost {
+    pub(crate) fn begin(&self, claim: Claim, lease: LeaseTerm, asked: Instant) -> Lost {
         let (sender, lost) = oneshot::channel();
         let flight = Flight {
             lease,
             alive_from: asked,
             lost: sender,
-            ticket,
+            claim,
         };
-        let digest = flight.ticket.identity.digest();
+        let digest = flight.claim.identity.digest();
         if let Some(older) = self.all().insert(digest, flight) {
             // Whoever has just finished need not be told.
             let _ = older.lost.send(());
@@ -45,39 +45,39 @@ impl Flights {
     }
 
     /// A claim that is finished or given up.
-    pub(crate) fn end(&self, ticket: &Ticket) {
-        self.take(ticket);
+    pub(crate) fn end(&self, claim: &Claim) {
+        self.take(claim);
     }
 
     /// The claims with this lease that were last renewed so long ago or longer.
-    pub(super) fn older(&self, lease: LeaseTerm, age: Duration) -> Vec<Ticket> {
+    pub(super) fn older(&self, lease: LeaseTerm, age: Duration) -> Vec<Claim> {
         let all = self.all();
         let due = all
             .values()
             .filter(|flight| flight.lease == lease && flight.alive_from.elapsed() >= age);
-        due.map(|flight| flight.ticket.clone()).collect()
+        due.map(|flight| flight.claim.clone()).collect()
     }
 
     /// A claim was renewed; it was asked for at `asked`.
-    pub(super) fn renewed(&self, ticket: &Ticket, asked: Instant) {
+    pub(super) fn renewed(&self, claim: &Claim, asked: Instant) {
         let mut all = self.all();
-        let flight = all.get_mut(&ticket.identity.digest());
-        if let Some(flight) = flight.filter(|flight| flight.ticket.fence == ticket.fence) {
+        let flight = all.get_mut(&claim.identity.digest());
+        if let Some(flight) = flight.filter(|flight| flight.claim.fence == claim.fence) {
             flight.alive_from = asked;
         }
     }
 
     /// A claim is somebody else's now: whoever works on it is told.
-    pub(super) fn lost(&self, ticket: &Ticket) {
-        if let Some(flight) = self.take(ticket) {
+    pub(super) fn lost(&self, claim: &Claim) {
+        if let Some(flight) = self.take(claim) {
             let _ = flight.lost.send(());
         }
     }
 
     /// Takes out this claim, but no newer one of the same message.
-    fn take(&self, ticket: &Ticket) -> Option<Flight> {
-        let (mut all, digest) = (self.all(), ticket.identity.digest());
-        match all.get(&digest)?.ticket.fence == ticket.fence {
+    fn take(&self, claim: &Claim) -> Option<Flight> {
+        let (mut all, digest) = (self.all(), claim.identity.digest());
+        match all.get(&digest)?.claim.fence == claim.fence {
             true => all.remove(&digest),
             false => None,
         }
@@ -94,8 +94,8 @@ mod tests {
     use super::*;
     use semel_core::{Fence, Identity};
 
-    fn ticket(fence: u64) -> Ticket {
-        Ticket {
+    fn claim(fence: u64) -> Claim {
+        Claim {
             identity: Identity::parse("public", "mailer", "1").unwrap(),
             fence: Fence::new(fence),
         }
@@ -104,14 +104,14 @@ mod tests {
     #[tokio::test]
     async fn a_newer_claim_of_the_same_message_ends_the_older_one_and_not_the_other_way_round() {
         let (flights, lease) = (Flights::default(), LeaseTerm::default());
-        let older = flights.begin(ticket(1), lease, Instant::now());
-        let mut newer = flights.begin(ticket(2), lease, Instant::now());
+        let older = flights.begin(claim(1), lease, Instant::now());
+        let mut newer = flights.begin(claim(2), lease, Instant::now());
         assert!(older.await.is_ok());
-        flights.lost(&ticket(1));
-        flights.end(&ticket(1));
+        flights.lost(&claim(1));
+        flights.end(&claim(1));
         assert!(newer.try_recv().is_err());
-        assert_eq!(flights.older(lease, Duration::ZERO), [ticket(2)]);
-        flights.lost(&ticket(2));
+        assert_eq!(flights.older(lease, Duration::ZERO), [claim(2)]);
+        flights.lost(&claim(2));
         assert!(newer.await.is_ok());
         assert!(flights.older(lease, Duration::ZERO).is_empty());
     }

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use semel_core::LeaseTerm;
-use semel_core::inbox::{BATCH_MAX, Renewal, Ticket};
+use semel_core::inbox::{BATCH_MAX, Claim, Renewal};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::post::Shared;
+use super::active::Shared;
 use crate::source::Open;
 
 /// Beats for ever: once in a third of each lease.
@@ -27,9 +27,9 @@ async fn renew(shared: &Shared, lease: LeaseTerm) {
     loop {
         sleep(pause).await;
         // What was claimed or renewed a moment ago can wait for the next beat.
-        let tickets = shared.flights.older(lease, term / 6);
+        let claims = shared.flights.older(lease, term / 6);
         let mut all_answered = true;
-        for batch in tickets.chunks(BATCH_MAX) {
+        for batch in claims.chunks(BATCH_MAX) {
             all_answered &= renew_batch(shared, lease, batch).await;
         }
         pause = match all_answered {
@@ -40,21 +40,21 @@ async fn renew(shared: &Shared, lease: LeaseTerm) {
     }
 }
 
-async fn renew_batch(shared: &Shared, lease: LeaseTerm, tickets: &[Ticket]) -> bool {
+async fn renew_batch(shared: &Shared, lease: LeaseTerm, claims: &[Claim]) -> bool {
     let asked = Instant::now();
-    let answer = shared.inbox.renew(tickets.to_vec(), lease);
+    let answer = shared.inbox.renew(claims.to_vec(), lease);
     let answers = match timeout(lease.get() / 6, answer).await {
         Ok(Ok(answers)) => answers,
         Ok(Err(error)) => {
-            tracing::warn!(claims = tickets.len(), %error, "claims cannot be renewed, trying again");
+            tracing::warn!(claims = claims.len(), %error, "claims cannot be renewed, trying again");
             return false;
         }
         Err(_) => return false,
     };
-    for (ticket, answer) in tickets.iter().zip(answers) {
+    for (claim, answer) in claims.iter().zip(answers) {
         match answer {
-            Renewal::Held => shared.flights.renewed(ticket, asked),
-            Renewal::Lost => shared.flights.lost(ticket),
+            Renewal::Held => shared.flights.renewed(claim, asked),
+            Renewal::Lost => shared.flights.lost(claim),
         }
     }
     true

@@ -9,12 +9,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::active::{ActiveConsumer, Shared};
 use super::build::Engine;
 use super::load::Load;
-use super::post::{Post, Shared};
 use super::starter::Starter;
 use super::stop::{Stop, Stopping};
-use super::{claimer, finisher, heartbeat, tend};
+use super::{claimer, finisher, heartbeat, housekeeper};
 use crate::alerts;
 use crate::receiver::Receiver;
 use crate::source::{Feed, Open, Pump};
@@ -40,13 +40,17 @@ impl Running {
     pub(super) fn start(engine: Engine) -> Self {
         let Engine {
             shared,
-            posts,
+            consumers,
             feeds,
         } = engine;
         let (stop, stopping) = Stop::new();
-        let receivers = posts.iter();
-        let receivers =
-            receivers.map(|post| (post.consumer.name().clone(), Receiver::start(post.clone())));
+        let receivers = consumers.iter();
+        let receivers = receivers.map(|active| {
+            (
+                active.policy.name().clone(),
+                Receiver::start(active.clone()),
+            )
+        });
         let mut running = Self {
             receivers: receivers.collect(),
             shared,
@@ -57,10 +61,10 @@ impl Running {
             background: JoinSet::new(),
         };
         let open = running.start_pumps(feeds);
-        for post in &posts {
-            running.start_workers(post);
+        for active in &consumers {
+            running.start_workers(active);
         }
-        running.start_background(posts, open);
+        running.start_background(consumers, open);
         running
     }
 
@@ -75,14 +79,14 @@ impl Running {
         all
     }
 
-    fn start_workers(&mut self, post: &Arc<Post>) {
-        let load = Arc::new(Load::new(post.consumer.workers));
+    fn start_workers(&mut self, active: &Arc<ActiveConsumer>) {
+        let load = Arc::new(Load::new(active.policy.workers));
         let (queue, queued) = mpsc::unbounded_channel();
         let (endings, ended) = mpsc::channel(finisher::WAITING_MAX);
         let stopping = self.stopping.clone();
-        let claimer = claimer::run(post.clone(), load.clone(), queue, stopping.clone());
+        let claimer = claimer::run(active.clone(), load.clone(), queue, stopping.clone());
         let starter = Starter {
-            post: post.clone(),
+            active: active.clone(),
             load,
             queue: queued,
             finisher: endings,
@@ -90,25 +94,26 @@ impl Running {
         };
         self.workers.spawn(claimer);
         self.workers.spawn(starter.run());
-        self.workers.spawn(finisher::run(post.clone(), ended));
+        self.workers.spawn(finisher::run(active.clone(), ended));
     }
 
-    fn start_background(&mut self, posts: Vec<Arc<Post>>, open: Vec<Arc<Open>>) {
+    fn start_background(&mut self, consumers: Vec<Arc<ActiveConsumer>>, open: Vec<Arc<Open>>) {
         let mut leases: Vec<LeaseTerm> = Vec::new();
-        for post in &posts {
-            if !leases.contains(&post.consumer.lease) {
-                leases.push(post.consumer.lease);
+        for active in &consumers {
+            if !leases.contains(&active.policy.lease) {
+                leases.push(active.policy.lease);
             }
         }
-        let by_sequence = posts.iter();
-        let by_sequence = by_sequence.filter(|post| tend::is_needed(post.consumer.plan.order));
+        let by_sequence = consumers.iter();
+        let by_sequence =
+            by_sequence.filter(|active| housekeeper::is_needed(active.policy.plan.order));
         let by_sequence = by_sequence.cloned().collect();
         let (shared, stopping) = (&self.shared, &self.stopping);
         let beat = heartbeat::run(shared.clone(), leases, open);
-        let tend = tend::run(shared.clone(), by_sequence, stopping.clone());
-        let alerts = alerts::run(shared.clone(), posts, stopping.clone());
+        let housekeeper = housekeeper::run(shared.clone(), by_sequence, stopping.clone());
+        let alerts = alerts::run(shared.clone(), consumers, stopping.clone());
         self.background.spawn(beat);
-        self.background.spawn(tend);
+        self.background.spawn(housekeeper);
         self.background.spawn(alerts);
     }
 

@@ -10,7 +10,7 @@ pub struct Settings {
     /// How long handlers that run may take to finish on shutdown; the rest is left to its leases.
     pub drain: Duration,
     /// How often gaps whose time has passed are looked for.
-    pub tend: Duration,
+    pub housekeeping: Duration,
     /// How often alerts are judged.
     pub alerts: Duration,
 }
@@ -20,7 +20,7 @@ impl Default for Settings {
         Self {
             poll: Duration::from_secs(1),
             drain: Duration::from_secs(25),
-            tend: Duration::from_secs(3),
+            housekeeping: Duration::from_secs(3),
             alerts: Duration::from_secs(5),
         }
     }

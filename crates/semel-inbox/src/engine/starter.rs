@@ -3,33 +3,33 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel_core::inbox::{Finish, Verdict};
+use semel_core::inbox::{Disposition, Finish};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-use super::attempt::{self, Ended, Ending};
+use super::active::ActiveConsumer;
+use super::attempt::{self, Attempted, FinishedAttempt};
 use super::claimer::Queued;
 use super::load::Load;
-use super::post::Post;
 use super::stop::Stopping;
 
 /// Starts what is queued until it is stopped; then lets attempts finish until the drain time is over.
 pub(super) struct Starter {
-    pub(super) post: Arc<Post>,
+    pub(super) active: Arc<ActiveConsumer>,
     pub(super) load: Arc<Load>,
     pub(super) queue: mpsc::UnboundedReceiver<Queued>,
-    pub(super) finisher: mpsc::Sender<Ending>,
+    pub(super) finisher: mpsc::Sender<FinishedAttempt>,
     pub(super) stopping: Stopping,
 }
 
 impl Starter {
     pub(super) async fn run(mut self) {
-        let places = Arc::new(Semaphore::new(self.post.consumer.workers));
+        let places = Arc::new(Semaphore::new(self.active.policy.workers));
         let mut attempts = JoinSet::new();
         while let Some((queued, place)) = self.next(&places, &mut attempts).await {
             let work = work(
-                self.post.clone(),
+                self.active.clone(),
                 self.load.clone(),
                 self.finisher.clone(),
                 queued,
@@ -39,11 +39,11 @@ impl Starter {
                 drop::<OwnedSemaphorePermit>(place);
             });
         }
-        let until = Instant::now() + self.post.shared.settings.drain;
+        let until = Instant::now() + self.active.shared.settings.drain;
         self.give_back().await;
         let drained = async { while attempts.join_next().await.is_some() {} };
         if timeout_at(until, drained).await.is_err() {
-            let (consumer, left) = (self.post.consumer.name(), attempts.len());
+            let (consumer, left) = (self.active.policy.name(), attempts.len());
             tracing::warn!(%consumer, left, "handlers did not finish in time and are left to their leases");
         }
         // Dropping the rest cancels it: what it has claimed is claimed again when the leases end.
@@ -95,35 +95,45 @@ impl Starter {
 
     async fn give_back_one(&self, queued: Queued) {
         let finish = Finish {
-            ticket: queued.job.ticket,
+            claim: queued.job.claim,
             took: Duration::ZERO,
-            verdict: Verdict::Return,
+            disposition: Disposition::Return,
         };
         let message = queued.job.message;
         self.load.given_back();
         // A finisher that is gone leaves it to its lease.
-        let _ = self.finisher.send(Ending { message, finish }).await;
+        let _ = self
+            .finisher
+            .send(FinishedAttempt { message, finish })
+            .await;
     }
 }
 
-async fn work(post: Arc<Post>, load: Arc<Load>, finisher: mpsc::Sender<Ending>, queued: Queued) {
-    let (ticket, begun) = (queued.job.ticket.clone(), Instant::now());
-    match attempt::run(&post, queued.job, queued.lost).await {
-        Ended::Finish(ending) => {
+async fn work(
+    active: Arc<ActiveConsumer>,
+    load: Arc<Load>,
+    finisher: mpsc::Sender<FinishedAttempt>,
+    queued: Queued,
+) {
+    let (claim, begun) = (queued.job.claim.clone(), Instant::now());
+    match attempt::run(&active, queued.job, queued.lost).await {
+        Attempted::Finish(ending) => {
             let _ = finisher.send(ending).await;
         }
-        Ended::Already(ending) => {
-            post.shared.flights.end(&ticket);
-            post.shared.nudge.send_replace(());
+        Attempted::Already(ending) => {
+            active.shared.flights.end(&claim);
+            active.shared.nudge.send_replace(());
             let identity = ending.message.identity();
-            post.shared
+            active
+                .shared
                 .finals
-                .tell(identity, ending.finish.verdict.state());
-            post.shared
+                .tell(identity, ending.finish.disposition.state());
+            active
+                .shared
                 .watch
                 .finished(&ending.message, ending.end(false));
         }
-        Ended::Lost => post.shared.flights.end(&ticket),
+        Attempted::Lost => active.shared.flights.end(&claim),
     }
     load.ended(begun.elapsed());
 }

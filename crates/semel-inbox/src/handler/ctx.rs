@@ -3,11 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::policy::Consumer;
+use crate::policy::retry::Failure;
 use bytes::Bytes;
-use semel_core::inbox::retry::Failure;
-use semel_core::inbox::{
-    Consumer, Finish, Inbox, Intent, Job, Message, Plan, Step, Ticket, Verdict,
-};
+use semel_core::inbox::{Claim, Disposition, Finish, Inbox, Intent, Job, Message, Plan, Step};
 use semel_core::{Outcome, Scope, Timestamp};
 use tokio::time::Instant;
 
@@ -101,12 +100,12 @@ impl Ctx {
 
     /// A text that names this message to this consumer: the same for every attempt and replay, at most 255 bytes of printable ASCII.
     pub fn idempotency_key(&self) -> String {
-        keys::of_message(&self.0.job.ticket.identity)
+        keys::of_message(&self.0.job.claim.identity)
     }
 
     /// The right to finish the message, for a handler that does so in its own transaction.
-    pub fn ticket(&self) -> &Ticket {
-        &self.0.job.ticket
+    pub fn claim(&self) -> &Claim {
+        &self.0.job.claim
     }
 
     /// What the store must know of the consumer, for a handler that finishes in its own transaction.
@@ -119,9 +118,9 @@ impl Ctx {
     pub fn finish(&self, outcome: Outcome) -> Result<Finish, Failure> {
         let intents = self.intents()?;
         Ok(Finish {
-            ticket: self.ticket().clone(),
+            claim: self.claim().clone(),
             took: self.took(),
-            verdict: Verdict::Completed { outcome, intents },
+            disposition: Disposition::Completed { outcome, intents },
         })
     }
 
@@ -186,7 +185,7 @@ impl std::fmt::Debug for Ctx {
     /// Which attempt at which message; payloads never reach logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ctx")
-            .field("ticket", self.ticket())
+            .field("claim", self.claim())
             .field("attempt", &self.attempt())
             .finish_non_exhaustive()
     }

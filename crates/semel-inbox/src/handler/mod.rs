@@ -8,10 +8,10 @@ mod ctx;
 mod done;
 mod step;
 
+pub use crate::policy::retry::Failure;
 pub use ctx::Ctx;
 pub use done::Done;
 pub(crate) use done::How;
-pub use semel_core::inbox::retry::Failure;
 
 use std::pin::Pin;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::policy::retry::Failure;
 use semel_core::Kind;
-use semel_core::inbox::retry::Failure;
 use semel_core::inbox::work::STEPS_MAX;
 use semel_core::inbox::{Renewal, Step};
 use serde::Serialize;
@@ -41,7 +41,7 @@ impl Ctx {
 
     /// A text that names this step of this message: the same for every attempt, at most 255 bytes of printable ASCII.
     pub fn step_key(&self, name: &str) -> String {
-        keys::of_step(&self.ticket().identity, name)
+        keys::of_step(&self.claim().identity, name)
     }
 
     /// The steps that are done, in their order.
@@ -67,8 +67,8 @@ impl Ctx {
     pub(crate) async fn remember(&self, step: Step) -> Result<(), Failure> {
         let mut wait = Duration::from_millis(20);
         loop {
-            let ticket = self.ticket().clone();
-            match self.0.inbox.remember_step(ticket, step.clone()).await {
+            let claim = self.claim().clone();
+            match self.0.inbox.remember_step(claim, step.clone()).await {
                 Ok(Renewal::Held) => {
                     self.notes().steps.push(step);
                     return Ok(());

@@ -1,7 +1,7 @@
 //! An intent as a handler asks for it.
 
+use crate::policy::retry::Failure;
 use bytes::Bytes;
-use semel_core::inbox::retry::Failure;
 use serde::Serialize;
 
 /// What a handler wants sent. See [`crate::Ctx::send`].

@@ -1,9 +1,9 @@
 //! The handler that sends intents to their provider.
 
+use crate::policy::retry::Failure;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
 use semel_core::inbox::Cause;
-use semel_core::inbox::retry::Failure;
 
 use super::convention::KeyPlace;
 use super::reconcile::{ReconcileUrl, Reconciled};

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use crate::policy::{Alerts, Consumer, Retry};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use reqwest::Url;
-use semel_core::inbox::{Alerts, Consumer, OnLost, Plan, Retry};
+use semel_core::inbox::{Plan, UnknownPolicy};
 use semel_core::{Error, LeaseTerm, Result, Retention, Scope};
 
 use super::convention::{KeyPlace, Shape, Vendor};
@@ -257,9 +258,9 @@ impl Target {
         consumer.deadline = self.timeout.saturating_mul(2) + Duration::from_secs(30);
         consumer.workers = self.workers;
         consumer.alerts = self.alerts;
-        consumer.on_lost = match self.unknown() {
-            OnUnknown::Hold => OnLost::Hold,
-            OnUnknown::Retry | OnUnknown::Reconcile(_) => OnLost::Rerun,
+        consumer.on_unknown = match self.unknown() {
+            OnUnknown::Hold => UnknownPolicy::Hold,
+            OnUnknown::Retry | OnUnknown::Reconcile(_) => UnknownPolicy::Rerun,
         };
         Ok(consumer)
     }
@@ -300,7 +301,7 @@ impl std::fmt::Debug for Target {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use semel_core::inbox::retry::Backoff;
+    use crate::policy::retry::Backoff;
 
     #[test]
     fn attempts_beyond_the_keys_lifetime_are_refused() {
@@ -327,7 +328,7 @@ mod tests {
         let target = target.vendor(Vendor::SendGrid);
         assert_eq!(target.unknown(), OnUnknown::Hold);
         let consumer = target.consumer(Duration::from_secs(9)).unwrap();
-        assert_eq!(consumer.on_lost, OnLost::Hold);
+        assert_eq!(consumer.on_unknown, UnknownPolicy::Hold);
         assert!(target.on_unknown(OnUnknown::Retry).check().is_err());
     }
 

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::policy::Consumer;
+use crate::policy::retry::Failure;
 use bytes::Bytes;
-use semel_core::inbox::retry::Failure;
 use semel_core::inbox::work::INTENTS_MAX;
-use semel_core::inbox::{Consumer, Intent, Message, Origin, Plan};
+use semel_core::inbox::{Intent, Message, Origin, Plan};
 use semel_core::{Headers, Identity, Key};
 
 use super::draft::Draft;

@@ -7,11 +7,12 @@ pub(crate) use tally::Tally;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use semel_core::inbox::{Arrivals, BATCH_MAX, Consumer, Message, Receipt};
+use crate::policy::Consumer;
+use semel_core::inbox::{Arrivals, BATCH_MAX, Message, Receipt};
 use semel_core::{Error, Kind, Result};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::engine::Post;
+use crate::engine::ActiveConsumer;
 use quality::Quality;
 
 /// How many callers may wait; more wait where they are.
@@ -22,7 +23,7 @@ const BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The way in for messages of one consumer. Cheap to clone.
 #[derive(Clone)]
 pub struct Receiver {
-    post: Arc<Post>,
+    active: Arc<ActiveConsumer>,
     queue: mpsc::Sender<Waiting>,
     quality: Arc<Mutex<Quality>>,
 }
@@ -33,17 +34,17 @@ struct Waiting {
 }
 
 impl Receiver {
-    pub(crate) fn start(post: Arc<Post>) -> Self {
+    pub(crate) fn start(active: Arc<ActiveConsumer>) -> Self {
         let (queue, waiting) = mpsc::channel(WAITING_MAX);
         let quality: Arc<Mutex<Quality>> = Arc::default();
         let intake = Intake {
-            post: post.clone(),
+            active: active.clone(),
             quality: quality.clone(),
         };
         // It ends when the last receiver is dropped, so that whoever still holds one is served to the end.
         tokio::spawn(intake.run(waiting));
         Self {
-            post,
+            active,
             queue,
             quality,
         }
@@ -51,7 +52,7 @@ impl Receiver {
 
     /// The consumer's policy.
     pub fn consumer(&self) -> &Arc<Consumer> {
-        &self.post.consumer
+        &self.active.policy
     }
 
     /// Stores a message, together with others that arrive at the same time. It is durable when this returns; an error means that nothing
@@ -85,17 +86,17 @@ impl Receiver {
         }
         self.check(&messages)?;
         let arrivals = Arrivals {
-            plan: self.post.consumer.plan.clone(),
+            plan: self.active.policy.plan.clone(),
             messages: messages.clone(),
             position,
         };
-        let receipts = self.post.shared.inbox.receive(arrivals).await?;
-        tell(&self.post, &self.quality, &messages, &receipts);
+        let receipts = self.active.shared.inbox.receive(arrivals).await?;
+        tell(&self.active, &self.quality, &messages, &receipts);
         Ok(receipts)
     }
 
     fn check(&self, messages: &[Message]) -> Result<()> {
-        let name = self.post.consumer.name();
+        let name = self.active.policy.name();
         if messages.len() > BATCH_MAX {
             return Err(Error::new(
                 Kind::Limit,
@@ -120,13 +121,13 @@ impl Receiver {
 
 impl std::fmt::Debug for Receiver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Receiver({})", self.post.consumer.name())
+        write!(f, "Receiver({})", self.active.policy.name())
     }
 }
 
 /// The task behind a receiver.
 struct Intake {
-    post: Arc<Post>,
+    active: Arc<ActiveConsumer>,
     quality: Arc<Mutex<Quality>>,
 }
 
@@ -185,12 +186,12 @@ impl Intake {
 
     async fn store(&self, messages: Vec<Message>) -> Result<Vec<Receipt>> {
         let arrivals = Arrivals {
-            plan: self.post.consumer.plan.clone(),
+            plan: self.active.policy.plan.clone(),
             messages: messages.clone(),
             position: None,
         };
-        let receipts = self.post.shared.inbox.receive(arrivals).await?;
-        tell(&self.post, &self.quality, &messages, &receipts);
+        let receipts = self.active.shared.inbox.receive(arrivals).await?;
+        tell(&self.active, &self.quality, &messages, &receipts);
         Ok(receipts)
     }
 }
@@ -202,12 +203,17 @@ fn weight(waiting: &Waiting) -> (usize, usize) {
 }
 
 /// Tells whoever measures, and whoever waits.
-fn tell(post: &Post, quality: &Mutex<Quality>, messages: &[Message], receipts: &[Receipt]) {
+fn tell(
+    active: &ActiveConsumer,
+    quality: &Mutex<Quality>,
+    messages: &[Message],
+    receipts: &[Receipt],
+) {
     // What is remembered of ids only serves a warning, so a poisoned lock protects nothing.
     let mut quality = quality.lock().unwrap_or_else(PoisonError::into_inner);
     for (message, receipt) in messages.iter().zip(receipts) {
         quality.look(message, *receipt);
-        post.tally.count(*receipt);
-        post.shared.watch.received(message, *receipt);
+        active.tally.count(*receipt);
+        active.shared.watch.received(message, *receipt);
     }
 }

@@ -17,7 +17,7 @@ pub use file::FileSource;
 pub use http::{Signature, Webhook};
 pub(crate) use open::Open;
 pub(crate) use pump::{Feed, Pump};
-pub use rule::{Compare, Place, Refusal, Rule};
+pub use rule::{Compare, Locator, Refusal, Rule};
 
 use std::time::Duration;
 

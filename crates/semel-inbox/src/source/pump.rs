@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::policy::Ack;
 use semel_core::Scope;
-use semel_core::inbox::{Ack, Message, Receipt};
+use semel_core::inbox::{Message, Receipt};
 use semel_core::store::Answer;
 use tokio::sync::mpsc;
 use tokio::time::sleep;

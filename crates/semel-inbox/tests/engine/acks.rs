@@ -5,8 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use semel_core::inbox::{Ack, State};
+use semel_core::inbox::State;
 use semel_core::store::Answer;
+use semel_inbox::Ack;
 use semel_inbox::source::{Batch, Delivery, Handle, Raw, Source};
 use semel_inbox::{Done, Failure, Rule, handler_fn};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc};
@@ -220,12 +221,12 @@ async fn what_another_engine_deals_with_is_acknowledged_too() {
     let detail = rig.until(&id, State::InProgress).await;
     // Somebody else finishes it under the same claim.
     let finish = semel_core::inbox::Finish {
-        ticket: semel_core::inbox::Ticket {
+        claim: semel_core::inbox::Claim {
             identity: id.clone(),
             fence: fence(&rig, &detail).await,
         },
         took: Duration::ZERO,
-        verdict: semel_core::inbox::Verdict::Completed {
+        disposition: semel_core::inbox::Disposition::Completed {
             outcome: semel_core::Outcome::succeeded(""),
             intents: Vec::new(),
         },
@@ -241,12 +242,12 @@ async fn what_another_engine_deals_with_is_acknowledged_too() {
 /// The fence of the claim: fences grow by one in a new store, so the first claim that works is found by trying.
 async fn fence(rig: &Rig, _: &semel_core::inbox::Detail) -> semel_core::Fence {
     for number in 0..10_000 {
-        let ticket = semel_core::inbox::Ticket {
+        let claim = semel_core::inbox::Claim {
             identity: identity("mail", "a"),
             fence: semel_core::Fence::new(number),
         };
         let lease = semel_core::LeaseTerm::default();
-        let renewed = semel_core::Inbox::renew(&*rig.store, vec![ticket], lease);
+        let renewed = semel_core::Inbox::renew(&*rig.store, vec![claim], lease);
         if renewed.await.unwrap() == [semel_core::inbox::Renewal::Held] {
             return semel_core::Fence::new(number);
         }

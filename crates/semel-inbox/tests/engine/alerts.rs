@@ -2,10 +2,9 @@
 
 use semel_core::Inbox;
 use semel_core::inbox::order::{Baseline, OnGap};
-use semel_core::inbox::{
-    Action, Arrivals, Consumer, OnTerminal, Operation, Order, Selection, State,
-};
+use semel_core::inbox::{Action, Arrivals, OnTerminal, Operation, Order, Selection, State};
 use semel_core::store::Actor;
+use semel_inbox::Consumer;
 use semel_inbox::{Done, Failure, handler_fn};
 
 use crate::support::{Rig, consumer, eventually, identity, message};

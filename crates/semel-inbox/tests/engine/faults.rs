@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use semel_core::inbox::{
-    Arrivals, AuditEntry, Bell, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap,
-    Operation, Page, Plan, Query, Receipt, Renewal, Report, State, Step, Ticket,
+    Arrivals, AuditEntry, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap,
+    Operation, Page, Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
 };
-use semel_core::store::Answer;
+use semel_core::store::{Actor, Answer};
 use semel_core::{Error, Identity, Inbox, Kind, LeaseTerm, Scope};
 use semel_inbox::{Ctx, Done, Failure, Rule, Webhook, handler_fn};
 use semel_sqlite::SqliteStore;
@@ -68,8 +68,8 @@ macro_rules! over_the_line {
                 self.over(|| self.store.$name($($arg),*))
             })+
 
-            fn bell(&self, consumer: &Scope) -> Bell {
-                Inbox::bell(&*self.store, consumer)
+            fn wake_up(&self, consumer: &Scope) -> WakeUp {
+                Inbox::wake_up(&*self.store, consumer)
             }
         }
     };
@@ -79,12 +79,14 @@ over_the_line! {
     receive(arrivals: Arrivals) -> Vec<Receipt>;
     position(source: String) -> Option<String>;
     claim_batch(ask: ClaimBatch) -> Claimed;
-    renew(tickets: Vec<Ticket>, lease: LeaseTerm) -> Vec<Renewal>;
+    renew(claims: Vec<Claim>, lease: LeaseTerm) -> Vec<Renewal>;
     finish(plan: Plan, items: Vec<Finish>) -> Vec<Finished>;
-    remember_step(ticket: Ticket, step: Step) -> Renewal;
-    tend(plan: Plan, limit: usize) -> usize;
+    remember_step(claim: Claim, step: Step) -> Renewal;
+    advance_lanes(plan: Plan, limit: usize) -> usize;
     list_messages(query: Query) -> Page;
+    states(identities: Vec<Identity>) -> Vec<Option<State>>;
     message(identity: Identity) -> Option<Detail>;
+    set_paused(consumer: Scope, paused: bool, by: Actor, reason: Option<String>) -> bool;
     gaps(consumer: Scope, limit: usize) -> Vec<Gap>;
     counts() -> Vec<Counts>;
     operate(operation: Operation) -> Report;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use semel_core::Inbox;
 use semel_core::inbox::State;
-use semel_inbox::source::Place;
+use semel_inbox::source::Locator;
 use semel_inbox::{Done, FileSource, Rule, Running, handler_fn};
 
 use crate::support::{Rig, consumer, eventually, identity};
@@ -150,7 +150,7 @@ async fn whole_lines_are_payloads_in_which_the_rule_finds_the_id() {
         "{\"order\":{\"no\":17},\"total\":5}\n{\"total\":5}\n",
     );
     let rule = Rule {
-        id: vec![Place::body("$.order.no").unwrap()],
+        id: vec![Locator::body("$.order.no").unwrap()],
         ..Rule::default()
     };
     let source = Arc::new(FileSource::new(&path).whole_lines());

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use semel_core::Inbox;
-use semel_core::inbox::retry::Backoff;
-use semel_core::inbox::{Cause, Detail, Retry, State};
+use semel_core::inbox::{Cause, Detail, State};
+use semel_inbox::Retry;
 use semel_inbox::intents::{Draft, KeyPlace, OnUnknown, Target, Vendor};
+use semel_inbox::policy::retry::Backoff;
 use semel_inbox::{Builder, Done, Failure, Handler, HttpHandler, handler_fn};
 
 use crate::providers::Provider;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use semel_core::inbox::{ClaimBatch, OnLost, State, WorkerName};
+use semel_core::inbox::{ClaimBatch, Plan, State, UnknownPolicy, WorkerName};
 use semel_core::{Inbox, LeaseTerm};
 use semel_inbox::{Done, handler_fn};
 use tokio::sync::Semaphore;
@@ -17,11 +17,12 @@ fn short() -> LeaseTerm {
 
 fn ask(consumer: &str) -> ClaimBatch {
     ClaimBatch {
-        consumer: consumer.parse().unwrap(),
+        plan: Plan::new(consumer.parse().unwrap()),
         worker: WorkerName::new("thief").unwrap(),
         max: 1,
+        bytes_max: usize::MAX,
         lease: LeaseTerm::default(),
-        on_lost: OnLost::Rerun,
+        on_unknown: UnknownPolicy::Rerun,
     }
 }
 

@@ -1,10 +1,11 @@
 //! Replays: the handler knows, and intents are suppressed and counted unless the policy lets them pass.
 
 use semel_core::Inbox;
-use semel_core::inbox::replay::SideEffects;
-use semel_core::inbox::{Action, Consumer, Operation, Selection, State};
+use semel_core::inbox::{Action, Operation, Selection, State};
 use semel_core::store::Actor;
+use semel_inbox::Consumer;
 use semel_inbox::intents::Target;
+use semel_inbox::policy::replay::SideEffects;
 use semel_inbox::{Done, handler_fn};
 
 use crate::providers::Provider;

@@ -50,7 +50,7 @@ async fn each_message_runs_once_however_often_it_arrives() {
 /// Runs one message with a handler that fails by number, and returns what each attempt saw.
 async fn attempts(
     rig: &Rig,
-    change: impl FnOnce(&mut semel_core::inbox::Consumer),
+    change: impl FnOnce(&mut semel_inbox::Consumer),
     result: impl Fn(u32) -> Result<Done, Failure> + Send + Sync + 'static,
     end: State,
 ) -> (Vec<u32>, semel_core::inbox::Detail) {
@@ -96,11 +96,11 @@ async fn a_terminal_failure_is_not_tried_again() {
 #[tokio::test]
 async fn attempts_that_are_used_up_end_parked_or_terminal_by_policy() {
     let failing = |_| Err(Failure::retryable("busy"));
-    let three = |policy: &mut semel_core::inbox::Consumer| policy.retry = quick(3);
+    let three = |policy: &mut semel_inbox::Consumer| policy.retry = quick(3);
     let (seen, detail) = attempts(&Rig::new(), three, failing, State::Parked).await;
     assert_eq!(seen, [1, 2, 3]);
     assert_eq!(detail.entry.cause, Some(Cause::AttemptsExhausted));
-    let without_parking = |policy: &mut semel_core::inbox::Consumer| {
+    let without_parking = |policy: &mut semel_inbox::Consumer| {
         three(policy);
         policy.parking = false;
     };

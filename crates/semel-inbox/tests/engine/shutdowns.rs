@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use semel_core::inbox::{ClaimBatch, OnLost, State, WorkerName};
+use semel_core::inbox::{ClaimBatch, Plan, State, UnknownPolicy, WorkerName};
 use semel_core::{Inbox, LeaseTerm};
 use semel_inbox::{Done, Settings, handler_fn};
 use tokio::sync::Semaphore;
@@ -55,11 +55,12 @@ async fn what_was_not_begun_is_returned_and_may_run_elsewhere_at_once() {
     };
     eventually("four are returned", returned).await;
     let ask = ClaimBatch {
-        consumer: "mail".parse().unwrap(),
+        plan: Plan::new("mail".parse().unwrap()),
         worker: WorkerName::new("other").unwrap(),
         max: 10,
+        bytes_max: usize::MAX,
         lease: LeaseTerm::default(),
-        on_lost: OnLost::Rerun,
+        on_unknown: UnknownPolicy::Rerun,
     };
     let elsewhere = rig.store.claim_batch(ask).await.unwrap().jobs;
     assert_eq!(elsewhere.len(), 4);

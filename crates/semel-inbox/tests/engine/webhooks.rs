@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel_core::Inbox;
-use semel_core::inbox::{Ack, Consumer, State};
+use semel_core::inbox::State;
+use semel_inbox::{Ack, Consumer};
 use semel_inbox::{Done, Failure, Rule, Running, Signature, Webhook, handler_fn};
 use tokio::sync::Semaphore;
 
@@ -166,7 +167,7 @@ async fn only_the_senders_signature_opens_the_door() {
     let signature = Signature::github(["old", "It's a Secret to Everybody"]).unwrap();
     let webhook = Webhook::new("mail".parse().unwrap()).signature(signature);
     let rule = Rule {
-        id: vec![semel_inbox::source::Place::header("X-GitHub-Delivery").unwrap()],
+        id: vec![semel_inbox::source::Locator::header("X-GitHub-Delivery").unwrap()],
         ..Rule::default()
     };
     let hook = Hook::start(&rig, consumer("mail"), webhook.rule(rule)).await;
@@ -269,7 +270,7 @@ async fn stripes_second_delivery_differs_and_is_a_duplicate_all_the_same() {
 async fn an_idempotency_key_may_be_the_id_and_does_not_stay_with_the_message() {
     let rig = Rig::new();
     let rule = Rule {
-        id: vec![semel_inbox::source::Place::header("Idempotency-Key").unwrap()],
+        id: vec![semel_inbox::source::Locator::header("Idempotency-Key").unwrap()],
         ..Rule::cloud_events()
     };
     let webhook = Webhook::new("mail".parse().unwrap()).rule(rule);

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel_core::inbox::retry::Backoff;
-use semel_core::inbox::{Consumer, Inbox, Message, Retry};
+use semel_core::inbox::{Inbox, Message};
 use semel_core::{Identity, LeaseTerm};
 use semel_inbox::intents::Target;
+use semel_inbox::policy::retry::Backoff;
 use semel_inbox::{Builder, Engine, Settings};
+use semel_inbox::{Consumer, Retry};
 
 /// The consumer that all messages are for.
 pub(crate) const ORDERS: &str = "orders";
@@ -26,7 +27,7 @@ pub(crate) fn engine(inbox: Arc<dyn Inbox>) -> Builder {
     Engine::builder(inbox).settings(Settings {
         poll: Duration::from_millis(20),
         drain: Duration::from_secs(20),
-        tend: Duration::from_millis(50),
+        housekeeping: Duration::from_millis(50),
         alerts: Duration::from_secs(5),
     })
 }

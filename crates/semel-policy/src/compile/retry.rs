@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use semel_core::duration::show;
-use semel_core::inbox::Retry;
-use semel_core::inbox::retry::{Backoff, DELAY_MAX};
+use semel_inbox::Retry;
+use semel_inbox::policy::retry::{Backoff, DELAY_MAX};
 
 use crate::file::consumer::{self as written, Backoff as Growth};
 use crate::tree::Path;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use http::{HeaderName, Method, Uri};
 use semel_core::duration::show;
-use semel_core::inbox::Retry;
 use semel_core::{Retention, Scope};
 use semel_http::key::IDEMPOTENCY_KEY;
 use semel_http::path::JsonPath;
+use semel_inbox::Retry;
 
 use super::consumer::INTENT;
 use super::{headers, retry};

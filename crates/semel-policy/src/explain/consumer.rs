@@ -2,14 +2,15 @@
 
 use semel_core::duration::show;
 use semel_core::inbox::order::{GapThen, OnTerminal};
-use semel_core::inbox::replay::SideEffects;
-use semel_core::inbox::{Ack, Baseline, Consumer, OnLost, Order};
+use semel_core::inbox::{Baseline, Order, UnknownPolicy};
+use semel_inbox::policy::replay::SideEffects;
+use semel_inbox::{Ack, Consumer};
 
 use super::Lines;
 use super::route::header;
 use super::waits;
 use crate::compile::CompiledConsumer;
-use crate::compile::consumer::Place;
+use crate::compile::consumer::Locator;
 use crate::file::consumer::{Fingerprint, Kind};
 use crate::value::{Size, SourceUrl};
 
@@ -114,7 +115,7 @@ fn id(consumer: &CompiledConsumer) -> String {
 /// Where something is found: in its places, in a CloudEvent, in what the source itself knows.
 fn places<'a>(
     consumer: &CompiledConsumer,
-    places: impl IntoIterator<Item = &'a Place>,
+    places: impl IntoIterator<Item = &'a Locator>,
     cloud_event: &str,
 ) -> String {
     let envelope = matches!(
@@ -138,11 +139,11 @@ fn places<'a>(
     }
 }
 
-fn place(place: &Place) -> String {
+fn place(place: &Locator) -> String {
     match place {
-        Place::Header(name) => format!("the header {}", header(name)),
-        Place::Body(path) => format!("{} in the body", path.as_str()),
-        Place::Template(_) => "a template of the message's fields".to_owned(),
+        Locator::Header(name) => format!("the header {}", header(name)),
+        Locator::Body(path) => format!("{} in the body", path.as_str()),
+        Locator::Template(_) => "a template of the message's fields".to_owned(),
     }
 }
 
@@ -158,7 +159,7 @@ const fn fingerprint(fingerprint: Fingerprint) -> &'static str {
     }
 }
 
-fn tenant(found: Option<&Place>) -> String {
+fn tenant(found: Option<&Locator>) -> String {
     match found {
         None => "everybody is the same".to_owned(),
         Some(found) => format!("{}, believed as it is; without it the public", place(found)),
@@ -170,7 +171,7 @@ fn order(consumer: &CompiledConsumer) -> String {
     if !consumer.has_inbox && order != Order::None {
         return "up to the handler: without stored messages none can wait".to_owned();
     }
-    let found = |at: &Option<Place>, cloud_event: &str| match consumer.source {
+    let found = |at: &Option<Locator>, cloud_event: &str| match consumer.source {
         None => String::new(),
         Some(_) => format!(" ({})", places(consumer, at, cloud_event)),
     };
@@ -239,11 +240,11 @@ const fn then(policy: &Consumer) -> &'static str {
 
 fn crash(policy: &Consumer) -> String {
     let lease = show(policy.lease.get());
-    match policy.on_lost {
-        OnLost::Rerun => format!(
+    match policy.on_unknown {
+        UnknownPolicy::Rerun => format!(
             "{lease} after the last sign of life another worker runs it again, with a higher fence"
         ),
-        OnLost::Hold => {
+        UnknownPolicy::Hold => {
             format!("{lease} after the last sign of life it is parked until a person decides")
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use semel_core::duration::show;
-use semel_core::inbox::Retry;
+use semel_inbox::Retry;
 
 /// How many waits are listed before the rest is summed up.
 const LISTED_MAX: u32 = 4;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Node, Path, Place, Scalar, Value};
+use super::{Node, Path, Scalar, SourcePosition, Value};
 use crate::error::{Error, Kind, Result};
 use crate::limits::VALUE_BYTES_MAX;
 
@@ -27,10 +27,10 @@ pub(crate) fn fill(file: &str, tree: &mut Node, variables: &Variables) -> Result
 fn walk(
     node: &mut Node,
     path: &Path,
-    visit: &mut impl FnMut(&mut Scalar, &Place, &Path) -> Result<()>,
+    visit: &mut impl FnMut(&mut Scalar, &SourcePosition, &Path) -> Result<()>,
 ) -> Result<()> {
     match (&mut node.value, &node.place) {
-        (Value::Scalar(scalar), Place::File { .. }) => visit(scalar, &node.place, path),
+        (Value::Scalar(scalar), SourcePosition::File { .. }) => visit(scalar, &node.place, path),
         (Value::Null | Value::Scalar(_), _) => Ok(()),
         (Value::List(items), _) => {
             let mut items = items.iter_mut().enumerate();

@@ -10,13 +10,13 @@ mod path;
 pub(crate) mod read;
 pub(crate) mod yaml;
 
-pub use path::Place;
+pub use path::SourcePosition;
 pub(crate) use path::{Path, Step};
 
 /// A node with its place.
 #[derive(Clone)]
 pub(crate) struct Node {
-    pub(crate) place: Place,
+    pub(crate) place: SourcePosition,
     pub(crate) value: Value,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Value {
 pub(crate) struct Entry {
     pub(crate) name: String,
     /// Where the key is written; the value has its own place.
-    pub(crate) place: Place,
+    pub(crate) place: SourcePosition,
     pub(crate) node: Node,
 }
 
@@ -49,14 +49,14 @@ pub(crate) struct Scalar {
 }
 
 impl Node {
-    pub(crate) const fn null(place: Place) -> Self {
+    pub(crate) const fn null(place: SourcePosition) -> Self {
         Self {
             place,
             value: Value::Null,
         }
     }
 
-    pub(crate) fn scalar(place: Place, text: impl Into<String>) -> Self {
+    pub(crate) fn scalar(place: SourcePosition, text: impl Into<String>) -> Self {
         let text = text.into();
         let written = None;
         Self {
@@ -78,12 +78,12 @@ impl Node {
     }
 
     /// Where `path` leads, or where it breaks off.
-    pub(crate) fn place_of(&self, path: &Path) -> Place {
+    pub(crate) fn place_of(&self, path: &Path) -> SourcePosition {
         self.follow(path.steps()).place.clone()
     }
 
     /// Where the key at the end of `path` is written.
-    pub(crate) fn place_of_key(&self, path: &Path) -> Place {
+    pub(crate) fn place_of_key(&self, path: &Path) -> SourcePosition {
         let Some((Step::Name(name), parents)) = path.steps().split_last() else {
             return self.place_of(path);
         };

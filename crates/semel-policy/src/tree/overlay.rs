@@ -1,7 +1,7 @@
 //! Variables that stand for settings: `SEMEL_GATEWAY__LISTEN` is `gateway.listen`.
 
 use super::fill::Variables;
-use super::{Entry, Node, Path, Place, Value};
+use super::{Entry, Node, Path, SourcePosition, Value};
 use crate::error::{Error, Kind, Result};
 
 const PREFIX: &str = "SEMEL_";
@@ -18,7 +18,7 @@ pub(crate) fn lay(
         let Some(steps) = steps(name, sections) else {
             continue;
         };
-        let place = Place::Variable(name.clone());
+        let place = SourcePosition::Variable(name.clone());
         set(tree, &steps, &place, value).map_err(|message| {
             let path: Path = steps.iter().map(String::as_str).collect();
             Error::whole(Kind::Invalid, file, message)
@@ -43,7 +43,12 @@ fn is_meant(written: &str, variable: &str) -> bool {
     written.replace('-', "_").eq_ignore_ascii_case(variable)
 }
 
-fn set(node: &mut Node, steps: &[String], place: &Place, text: &str) -> Result<(), String> {
+fn set(
+    node: &mut Node,
+    steps: &[String],
+    place: &SourcePosition,
+    text: &str,
+) -> Result<(), String> {
     let Some((first, rest)) = steps.split_first() else {
         *node = Node::scalar(place.clone(), text);
         return Ok(());
@@ -55,7 +60,7 @@ fn set(node: &mut Node, steps: &[String], place: &Place, text: &str) -> Result<(
 }
 
 /// The value of the key `name`, which is put there if there is none.
-fn child<'a>(node: &'a mut Node, name: &str, place: &Place) -> &'a mut Node {
+fn child<'a>(node: &'a mut Node, name: &str, place: &SourcePosition) -> &'a mut Node {
     if !matches!(node.value, Value::Map(_)) {
         // The variable wins over a word such as `admin: off`.
         node.value = Value::Map(Vec::new());

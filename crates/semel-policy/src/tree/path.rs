@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Where something is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum SourcePosition {
     /// In the file, both counted from 1.
     File {
         /// The line.

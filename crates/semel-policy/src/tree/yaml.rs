@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Location, MessageFormatter, Options, Spanned, UserMessageFormatter};
 
-use super::{Entry, Node, Place, Scalar, Value};
+use super::{Entry, Node, Scalar, SourcePosition, Value};
 use crate::error::{Error, Kind, Result};
 use crate::limits::{ALIASES_MAX, DEPTH_MAX, FILE_BYTES_MAX, NODES_MAX};
 
@@ -83,8 +83,8 @@ fn entry((name, value): (Spanned<String>, Spanned<Raw>), source: &str) -> Entry 
     }
 }
 
-fn place(location: Location) -> Place {
-    Place::File {
+fn place(location: Location) -> SourcePosition {
+    SourcePosition::File {
         line: location.line(),
         column: location.column(),
     }
@@ -204,7 +204,7 @@ mod tests {
 
     /// The tree as `line:column=text`, one line per scalar, with the path's names.
     fn shown(node: &Node, name: &str, out: &mut Vec<String>) {
-        let Place::File { line, column } = &node.place else {
+        let SourcePosition::File { line, column } = &node.place else {
             panic!("only files here")
         };
         match &node.value {
@@ -213,7 +213,7 @@ mod tests {
             Value::List(items) => items.iter().for_each(|item| shown(item, name, out)),
             Value::Map(entries) => {
                 for entry in entries {
-                    let Place::File { line, column } = &entry.place else {
+                    let SourcePosition::File { line, column } = &entry.place else {
                         panic!("only files here")
                     };
                     shown(

@@ -2,9 +2,9 @@
 
 use schemars::{Schema, json_schema};
 use semel_core::inbox::Baseline;
-use semel_core::inbox::consumer::WORKERS_MAX;
 use semel_core::inbox::message::SEQUENCE_MAX;
-use semel_core::inbox::retry::ATTEMPTS_MAX;
+use semel_inbox::policy::consumer::WORKERS_MAX;
+use semel_inbox::policy::retry::ATTEMPTS_MAX;
 
 use super::word::{Refusal, Text};
 

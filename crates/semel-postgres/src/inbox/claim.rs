@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel_core::inbox::{BATCH_MAX, ClaimBatch, Claimed, Job, OnLost, Step, Ticket};
+use semel_core::inbox::{BATCH_MAX, Claim, ClaimBatch, Claimed, Job, Step, UnknownPolicy};
 use semel_core::{Error, Kind, Result, Timestamp};
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -32,8 +32,8 @@ pub(crate) async fn claim_or_return(engine: Arc<Engine>, ask: ClaimBatch) -> Res
             && !claimed.jobs.is_empty()
         {
             // What cannot be given back now is claimable again when its lease ends.
-            let tickets = claimed.jobs.into_iter().map(|job| job.ticket).collect();
-            let _ = super::finish::give_back(&engine, &ask.consumer, tickets).await;
+            let claims = claimed.jobs.into_iter().map(|job| job.claim).collect();
+            let _ = super::finish::give_back(&engine, &ask.plan.consumer, claims).await;
         }
     });
     let gone = |_| Error::new(Kind::Unavailable, "postgres, a claim was broken off");
@@ -84,7 +84,7 @@ async fn claim(link: &mut Link, engine: &Engine, ask: &ClaimBatch) -> Result<Cla
         session.put_steps(digests, &mut claimed.jobs).await?;
     }
     if claimed.jobs.len() < ask.max && max > 0 {
-        let params = [Value::text(ask.consumer.to_string())];
+        let params = [Value::text(ask.plan.consumer.to_string())];
         let rows = link.ask_alone(&sql.next_due, &params).await?;
         let wait = rows.first().map_or(Ok(None), |row| row.int(0))?;
         claimed.next_due = wait.map(|ms| Duration::from_millis(u64::try_from(ms).unwrap_or(0)));
@@ -94,18 +94,18 @@ async fn claim(link: &mut Link, engine: &Engine, ask: &ClaimBatch) -> Result<Cla
 
 fn claim_values(ask: &ClaimBatch, max: usize) -> [Value; 5] {
     [
-        Value::text(ask.consumer.to_string()),
+        Value::text(ask.plan.consumer.to_string()),
         Value::int(i64::try_from(max).unwrap_or(i64::MAX)),
         Value::text(ask.worker.as_str()),
         Value::int(sql_ms(ask.lease.get())),
-        Value::int(ask.on_lost == OnLost::Hold),
+        Value::int(ask.on_unknown == UnknownPolicy::Hold),
     ]
 }
 
 fn job_of(row: &Row) -> Result<Job> {
     let (message, received_at) = message_of(row, CLAIM_COLUMNS)?;
     Ok(Job {
-        ticket: Ticket {
+        claim: Claim {
             identity: message.identity().clone(),
             fence: fence_of(row.number(1)?),
         },
@@ -115,6 +115,8 @@ fn job_of(row: &Row) -> Result<Job> {
         replay: row.number(4)? != 0,
         reclaimed: row.number(9)? != 0,
         received_at,
+        first_tried_at: Timestamp::from_millis(row.number(6)?),
+        key_generation: 0,
         claimed_at: Timestamp::from_millis(row.number(6)?),
         lease_until: Timestamp::from_millis(row.number(7)?),
         steps: Vec::new(),
@@ -125,7 +127,7 @@ impl<D: Driver> Session<'_, D> {
     async fn put_steps(&mut self, digests: Vec<Uuid>, jobs: &mut [Job]) -> Result<(), D::Error> {
         let mut steps = self.steps(digests).await?;
         for job in jobs {
-            let of = steps.remove(&digest(&job.ticket.identity));
+            let of = steps.remove(&digest(&job.claim.identity));
             job.steps = of.unwrap_or_default();
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use semel_core::inbox::work::STEPS_MAX;
-use semel_core::inbox::{Renewal, Step, Ticket};
+use semel_core::inbox::{Claim, Renewal, Step};
 use semel_core::{Error, Kind, LeaseTerm, Result};
 use uuid::Uuid;
 
@@ -13,9 +13,9 @@ use crate::engine::Engine;
 use crate::records::{digest, sql_fence, sql_ms};
 use crate::value::Value;
 
-/// Extends the leases of tickets that still hold.
+/// Extends the leases of claims that still hold.
 pub(crate) struct Renewing<'a> {
-    pub(crate) tickets: &'a [Ticket],
+    pub(crate) claims: &'a [Claim],
     pub(crate) lease: LeaseTerm,
 }
 
@@ -25,11 +25,11 @@ impl Call for Renewing<'_> {
     const DOING: &'static str = "renewing claims of messages";
 
     async fn make(&self, engine: &Engine, link: &mut Link) -> Result<Vec<Renewal>, Failure> {
-        if self.tickets.is_empty() {
+        if self.claims.is_empty() {
             return Ok(Vec::new());
         }
-        let mut sorted: Vec<&Ticket> = self.tickets.iter().collect();
-        sorted.sort_by_key(|ticket| digest(&ticket.identity));
+        let mut sorted: Vec<&Claim> = self.claims.iter().collect();
+        sorted.sort_by_key(|claim| digest(&claim.identity));
         let params = [
             Value::Uuids(sorted.iter().map(|t| digest(&t.identity)).collect()),
             Value::ints(sorted.iter().map(|t| sql_fence(t.fence))),
@@ -40,20 +40,20 @@ impl Call for Renewing<'_> {
         for row in &rows {
             held.insert(row.digest(0)?, row.number(1)?);
         }
-        let judge = |ticket: &Ticket| {
-            let fence = held.get(&digest(&ticket.identity));
-            match fence == Some(&sql_fence(ticket.fence)) {
+        let judge = |claim: &Claim| {
+            let fence = held.get(&digest(&claim.identity));
+            match fence == Some(&sql_fence(claim.fence)) {
                 true => Renewal::Held,
                 false => Renewal::Lost,
             }
         };
-        Ok(self.tickets.iter().map(judge).collect())
+        Ok(self.claims.iter().map(judge).collect())
     }
 }
 
-/// Remembers a step, if the ticket still holds.
+/// Remembers a step, if the claim still holds.
 pub(crate) struct Remembering<'a> {
-    pub(crate) ticket: &'a Ticket,
+    pub(crate) claim: &'a Claim,
     pub(crate) step: &'a Step,
 }
 
@@ -64,8 +64,8 @@ impl Call for Remembering<'_> {
 
     async fn make(&self, engine: &Engine, link: &mut Link) -> Result<Renewal, Failure> {
         let params = [
-            Value::Uuid(Some(digest(&self.ticket.identity))),
-            Value::int(sql_fence(self.ticket.fence)),
+            Value::Uuid(Some(digest(&self.claim.identity))),
+            Value::int(sql_fence(self.claim.fence)),
             Value::text(&*self.step.name),
             Value::Bytes(Some(self.step.result.clone())),
             Value::int(i64::try_from(STEPS_MAX).unwrap_or(i64::MAX)),

@@ -2,7 +2,7 @@
 //!
 //! Read it in this order: `verbs` puts everything behind [`semel_core::Inbox`]; `receive` tells new messages from known ones,
 //! `claim` hands work out, `finish` ends it; `lanes` has the order of messages with one key. `inspect` is what people see and
-//! `operate` what they do. `bells` wakes other processes, `tend` and `sweep` keep house, `tries` makes a call again that met
+//! `operate` what they do. `wake_ups` wakes other processes, `advance` and `sweep` keep house, `tries` makes a call again that met
 //! somebody else's transaction or lost its answer.
 //!
 //! The happy path writes a message and its work, updates the work when it is claimed, and in one statement deletes it and
@@ -14,7 +14,7 @@
 //! record, and stores the intents, if and when the transaction commits.
 //!
 //! ```no_run
-//! use semel_core::inbox::{Finish, Finished, Job, Plan, Verdict};
+//! use semel_core::inbox::{Finish, Finished, Job, Plan, Disposition};
 //! use semel_core::Outcome;
 //! use semel_postgres::inbox::finish_in;
 //!
@@ -22,9 +22,9 @@
 //! let mut tx = client.transaction().await?;
 //! tx.execute("UPDATE account SET cents = cents + 100", &[]).await?;
 //! let end = Finish {
-//!     ticket: job.ticket.clone(),
+//!     claim: job.claim.clone(),
 //!     took: std::time::Duration::ZERO,
-//!     verdict: Verdict::Completed {
+//!     disposition: Disposition::Completed {
 //!         outcome: Outcome::succeeded("paid"),
 //!         intents: Vec::new(),
 //!     },
@@ -37,7 +37,7 @@
 //! # Ok(()) }
 //! ```
 
-mod bells;
+mod advance;
 mod claim;
 mod exposed;
 mod finish;
@@ -50,13 +50,13 @@ mod receive;
 mod rows;
 mod save;
 mod sweep;
-mod tend;
 mod tries;
 mod verbs;
+mod wake_ups;
 
-pub(crate) use bells::Ringing;
 pub(crate) use finish::finish_all;
 pub(crate) use sweep::LaneWalk;
+pub(crate) use wake_ups::Waking;
 
 use semel_core::Result;
 use semel_core::inbox::{Arrivals, Finish, Finished, Plan, Receipt};
@@ -67,7 +67,7 @@ use crate::tx::{Driver, usual};
 ///
 /// The transaction must be `READ COMMITTED`, which is PostgreSQL's default. What is finished, and the intents of it, become
 /// visible when it commits; if it rolls back, the claim is as it was. A late end is written down like any, so a transaction that is
-/// rolled back because of it forgets that. No bell rings: see [`crate::PostgresStore::ring`].
+/// rolled back because of it forgets that. No wake_up rings: see [`crate::PostgresStore::wake`].
 pub async fn finish_in<D: Driver>(
     tx: &mut D,
     plan: &Plan,

@@ -1,24 +1,24 @@
 //! The inbox's verbs on this store.
 
 use semel_core::inbox::{
-    Arrivals, AuditEntry, Bell, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap,
-    Operation, Page, Plan, Query, Receipt, Renewal, Report, Step, Ticket,
+    Arrivals, AuditEntry, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap,
+    Operation, Page, Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
 };
-use semel_core::store::{Answer, check_batch};
+use semel_core::store::{Actor, Answer, check_batch};
 use semel_core::{Identity, Inbox, LeaseTerm, Scope};
 
+use super::advance::Advancing;
 use super::holding::{Remembering, Renewing};
 use super::receive::Receiving;
-use super::tend::Tending;
 use super::{claim, finish, receive};
 use crate::store::PostgresStore;
 use crate::value::Value;
 
 impl PostgresStore {
     /// Wakes whoever waits for messages of a consumer, in all processes. Messages that were received in a transaction of the
-    /// user's own ring no bell when it commits; who is in a hurry calls this after it.
-    pub fn ring(&self, consumer: &Scope) {
-        self.ringing.ring(consumer);
+    /// user's own ring no wake_up when it commits; who is in a hurry calls this after it.
+    pub fn wake(&self, consumer: &Scope) {
+        self.waking.wake(consumer);
     }
 }
 
@@ -30,7 +30,7 @@ impl Inbox for PostgresStore {
             engine.message_months(&arrivals.plan).await;
             let received = engine.call_whole(&Receiving(&arrivals)).await?;
             if received.due {
-                self.ring(&arrivals.plan.consumer);
+                self.wake(&arrivals.plan.consumer);
             }
             Ok(received.receipts)
         })
@@ -52,46 +52,67 @@ impl Inbox for PostgresStore {
         Box::pin(claim::claim_or_return(self.engine.clone(), ask))
     }
 
-    fn renew(&self, tickets: Vec<Ticket>, lease: LeaseTerm) -> Answer<'_, Vec<Renewal>> {
+    fn renew(&self, claims: Vec<Claim>, lease: LeaseTerm) -> Answer<'_, Vec<Renewal>> {
         Box::pin(async move {
-            check_batch(tickets.len())?;
-            let tickets = &tickets;
-            self.engine().call(&Renewing { tickets, lease }).await
+            check_batch(claims.len())?;
+            let claims = &claims;
+            self.engine().call(&Renewing { claims, lease }).await
         })
     }
 
     fn finish(&self, plan: Plan, items: Vec<Finish>) -> Answer<'_, Vec<Finished>> {
         Box::pin(async move {
             let ended = finish::finish(self.engine(), &plan, &items).await?;
-            ended.due.iter().for_each(|consumer| self.ring(consumer));
+            ended.due.iter().for_each(|consumer| self.wake(consumer));
             Ok(ended.answers)
         })
     }
 
-    fn remember_step(&self, ticket: Ticket, step: Step) -> Answer<'_, Renewal> {
+    fn remember_step(&self, claim: Claim, step: Step) -> Answer<'_, Renewal> {
         Box::pin(async move {
-            let (ticket, step) = (&ticket, &step);
-            self.engine().call(&Remembering { ticket, step }).await
+            let (claim, step) = (&claim, &step);
+            self.engine().call(&Remembering { claim, step }).await
         })
     }
 
-    fn tend(&self, plan: Plan, limit: usize) -> Answer<'_, usize> {
+    fn advance_lanes(&self, plan: Plan, limit: usize) -> Answer<'_, usize> {
         Box::pin(async move {
-            let tending = Tending { plan: &plan, limit };
-            let tended = self.engine().call_whole(&tending).await?;
-            if tended.due {
-                self.ring(&plan.consumer);
+            let advancing = Advancing { plan: &plan, limit };
+            let advanced = self.engine().call_whole(&advancing).await?;
+            if advanced.due {
+                self.wake(&plan.consumer);
             }
-            Ok(tended.changed)
+            Ok(advanced.changed)
         })
     }
 
-    fn bell(&self, consumer: &Scope) -> Bell {
-        self.ringing.bell(consumer)
+    fn wake_up(&self, consumer: &Scope) -> WakeUp {
+        self.waking.wake_up(consumer)
     }
 
     fn list_messages(&self, query: Query) -> Answer<'_, Page> {
         Box::pin(async move { self.engine().list_messages(&query).await })
+    }
+
+    fn states(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<State>>> {
+        Box::pin(async move {
+            let mut states = Vec::with_capacity(identities.len());
+            for identity in &identities {
+                let found = self.engine().message(identity).await?;
+                states.push(found.map(|detail| detail.entry.state));
+            }
+            Ok(states)
+        })
+    }
+
+    fn set_paused(
+        &self,
+        _consumer: Scope,
+        _paused: bool,
+        _by: Actor,
+        _reason: Option<String>,
+    ) -> Answer<'_, bool> {
+        Box::pin(async { Ok(false) })
     }
 
     fn message(&self, identity: Identity) -> Answer<'_, Option<Detail>> {
@@ -110,7 +131,7 @@ impl Inbox for PostgresStore {
         Box::pin(async move {
             let operated = self.engine().operate(&operation).await?;
             if operated.due {
-                self.ring(&operation.plan.consumer);
+                self.wake(&operation.plan.consumer);
             }
             Ok(operated.report)
         })

@@ -22,7 +22,7 @@ struct Skewed {
 
 impl Skewed {
     async fn new() -> Self {
-        let seed = semel_testkit::dice::fresh_seed();
+        let seed = semel_testkit::random::fresh_seed();
         let (name, admin) = (format!("skewed_{seed:016x}"), client(&url()).await);
         admin
             .batch_execute(&format!("CREATE DATABASE {name}"))

@@ -31,7 +31,7 @@ impl Standby {
         let standby = Self {
             dir: std::env::temp_dir().join(format!(
                 "semel-standby-{:016x}",
-                semel_testkit::dice::fresh_seed()
+                semel_testkit::random::fresh_seed()
             )),
             port: listener.local_addr().expect("an address").port(),
             owner: (owner.uid(), owner.gid()),

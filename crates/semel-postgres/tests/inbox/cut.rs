@@ -33,12 +33,12 @@ async fn a_finish_whose_answer_was_lost_is_done() {
         proxy.cut_after(bytes);
         complete(&store, &plan(), &jobs).await;
         assert_eq!(proxy.counts().cut, cut + 1, "the connection was cut");
-        let identity = jobs[0].ticket.identity.clone();
+        let identity = jobs[0].claim.identity.clone();
         let detail = store.message(identity.clone()).await.unwrap().unwrap();
         assert_eq!(detail.entry.state, State::Completed);
         assert_eq!(detail.attempts, [], "nothing is late");
         let record = store.look_up_one(identity).await.unwrap().unwrap();
-        assert_eq!(record.fence, jobs[0].ticket.fence);
+        assert_eq!(record.fence, jobs[0].claim.fence);
     }
 }
 

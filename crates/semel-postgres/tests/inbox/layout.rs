@@ -1,7 +1,7 @@
 //! How the tables are used.
 
 use semel_core::inbox::work::ErrorText;
-use semel_core::inbox::{Cause, Finish, Query, State, Verdict};
+use semel_core::inbox::{Cause, Disposition, Finish, Query, State};
 use semel_core::{Inbox, Kind};
 use semel_postgres::PostgresStore;
 use tokio_postgres::Client;
@@ -14,15 +14,15 @@ async fn park(store: &PostgresStore, all: &[String]) {
     received(store, &plan(), all).await;
     for _ in all.chunks(1_000) {
         let jobs = claimed(store, &plan(), 1_000).await;
-        let park = |ticket| Finish {
-            ticket,
+        let park = |claim| Finish {
+            claim,
             took: std::time::Duration::ZERO,
-            verdict: Verdict::Park {
+            disposition: Disposition::Park {
                 cause: Cause::Handler,
                 error: ErrorText::new("a person must look"),
             },
         };
-        let items = jobs.iter().map(|job| park(job.ticket.clone())).collect();
+        let items = jobs.iter().map(|job| park(job.claim.clone())).collect();
         store.finish(plan(), items).await.unwrap();
     }
 }

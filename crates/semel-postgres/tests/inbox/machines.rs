@@ -47,15 +47,19 @@ async fn machines_share_an_inbox_without_overlap() {
 async fn a_message_wakes_another_machine() {
     let schema = Schema::new();
     let (here, there) = (schema.open().await, schema.open().await);
-    let mut bell = there.bell(&plan().consumer);
+    let mut wake_up = there.wake_up(&plan().consumer);
     // Whoever begins to listen rings once for what was missed before.
-    timeout(PATIENCE, bell.rung()).await.expect("it listens");
-    let mut other = there.bell(&"somebody-else@1".parse().unwrap());
+    timeout(PATIENCE, wake_up.woken())
+        .await
+        .expect("it listens");
+    let mut other = there.wake_up(&"somebody-else@1".parse().unwrap());
     for n in 0..3 {
         received(&here, &plan(), &[format!("m-{n}")]).await;
-        timeout(PATIENCE, bell.rung()).await.expect("it is woken");
+        timeout(PATIENCE, wake_up.woken())
+            .await
+            .expect("it is woken");
     }
-    let heard = timeout(Duration::from_millis(1), other.rung()).await;
+    let heard = timeout(Duration::from_millis(1), other.woken()).await;
     assert!(heard.is_err(), "other consumers sleep on");
 }
 
@@ -64,8 +68,10 @@ async fn a_message_wakes_another_machine() {
 async fn a_machine_whose_connection_broke_listens_again() {
     let schema = Schema::new();
     let (here, there) = (schema.open().await, schema.open().await);
-    let mut bell = there.bell(&plan().consumer);
-    timeout(PATIENCE, bell.rung()).await.expect("it listens");
+    let mut wake_up = there.wake_up(&plan().consumer);
+    timeout(PATIENCE, wake_up.woken())
+        .await
+        .expect("it listens");
     let client = schema.client().await;
     let end = format!(
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query = 'LISTEN semel_{}'",
@@ -73,9 +79,13 @@ async fn a_machine_whose_connection_broke_listens_again() {
     );
     let ended: i64 = client.query_one(&end, &[]).await.unwrap().get(0);
     assert_eq!(ended, 1);
-    timeout(PATIENCE, bell.rung()).await.expect("it is back");
+    timeout(PATIENCE, wake_up.woken())
+        .await
+        .expect("it is back");
     received(&here, &plan(), &ids(1)).await;
-    timeout(PATIENCE, bell.rung()).await.expect("it is woken");
+    timeout(PATIENCE, wake_up.woken())
+        .await
+        .expect("it is woken");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -45,10 +45,7 @@ async fn a_month_goes_when_no_work_refers_to_it() {
     schema.open().await.sweep(100).await.unwrap();
     assert!(!exists(&client, s).await, "nobody needs it any more");
     // The record is there, and goes on suppressing.
-    let detail = store
-        .message(jobs[0].ticket.identity.clone())
-        .await
-        .unwrap();
+    let detail = store.message(jobs[0].claim.identity.clone()).await.unwrap();
     let detail = detail.expect("known by its record");
     assert_eq!(
         (detail.entry.state, detail.message),
@@ -87,11 +84,11 @@ async fn a_sweep_takes_what_belonged_to_messages_that_are_gone() {
     let jobs = claimed(&store, &plan, 1).await;
     let step = semel_core::inbox::Step::new("charge", "done").unwrap();
     store
-        .remember_step(jobs[0].ticket.clone(), step)
+        .remember_step(jobs[0].claim.clone(), step)
         .await
         .unwrap();
     let mut late = crate::verbs::completed(&jobs[0], Vec::new());
-    late.ticket.fence = semel_core::Fence::new(999_999);
+    late.claim.fence = semel_core::Fence::new(999_999);
     store.finish(plan.clone(), vec![late]).await.unwrap();
     store
         .receive(crate::verbs::arrivals(&plan, &ids(1)))

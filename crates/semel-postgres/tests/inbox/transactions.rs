@@ -55,10 +55,7 @@ async fn marker_effect_and_intents_commit_or_roll_back_together() {
             true => tx.commit().await.unwrap(),
             false => tx.rollback().await.unwrap(),
         }
-        let record = store
-            .look_up_one(job.ticket.identity.clone())
-            .await
-            .unwrap();
+        let record = store.look_up_one(job.claim.identity.clone()).await.unwrap();
         assert_eq!(record.is_some(), commits);
         assert_eq!(balance(&schema).await, if commits { 100 } else { 0 });
         let sent = store
@@ -67,7 +64,7 @@ async fn marker_effect_and_intents_commit_or_roll_back_together() {
         assert_eq!(sent.unwrap().is_some(), commits);
         if !commits {
             let state = store
-                .message(job.ticket.identity.clone())
+                .message(job.claim.identity.clone())
                 .await
                 .unwrap()
                 .unwrap();
@@ -87,7 +84,7 @@ async fn an_end_that_is_late_leaves_the_users_transaction_whole() {
     let job = claimed(&store, &plan(), 1).await.remove(0);
     crate::verbs::complete(&store, &plan(), std::slice::from_ref(&job)).await;
     let mut late = completed(&job, vec![intent("late")]);
-    late.ticket.fence = semel_core::Fence::new(999_999);
+    late.claim.fence = semel_core::Fence::new(999_999);
     let mut client = schema.client().await;
     let mut tx = client.transaction().await.unwrap();
     let finished = tables.finish(&mut tx, &plan(), &[late]).await.unwrap();
@@ -116,6 +113,6 @@ async fn messages_that_are_received_in_a_transaction_are_there_when_it_commits()
             false => tx.rollback().await.unwrap(),
         }
     }
-    store.ring(&plan().consumer);
+    store.wake(&plan().consumer);
     assert_eq!(claimed(&store, &plan(), 10).await.len(), 3);
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use semel_core::inbox::{
-    Arrivals, ClaimBatch, Finish, Finished, Intent, Job, Message, OnLost, Plan, Receipt, State,
-    Verdict, WorkerName,
+    Arrivals, ClaimBatch, Disposition, Finish, Finished, Intent, Job, Message, Plan, Receipt,
+    State, UnknownPolicy, WorkerName,
 };
 use semel_core::{Identity, Inbox, LeaseTerm, Outcome};
 use semel_postgres::PostgresStore;
@@ -43,11 +43,12 @@ pub(crate) async fn received(store: &PostgresStore, plan: &Plan, ids: &[String])
 
 pub(crate) fn ask(plan: &Plan, max: usize) -> ClaimBatch {
     ClaimBatch {
-        consumer: plan.consumer.clone(),
+        plan: plan.clone(),
         worker: WorkerName::new("a test").unwrap(),
         max,
+        bytes_max: usize::MAX,
         lease: LeaseTerm::default(),
-        on_lost: OnLost::Rerun,
+        on_unknown: UnknownPolicy::Rerun,
     }
 }
 
@@ -57,9 +58,9 @@ pub(crate) async fn claimed(store: &PostgresStore, plan: &Plan, max: usize) -> V
 
 pub(crate) fn completed(job: &Job, intents: Vec<Intent>) -> Finish {
     Finish {
-        ticket: job.ticket.clone(),
+        claim: job.claim.clone(),
         took: Duration::ZERO,
-        verdict: Verdict::Completed {
+        disposition: Disposition::Completed {
             outcome: Outcome::succeeded("done"),
             intents,
         },
@@ -74,5 +75,5 @@ pub(crate) async fn complete(store: &PostgresStore, plan: &Plan, jobs: &[Job]) {
 }
 
 pub(crate) fn id(job: &Job) -> String {
-    job.ticket.identity.key().to_string()
+    job.claim.identity.key().to_string()
 }

@@ -15,13 +15,13 @@ pub struct Authority {
 impl Authority {
     /// One whose name no other has.
     pub fn new() -> Self {
-        let seed = semel_testkit::dice::fresh_seed();
+        let seed = semel_testkit::random::fresh_seed();
         Self::named(&format!("Authority {seed:016x}"))
     }
 
     /// One of this name, which others may have too: its key is its own.
     pub fn named(name: &str) -> Self {
-        let seed = semel_testkit::dice::fresh_seed();
+        let seed = semel_testkit::random::fresh_seed();
         let dir = std::env::temp_dir().join(format!("semel-authority-{seed:016x}"));
         fs::create_dir(&dir).expect("a temporary directory");
         let mut params = CertificateParams::new(Vec::<String>::new()).expect("no names at all");

@@ -30,7 +30,7 @@ impl Bouncer {
             "SEMEL_TEST_PGBOUNCER is not set: run `cargo xtask test`, or \
              `cargo xtask services up pgbouncer` and export what it prints",
         );
-        let seed = semel_testkit::dice::fresh_seed();
+        let seed = semel_testkit::random::fresh_seed();
         let dir = std::env::temp_dir().join(format!("semel-bouncer-{seed:016x}"));
         fs::create_dir(&dir).expect("a temporary directory");
         let account = account(&dir);

@@ -118,7 +118,7 @@ pub struct Books {
 
 impl Books {
     pub fn new() -> Self {
-        let seed = semel_testkit::dice::fresh_seed();
+        let seed = semel_testkit::random::fresh_seed();
         let dir = std::env::temp_dir().join(format!("semel-books-{seed:016x}"));
         let ledger = Ledger::open(&dir).expect("a temporary directory");
         Self { ledger, dir }

@@ -83,14 +83,14 @@ impl Session<'_> {
         let changed = match (act.operation.action, &work) {
             (Action::Replay { rebuild }, _) => self.replay(act, number, work.as_ref(), rebuild)?,
             (_, None) => false,
-            (Action::Retry | Action::Unpark, Some(work)) if is_waiting(work) => {
+            (Action::Retry { .. } | Action::Unpark, Some(work)) if is_waiting(work) => {
                 act.waiting.push(number);
                 return Ok(Did::Later);
             }
-            (Action::Retry | Action::Unpark, Some(work)) if work.state != was => {
+            (Action::Retry { .. } | Action::Unpark, Some(work)) if work.state != was => {
                 self.begin_anew(act, work, None).map(|()| true)?
             }
-            (Action::Retry | Action::Unpark, Some(work)) => self.run_again(act, work)?,
+            (Action::Retry { .. } | Action::Unpark, Some(work)) => self.run_again(act, work)?,
             (Action::Park, Some(work)) => self.park(act, work)?,
             (Action::Skip, Some(work)) if work.state == State::SkippedDuplicate => true,
             (Action::Skip, Some(work)) => self.pass_by(act, work)?,
@@ -160,7 +160,7 @@ impl Session<'_> {
     /// A retry counts its attempts anew. Both stand in the lane where they belong.
     fn begin_anew(&mut self, act: &Act<'_>, work: &Work, lane: Option<&(Key, i64)>) -> Result<()> {
         let (attempts, generation) = match act.operation.action {
-            Action::Retry => (0, work.generation.saturating_add(1)),
+            Action::Retry { .. } => (0, work.generation.saturating_add(1)),
             _ => (work.attempts, work.generation),
         };
         sql::run(

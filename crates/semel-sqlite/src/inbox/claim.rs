@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, Row, params};
 use semel_core::inbox::work::STEPS_MAX;
 use semel_core::inbox::{
-    Attempt, BATCH_MAX, Cause, ClaimBatch, Claimed, Job, OnLost, Renewal, State, Step, Ticket,
+    Attempt, BATCH_MAX, Cause, Claim, ClaimBatch, Claimed, Job, Renewal, State, Step, UnknownPolicy,
 };
 use semel_core::{Error, Kind, LeaseTerm, Result, Scope, Timestamp};
 
@@ -43,7 +43,7 @@ impl Session<'_> {
     /// Claims what is due, oldest first.
     pub(super) fn claim_batch(&mut self, ask: &ClaimBatch) -> Result<Claimed> {
         let max = ask.max.min(BATCH_MAX);
-        let Some(consumer) = self.consumer_number(&ask.consumer)? else {
+        let Some(consumer) = self.consumer_number(&ask.plan.consumer)? else {
             return Ok(Claimed::default());
         };
         let mut jobs = Vec::new();
@@ -66,7 +66,11 @@ impl Session<'_> {
             true => next_due(self.connection, consumer, self.now)?,
             false => None,
         };
-        Ok(Claimed { jobs, next_due })
+        Ok(Claimed {
+            jobs,
+            next_due,
+            ..Claimed::default()
+        })
     }
 
     fn candidates(&self, consumer: i64, limit: usize) -> Result<Vec<Candidate>> {
@@ -87,8 +91,8 @@ impl Session<'_> {
         let (work, now) = (&candidate.work, self.now);
         let is_lost = work.state == State::InProgress;
         if is_lost {
-            self.keep_lost(work, ask.on_lost)?;
-            if ask.on_lost == OnLost::Hold {
+            self.keep_lost(work, ask.on_unknown)?;
+            if ask.on_unknown == UnknownPolicy::Hold {
                 return self.hold(work).map(|()| None);
             }
         }
@@ -112,9 +116,9 @@ impl Session<'_> {
             true => steps(self.connection, work.number)?,
             false => Vec::new(),
         };
-        let message = candidate.message.checked(&ask.consumer)?;
+        let message = candidate.message.checked(&ask.plan.consumer)?;
         Ok(Some(Job {
-            ticket: Ticket {
+            claim: Claim {
                 identity: message.identity().clone(),
                 fence,
             },
@@ -124,16 +128,18 @@ impl Session<'_> {
             replay: work.replay > 0,
             reclaimed: is_lost,
             received_at: Timestamp::from_millis(candidate.received_ms),
+            first_tried_at: now,
+            key_generation: 0,
             claimed_at: now,
             lease_until,
             steps,
         }))
     }
 
-    fn keep_lost(&self, work: &Work, on_lost: OnLost) -> Result<()> {
-        let state = match on_lost {
-            OnLost::Rerun => State::FailedRetryable,
-            OnLost::Hold => State::Parked,
+    fn keep_lost(&self, work: &Work, on_unknown: UnknownPolicy) -> Result<()> {
+        let state = match on_unknown {
+            UnknownPolicy::Rerun => State::FailedRetryable,
+            UnknownPolicy::Hold => State::Parked,
         };
         let attempt = Attempt {
             generation: work.generation,
@@ -145,12 +151,13 @@ impl Session<'_> {
             state,
             cause: Some(Cause::LeaseEnded),
             error: None,
+            answer: None,
             late: false,
         };
         self.keep_attempt(work.number, &attempt)
     }
 
-    /// Parks a message whose worker was lost. What that means for its lane is seen to when its consumer is tended, by its plan.
+    /// Parks a message whose worker was lost. What that means for its lane is seen to when its consumer is advanced, by its plan.
     fn hold(&self, work: &Work) -> Result<()> {
         let now_ms = self.now.as_millis();
         sql::run(
@@ -168,8 +175,8 @@ impl Session<'_> {
     }
 
     /// Extends a lease whose claim still holds; it is never shortened.
-    pub(super) fn renew_message(&mut self, ticket: &Ticket, lease: LeaseTerm) -> Result<Renewal> {
-        let Some(work) = self.held(ticket)? else {
+    pub(super) fn renew_message(&mut self, claim: &Claim, lease: LeaseTerm) -> Result<Renewal> {
+        let Some(work) = self.held(claim)? else {
             return Ok(Renewal::Lost);
         };
         let until_ms = self.now.after(lease.get()).as_millis();
@@ -179,8 +186,8 @@ impl Session<'_> {
     }
 
     /// Remembers a step under a claim that still holds.
-    pub(super) fn remember_step(&mut self, ticket: &Ticket, step: &Step) -> Result<Renewal> {
-        let Some(work) = self.held(ticket)? else {
+    pub(super) fn remember_step(&mut self, claim: &Claim, step: &Step) -> Result<Renewal> {
+        let Some(work) = self.held(claim)? else {
             return Ok(Renewal::Lost);
         };
         let sql = "SELECT count(*), coalesce(sum(name = ?2), 0) FROM semel_steps WHERE number = ?1";
@@ -205,13 +212,13 @@ impl Session<'_> {
     }
 
     /// The work of a claim that still holds.
-    fn held(&mut self, ticket: &Ticket) -> Result<Option<Work>> {
-        let identity = &ticket.identity;
+    fn held(&mut self, claim: &Claim) -> Result<Option<Work>> {
+        let identity = &claim.identity;
         let Some(consumer) = self.consumer_number(identity.scope())? else {
             return Ok(None);
         };
         let found = rows::find(self.connection, consumer, identity)?;
-        let is_held = |work: &Work| work.state == State::InProgress && work.fence == ticket.fence;
+        let is_held = |work: &Work| work.state == State::InProgress && work.fence == claim.fence;
         Ok(found.and_then(|stored| stored.work).filter(is_held))
     }
 }
@@ -243,8 +250,8 @@ pub(super) fn nothing_due(
         Some(Duration::ZERO) => None,
         _ if is_behind => None,
         next_due => Some(Claimed {
-            jobs: Vec::new(),
             next_due,
+            ..Claimed::default()
         }),
     })
 }

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use rusqlite::params;
 use semel_core::inbox::work::{ErrorText, INTENTS_MAX};
-use semel_core::inbox::{Attempt, Cause, Finish, Finished, Intent, Plan, State, Ticket, Verdict};
+use semel_core::inbox::{
+    Attempt, Cause, Claim, Disposition, Finish, Finished, Intent, Plan, State,
+};
 use semel_core::{Error, Identity, Kind, Outcome, Result, Timestamp};
 
 use super::lanes::{self, Lane};
 use super::notes::Consumer;
 use super::placing::Placed;
 use super::receive::check_owner;
-use super::records::{self, Ending};
+use super::records::{self, Settlement};
 use super::rows::{self, Stored, Work};
 use super::sql::{self, SqlCause, SqlState};
 use crate::job;
@@ -19,13 +21,13 @@ use crate::verbs::Session;
 
 /// Refuses ends that break the rules, before anything is written.
 pub(super) fn check(plan: &Plan, item: &Finish) -> Result<()> {
-    let (expected, found) = (&plan.consumer, item.ticket.identity.scope());
+    let (expected, found) = (&plan.consumer, item.claim.identity.scope());
     if expected != found {
         return Err(Error::invalid(format!(
             "all messages of a call must belong to the consumer {expected}, found one of {found}"
         )));
     }
-    let Verdict::Completed { intents, .. } = &item.verdict else {
+    let Disposition::Completed { intents, .. } = &item.disposition else {
         return Ok(());
     };
     if intents.len() > INTENTS_MAX {
@@ -41,16 +43,17 @@ pub(super) fn check(plan: &Plan, item: &Finish) -> Result<()> {
 
 /// About how much memory the end of an attempt holds.
 pub(super) fn body_bytes(item: &Finish) -> usize {
-    match &item.verdict {
-        Verdict::Completed { outcome, intents } => {
+    match &item.disposition {
+        Disposition::Completed { outcome, intents } => {
             let payloads = intents.iter().map(|intent| intent.message.payload().len());
             job::body_bytes(outcome) + payloads.sum::<usize>()
         }
-        Verdict::Retry { .. }
-        | Verdict::Terminal { .. }
-        | Verdict::Park { .. }
-        | Verdict::Skip { .. }
-        | Verdict::Return => 0,
+        Disposition::Retry { .. }
+        | Disposition::Terminal { .. }
+        | Disposition::Park { .. }
+        | Disposition::Skip { .. }
+        | Disposition::NotReached { .. }
+        | Disposition::Return => 0,
     }
 }
 
@@ -69,12 +72,12 @@ impl<'a> Held<'a> {
         lane.map(|name| Lane { of, name })
     }
 
-    fn ending(&self, outcome: &'a Outcome, now: Timestamp) -> Ending<'a> {
+    fn settlement(&self, outcome: &'a Outcome, now: Timestamp) -> Settlement<'a> {
         let claimed_ms = match self.work.state {
             State::InProgress => self.work.changed_ms,
             _ => before(now, self.took).as_millis(),
         };
-        Ending {
+        Settlement {
             identity: self.identity,
             fingerprint: self.stored.fingerprint,
             fence: Some(self.work.fence),
@@ -103,6 +106,7 @@ impl<'a> Held<'a> {
             state,
             cause: Some(cause),
             error: error.map(|error| error.as_str().to_owned()),
+            answer: None,
             late: false,
         }
     }
@@ -111,7 +115,7 @@ impl<'a> Held<'a> {
 impl Session<'_> {
     /// Ends one attempt. It has been checked.
     pub(super) fn finish_message(&mut self, plan: &Plan, item: &Finish) -> Result<Finished> {
-        let identity = &item.ticket.identity;
+        let identity = &item.claim.identity;
         let Some(of) = self.consumer(plan)? else {
             return Ok(Finished::Lost);
         };
@@ -119,7 +123,7 @@ impl Session<'_> {
             return Ok(Finished::Lost);
         };
         let work = stored.work.as_ref();
-        if let Some(work) = work.filter(|work| work.is_held_by(item.ticket.fence)) {
+        if let Some(work) = work.filter(|work| work.is_held_by(item.claim.fence)) {
             let held = Held {
                 of,
                 identity,
@@ -127,10 +131,10 @@ impl Session<'_> {
                 work,
                 took: item.took,
             };
-            self.conclude(&held, &item.verdict)?;
+            self.conclude(&held, &item.disposition)?;
             return Ok(Finished::Done);
         }
-        if self.was_settled_by(&item.ticket, &item.verdict)? {
+        if self.was_settled_by(&item.claim, &item.disposition)? {
             return Ok(Finished::Done);
         }
         self.keep_late(&stored, item)?;
@@ -138,19 +142,19 @@ impl Session<'_> {
     }
 
     /// Whether this very end was written before: the caller did not hear of it and asks again.
-    fn was_settled_by(&self, ticket: &Ticket, verdict: &Verdict) -> Result<bool> {
-        if !verdict.state().is_final() {
+    fn was_settled_by(&self, claim: &Claim, disposition: &Disposition) -> Result<bool> {
+        if !disposition.state().is_final() {
             return Ok(false);
         }
-        let record = records::brief(self.connection, &ticket.identity)?;
-        Ok(record.is_some_and(|r| r.fence == ticket.fence && r.is_settled(self.kept_since())))
+        let record = records::brief(self.connection, &claim.identity)?;
+        Ok(record.is_some_and(|r| r.fence == claim.fence && r.is_settled(self.kept_since())))
     }
 
-    fn conclude(&mut self, held: &Held<'_>, verdict: &Verdict) -> Result<()> {
-        match verdict {
-            Verdict::Completed { outcome, intents } => self.complete(held, outcome, intents),
-            Verdict::Skip { cause } => self.pass_over(held, *cause),
-            Verdict::Retry {
+    fn conclude(&mut self, held: &Held<'_>, disposition: &Disposition) -> Result<()> {
+        match disposition {
+            Disposition::Completed { outcome, intents } => self.complete(held, outcome, intents),
+            Disposition::Skip { cause } => self.pass_over(held, *cause),
+            Disposition::Retry {
                 after,
                 cause,
                 error,
@@ -158,17 +162,29 @@ impl Session<'_> {
                 let due_ms = self.now.after(*after).as_millis();
                 self.fail(held, State::FailedRetryable, *cause, error, Some(due_ms))
             }
-            Verdict::Terminal { error } => {
+            Disposition::NotReached { after, error } => {
+                let due_ms = self.now.after(*after).as_millis();
+                self.fail(
+                    held,
+                    State::FailedRetryable,
+                    Cause::NotReached,
+                    error,
+                    Some(due_ms),
+                )
+            }
+            Disposition::Terminal { error } => {
                 self.fail(held, State::FailedTerminal, Cause::Terminal, error, None)
             }
-            Verdict::Park { cause, error } => self.fail(held, State::Parked, *cause, error, None),
-            Verdict::Return => self.give_back(held),
+            Disposition::Park { cause, error } => {
+                self.fail(held, State::Parked, *cause, error, None)
+            }
+            Disposition::Return => self.give_back(held),
         }
     }
 
     /// The record is settled, the work is gone, and what is to be sent because of it is received.
     fn complete(&mut self, held: &Held<'_>, outcome: &Outcome, intents: &[Intent]) -> Result<()> {
-        self.settle_message(&held.ending(outcome, self.now))?;
+        self.settle_message(&held.settlement(outcome, self.now))?;
         let number = held.work.number;
         let sql = "DELETE FROM semel_work WHERE number = ?1";
         sql::run(self.connection, sql, params![number])?;
@@ -190,7 +206,7 @@ impl Session<'_> {
     fn pass_over(&mut self, held: &Held<'_>, cause: Cause) -> Result<()> {
         let outcome = Outcome::succeeded("");
         let now = self.now;
-        self.settle_message(&held.ending(&outcome, now))?;
+        self.settle_message(&held.settlement(&outcome, now))?;
         let attempt = held.attempt(State::SkippedDuplicate, cause, None, now);
         self.keep_attempt(held.work.number, &attempt)?;
         let placed = Placed {
@@ -231,7 +247,7 @@ impl Session<'_> {
         )?;
         match (due_ms, held.lane()) {
             (Some(_), lane) => {
-                self.ring(&held.of.plan.consumer);
+                self.wake(&held.of.plan.consumer);
                 // A message that was held as unknown may have had others parked behind it.
                 match lane {
                     Some(lane) => self.free(lane, held.work.spot()),
@@ -246,7 +262,7 @@ impl Session<'_> {
     /// It was not begun: it is due again since it arrived, so that nothing that came later overtakes it.
     fn give_back(&mut self, held: &Held<'_>) -> Result<()> {
         self.put_back(held.work, held.stored.received_ms)?;
-        self.ring(&held.of.plan.consumer);
+        self.wake(&held.of.plan.consumer);
         match held.lane() {
             Some(lane) => self.free(lane, held.work.spot()),
             None => Ok(()),
@@ -254,8 +270,8 @@ impl Session<'_> {
     }
 
     /// The claim was never heard of: as if it had not been made. Nothing in its lane has moved because of it.
-    pub(super) fn unclaim(&mut self, ticket: &Ticket) -> Result<()> {
-        let identity = &ticket.identity;
+    pub(super) fn unclaim(&mut self, claim: &Claim) -> Result<()> {
+        let identity = &claim.identity;
         let Some(consumer) = self.consumer_number(identity.scope())? else {
             return Ok(());
         };
@@ -263,10 +279,10 @@ impl Session<'_> {
             return Ok(());
         };
         if let Some(work) = &stored.work
-            && work.is_held_by(ticket.fence)
+            && work.is_held_by(claim.fence)
         {
             self.put_back(work, stored.received_ms)?;
-            self.ring(identity.scope());
+            self.wake(identity.scope());
         }
         Ok(())
     }
@@ -292,7 +308,7 @@ impl Session<'_> {
     fn keep_late(&self, stored: &Stored, item: &Finish) -> Result<()> {
         let sql = "SELECT generation, attempt, worker, began_ms FROM semel_attempts \
                    WHERE number = ?1 AND fence = ?2 ORDER BY position LIMIT 1";
-        let fence = item.ticket.fence;
+        let fence = item.claim.fence;
         let values = params![stored.number, crate::verbs::sql_fence(fence)];
         let claim = sql::one(self.connection, sql, values, |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
@@ -308,13 +324,14 @@ impl Session<'_> {
                 before(self.now, item.took).as_millis(),
             )
         });
-        let (cause, error) = match &item.verdict {
-            Verdict::Retry { cause, error, .. } | Verdict::Park { cause, error } => {
+        let (cause, error) = match &item.disposition {
+            Disposition::Retry { cause, error, .. } | Disposition::Park { cause, error } => {
                 (Some(*cause), Some(error))
             }
-            Verdict::Terminal { error } => (Some(Cause::Terminal), Some(error)),
-            Verdict::Skip { cause } => (Some(*cause), None),
-            Verdict::Completed { .. } | Verdict::Return => (None, None),
+            Disposition::NotReached { error, .. } => (Some(Cause::NotReached), Some(error)),
+            Disposition::Terminal { error } => (Some(Cause::Terminal), Some(error)),
+            Disposition::Skip { cause } => (Some(*cause), None),
+            Disposition::Completed { .. } | Disposition::Return => (None, None),
         };
         let attempt = Attempt {
             generation,
@@ -323,9 +340,10 @@ impl Session<'_> {
             worker,
             began_at: Timestamp::from_millis(began_ms),
             ended_at: self.now,
-            state: item.verdict.state(),
+            state: item.disposition.state(),
             cause,
             error: error.map(|error| error.as_str().to_owned()),
+            answer: None,
             late: true,
         };
         self.keep_attempt(stored.number, &attempt)

@@ -11,7 +11,7 @@ use semel_core::{Outcome, Result};
 use super::lanes::{self, Lane, Member, Spot, Stance};
 use super::notes::Consumer;
 use super::placing::{Placed, patience_ms};
-use super::records::Ending;
+use super::records::Settlement;
 use super::rows::{self, REBUILD, Work};
 use super::sql;
 use crate::verbs::Session;
@@ -154,7 +154,7 @@ impl Session<'_> {
             // Its state does not change, only its turn has come.
             let sql = "UPDATE semel_work SET due_ms = ?2, deadline_ms = NULL WHERE number = ?1";
             sql::run(self.connection, sql, params![number, self.now.as_millis()])?;
-            self.ring(&lane.of.plan.consumer);
+            self.wake(&lane.of.plan.consumer);
             return Ok(());
         }
         let stance = first.stance(lane.order());
@@ -260,7 +260,7 @@ impl Session<'_> {
     ) -> Result<()> {
         let (identity, fingerprint) = rows::named(self.connection, &of.plan.consumer, work.number)?;
         let now_ms = self.now.as_millis();
-        self.settle_message(&Ending {
+        self.settle_message(&Settlement {
             identity: &identity,
             fingerprint,
             fence: None,

@@ -6,7 +6,7 @@
 //! is there; `sweep` looks after deadlines and retention. [`tx`] is the user's own transaction.
 //!
 //! All verbs go through the store's one writer, so many callers share a commit, and no two of them ever decide about the same lane
-//! at once. Bells ring after the commit.
+//! at once. WakeUps ring after the commit.
 
 mod acts;
 mod claim;
@@ -33,10 +33,10 @@ pub(crate) use notes::Notes;
 pub use tx::{finish_in, receive_in};
 
 use semel_core::inbox::{
-    Arrivals, AuditEntry, Bell, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, Inbox,
-    Operation, Page, Plan, Query, Receipt, Renewal, Report, Step, Ticket,
+    Arrivals, AuditEntry, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, Inbox,
+    Operation, Page, Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
 };
-use semel_core::store::Answer;
+use semel_core::store::{Actor, Answer};
 use semel_core::{Error, Identity, LeaseTerm, Result, Scope};
 
 use crate::job::{Job, Manner, VerbJob};
@@ -45,8 +45,8 @@ use crate::verbs::Session;
 
 impl SqliteStore {
     /// Wakes whoever waits for messages of a consumer: for those who received or finished some in a transaction of their own.
-    pub fn ring(&self, consumer: &Scope) {
-        self.bells.ring(consumer);
+    pub fn wake(&self, consumer: &Scope) {
+        self.wake_ups.wake(consumer);
     }
 
     /// Queues a verb of one item for the writer, unless the item breaks the rules.
@@ -76,11 +76,11 @@ impl SqliteStore {
 /// Returns messages whose claimer went away before it heard: they were not begun, and the attempt does not count.
 fn returned(claimed: Vec<Claimed>) -> Option<Box<dyn Job>> {
     let jobs = claimed.into_iter().flat_map(|claimed| claimed.jobs);
-    let tickets: Vec<Ticket> = jobs.map(|job| job.ticket).collect();
-    let verb = |session: &mut Session<'_>, tickets: &Vec<Ticket>| {
-        tickets.iter().try_for_each(|t| session.unclaim(t))
+    let claims: Vec<Claim> = jobs.map(|job| job.claim).collect();
+    let verb = |session: &mut Session<'_>, claims: &Vec<Claim>| {
+        claims.iter().try_for_each(|t| session.unclaim(t))
     };
-    (!tickets.is_empty()).then(|| VerbJob::alone(tickets, verb))
+    (!claims.is_empty()).then(|| VerbJob::alone(claims, verb))
 }
 
 fn refused<'a, A: Send + 'a>(error: Error) -> Answer<'a, A> {
@@ -109,7 +109,7 @@ impl Inbox for SqliteStore {
     /// Whether anything is due is seen without the writer, so that those who find nothing disturb nobody.
     fn claim_batch(&self, ask: ClaimBatch) -> Answer<'_, Claimed> {
         let nothing = self.at_once.ask(&self.clock, |connection, now| {
-            claim::nothing_due(connection, &ask.consumer, now)
+            claim::nothing_due(connection, &ask.plan.consumer, now)
         });
         if let Some(Some(nothing)) = nothing {
             return Box::pin(std::future::ready(Ok(nothing)));
@@ -120,9 +120,9 @@ impl Inbox for SqliteStore {
         })
     }
 
-    fn renew(&self, tickets: Vec<Ticket>, lease: LeaseTerm) -> Answer<'_, Vec<Renewal>> {
-        self.write(tickets, 0, Manner::FAVOUR, move |session, ticket| {
-            session.renew_message(ticket, lease)
+    fn renew(&self, claims: Vec<Claim>, lease: LeaseTerm) -> Answer<'_, Vec<Renewal>> {
+        self.write(claims, 0, Manner::FAVOUR, move |session, claim| {
+            session.renew_message(claim, lease)
         })
     }
 
@@ -136,29 +136,50 @@ impl Inbox for SqliteStore {
         })
     }
 
-    fn remember_step(&self, ticket: Ticket, step: Step) -> Answer<'_, Renewal> {
+    fn remember_step(&self, claim: Claim, step: Step) -> Answer<'_, Renewal> {
         let bytes = step.result.len();
-        let item = ((ticket, step), bytes);
-        self.write_one(Ok(()), item, Manner::FACT, |session, (ticket, step)| {
-            session.remember_step(ticket, step)
+        let item = ((claim, step), bytes);
+        self.write_one(Ok(()), item, Manner::FACT, |session, (claim, step)| {
+            session.remember_step(claim, step)
         })
     }
 
-    fn tend(&self, plan: Plan, limit: usize) -> Answer<'_, usize> {
+    fn advance_lanes(&self, plan: Plan, limit: usize) -> Answer<'_, usize> {
         let item = ((plan, limit), 0);
         self.write_one(Ok(()), item, Manner::FAVOUR, |session, (plan, limit)| {
-            session.tend(plan, *limit)
+            session.advance_lanes(plan, *limit)
         })
     }
 
-    fn bell(&self, consumer: &Scope) -> Bell {
-        self.bells.bell(consumer)
+    fn wake_up(&self, consumer: &Scope) -> WakeUp {
+        self.wake_ups.wake_up(consumer)
     }
 
     fn list_messages(&self, query: Query) -> Answer<'_, Page> {
         self.read(&self.slow_reads, move |connection| {
             inspect::list(connection, &query)
         })
+    }
+
+    fn states(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<State>>> {
+        Box::pin(async move {
+            let mut states = Vec::with_capacity(identities.len());
+            for identity in identities {
+                let found = self.message(identity).await?;
+                states.push(found.map(|detail| detail.entry.state));
+            }
+            Ok(states)
+        })
+    }
+
+    fn set_paused(
+        &self,
+        _consumer: Scope,
+        _paused: bool,
+        _by: Actor,
+        _reason: Option<String>,
+    ) -> Answer<'_, bool> {
+        Box::pin(async { Ok(false) })
     }
 
     fn message(&self, identity: Identity) -> Answer<'_, Option<Detail>> {

@@ -26,7 +26,7 @@ impl Notes {
         self.due.truncate(due);
     }
 
-    /// The consumers whose bells are to be rung once the transaction is durable.
+    /// The consumers whose wake_ups are to be woken once the transaction is durable.
     pub(crate) fn into_due(self) -> Vec<Scope> {
         self.due
     }
@@ -76,7 +76,7 @@ impl Session<'_> {
     }
 
     /// Something became due, or will, for a consumer.
-    pub(super) fn ring(&mut self, consumer: &Scope) {
+    pub(super) fn wake(&mut self, consumer: &Scope) {
         if !self.inbox.due.contains(consumer) {
             self.inbox.due.push(consumer.clone());
         }

@@ -163,7 +163,7 @@ impl Session<'_> {
             ],
         )?;
         if placed.due_ms.is_some() {
-            self.ring(&of.plan.consumer);
+            self.wake(&of.plan.consumer);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use semel_core::{Error, Kind, Outcome, Result};
 use super::lanes::{Lane, Spot};
 use super::notes::Consumer;
 use super::placing::{Placed, sequence_in_lane};
-use super::records::{self, Ending};
+use super::records::{self, Settlement};
 use super::rows;
 use super::sql::{self, SqlCause, SqlState};
 use crate::verbs::Session;
@@ -179,7 +179,7 @@ impl Session<'_> {
             self.keep_transition(number, placed.state, placed.cause, None)?;
         }
         if placed.state == State::SkippedDuplicate {
-            self.settle_message(&Ending {
+            self.settle_message(&Settlement {
                 identity: message.identity(),
                 fingerprint: message.fingerprint(),
                 fence: None,
@@ -221,7 +221,7 @@ impl Session<'_> {
             ],
         )?;
         if placed.due_ms.is_some() {
-            self.ring(&of.plan.consumer);
+            self.wake(&of.plan.consumer);
         }
         Ok(())
     }

@@ -60,7 +60,7 @@ pub(super) fn brief(connection: &Connection, identity: &Identity) -> Result<Opti
 }
 
 /// How a message was dealt with.
-pub(super) struct Ending<'a> {
+pub(super) struct Settlement<'a> {
     pub(super) identity: &'a Identity,
     pub(super) fingerprint: Fingerprint,
     /// The fence of its claim; a new one is drawn for what was never claimed.
@@ -74,41 +74,41 @@ pub(super) struct Ending<'a> {
 
 impl Session<'_> {
     /// Settles the record of a message. A live record that is there already stays as it is.
-    pub(super) fn settle_message(&mut self, ending: &Ending<'_>) -> Result<()> {
-        match brief(self.connection, ending.identity)? {
+    pub(super) fn settle_message(&mut self, settlement: &Settlement<'_>) -> Result<()> {
+        match brief(self.connection, settlement.identity)? {
             Some(brief) if !brief.is_expired(self.kept_since()) => return Ok(()),
             Some(_) => {
-                if let Some(expired) = self.load(ending.identity)? {
+                if let Some(expired) = self.load(settlement.identity)? {
                     records::retire(self.connection, &expired).map_err(records::writing)?;
                 }
             }
             None => {}
         }
-        let mut fence = ending.fence.unwrap_or_else(|| self.draw());
+        let mut fence = settlement.fence.unwrap_or_else(|| self.draw());
         // A fence of ours may be taken by an outcome that another store granted and this one keeps.
-        while insert_claim(self.connection, fence, ending)? == 0 {
+        while insert_claim(self.connection, fence, settlement)? == 0 {
             fence = self.draw();
         }
         sql::run(
             self.connection,
             "INSERT INTO semel_keys (digest, fence) VALUES (?1, ?2)",
-            params![ending.identity.digest().short(), fence.get()],
+            params![settlement.identity.digest().short(), fence.get()],
         )?;
-        self.insert_outcome(fence, ending)
+        self.insert_outcome(fence, settlement)
     }
 
-    fn insert_outcome(&self, fence: Fence, ending: &Ending<'_>) -> Result<()> {
-        let archive = ending.retention.archive();
+    fn insert_outcome(&self, fence: Fence, settlement: &Settlement<'_>) -> Result<()> {
+        let archive = settlement.retention.archive();
         let (flags, status, headers, body, omitted_len, omitted_digest) =
-            records::outcome_columns(ending.outcome, archive);
+            records::outcome_columns(settlement.outcome, archive);
         sql::run(
             self.connection,
             records::INSERT_OUTCOME,
             params![
                 fence.get(),
-                self.now.after(ending.retention.keep()).as_millis(),
+                self.now.after(settlement.retention.keep()).as_millis(),
                 self.now.as_millis(),
-                i64::try_from(ending.took.as_millis()).unwrap_or(i64::MAX),
+                i64::try_from(settlement.took.as_millis()).unwrap_or(i64::MAX),
                 flags,
                 status,
                 headers,
@@ -121,8 +121,12 @@ impl Session<'_> {
     }
 }
 
-fn insert_claim(connection: &Connection, fence: Fence, ending: &Ending<'_>) -> Result<usize> {
-    let identity = ending.identity;
+fn insert_claim(
+    connection: &Connection,
+    fence: Fence,
+    settlement: &Settlement<'_>,
+) -> Result<usize> {
+    let identity = settlement.identity;
     sql::run(
         connection,
         "INSERT OR IGNORE INTO semel_claims \
@@ -134,9 +138,9 @@ fn insert_claim(connection: &Connection, fence: Fence, ending: &Ending<'_>) -> R
             identity.scope().name(),
             identity.scope().version(),
             identity.key().as_str(),
-            ending.fingerprint.as_bytes(),
-            ending.attempt,
-            ending.claimed_ms,
+            settlement.fingerprint.as_bytes(),
+            settlement.attempt,
+            settlement.claimed_ms,
         ],
     )
 }

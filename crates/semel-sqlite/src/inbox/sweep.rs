@@ -50,7 +50,7 @@ impl Leftover {
 
 impl Session<'_> {
     /// Looks after lanes of one consumer whose deadline has passed; how many messages changed.
-    pub(super) fn tend(&mut self, plan: &Plan, limit: usize) -> Result<usize> {
+    pub(super) fn advance_lanes(&mut self, plan: &Plan, limit: usize) -> Result<usize> {
         let Some(of) = self.consumer(plan)? else {
             return Ok(0);
         };

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use rusqlite::TransactionBehavior::Immediate;
-//! use semel_core::inbox::{Arrivals, ClaimBatch, Finish, Finished, Message, Plan, Verdict, WorkerName};
+//! use semel_core::inbox::{Arrivals, ClaimBatch, Finish, Finished, Message, Plan, Disposition, WorkerName};
 //! use semel_core::{Identity, Inbox, LeaseTerm, Outcome};
 //! use semel_sqlite::inbox::finish_in;
 //!
@@ -23,19 +23,20 @@
 //! store.receive(Arrivals { plan: plan.clone(), messages, position: None }).await?;
 //!
 //! let ask = ClaimBatch {
-//!     consumer: plan.consumer.clone(),
+//!     plan: plan.clone(),
 //!     worker: WorkerName::new("worker-1")?,
 //!     max: 10,
+//!     bytes_max: usize::MAX,
 //!     lease: LeaseTerm::default(),
-//!     on_lost: Default::default(),
+//!     on_unknown: Default::default(),
 //! };
 //! for job in store.claim_batch(ask).await?.jobs {
 //!     let tx = connection.transaction_with_behavior(Immediate)?;
 //!     tx.execute("UPDATE account SET balance = balance + 100", [])?;
 //!     let finish = Finish {
-//!         ticket: job.ticket,
+//!         claim: job.claim,
 //!         took: std::time::Duration::ZERO,
-//!         verdict: Verdict::Completed { outcome: Outcome::succeeded("ok"), intents: vec![] },
+//!         disposition: Disposition::Completed { outcome: Outcome::succeeded("ok"), intents: vec![] },
 //!     };
 //!     match finish_in(&tx, &plan, &finish)? {
 //!         Finished::Done => tx.commit()?,
@@ -58,7 +59,7 @@ use crate::tx::whole;
 /// [`semel_core::Inbox::finish`] of one message in the user's transaction.
 ///
 /// If the answer is [`Finished::Lost`], somebody else has claimed or finished the message: roll back, or the effect happens twice.
-/// Waiting workers are not woken by this; they look now and then, or are told by [`crate::SqliteStore::ring`] after the commit.
+/// Waiting workers are not woken by this; they look now and then, or are told by [`crate::SqliteStore::wake`] after the commit.
 pub fn finish_in(tx: &Transaction<'_>, plan: &Plan, item: &Finish) -> Result<Finished> {
     finish::check(plan, item)?;
     whole(tx, |session| session.finish_message(plan, item))
@@ -66,7 +67,7 @@ pub fn finish_in(tx: &Transaction<'_>, plan: &Plan, item: &Finish) -> Result<Fin
 
 /// [`semel_core::Inbox::receive`] in the user's transaction: messages that exist if the rest of the transaction does.
 ///
-/// Waiting workers are not woken by this; they look now and then, or are told by [`crate::SqliteStore::ring`] after the commit.
+/// Waiting workers are not woken by this; they look now and then, or are told by [`crate::SqliteStore::wake`] after the commit.
 pub fn receive_in(tx: &Transaction<'_>, arrivals: &Arrivals) -> Result<Vec<Receipt>> {
     receive::check(arrivals)?;
     whole(tx, |session| session.receive(arrivals))

@@ -7,8 +7,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 use semel_core::inbox::work::ErrorText;
 use semel_core::inbox::{
-    Action, Arrivals, ClaimBatch, Detail, Finish, Finished, Job, Message, OnLost, Operation, Order,
-    Plan, Receipt, Report, Selection, State, Verdict, WorkerName,
+    Action, Arrivals, ClaimBatch, Detail, Disposition, Finish, Finished, Job, Message, Operation,
+    Order, Plan, Receipt, Report, Selection, State, UnknownPolicy, WorkerName,
 };
 use semel_core::store::Actor;
 use semel_core::{
@@ -88,19 +88,20 @@ impl Desk {
             .collect()
     }
 
-    pub(crate) async fn claim_as(&self, on_lost: OnLost) -> Vec<Job> {
+    pub(crate) async fn claim_as(&self, on_unknown: UnknownPolicy) -> Vec<Job> {
         let ask = ClaimBatch {
-            consumer: self.plan.consumer.clone(),
+            plan: self.plan.clone(),
             worker: WorkerName::new("worker-1").unwrap(),
             max: 100,
+            bytes_max: usize::MAX,
             lease: LeaseTerm::new(LEASE).unwrap(),
-            on_lost,
+            on_unknown,
         };
         self.store.claim_batch(ask).await.unwrap().jobs
     }
 
     pub(crate) async fn claim(&self) -> Vec<Job> {
-        self.claim_as(OnLost::Rerun).await
+        self.claim_as(UnknownPolicy::Rerun).await
     }
 
     pub(crate) async fn claim_one(&self) -> Job {
@@ -109,8 +110,8 @@ impl Desk {
         jobs.remove(0)
     }
 
-    pub(crate) async fn finish(&self, job: &Job, verdict: Verdict) -> Finished {
-        let items = vec![finish_of(job, verdict)];
+    pub(crate) async fn finish(&self, job: &Job, disposition: Disposition) -> Finished {
+        let items = vec![finish_of(job, disposition)];
         let finished = self.store.finish(self.plan.clone(), items).await;
         finished.unwrap()[0]
     }
@@ -125,7 +126,7 @@ impl Desk {
             }
             for job in jobs {
                 assert_eq!(self.finish(&job, completed()).await, Finished::Done);
-                ids.push(job.ticket.identity.key().to_string());
+                ids.push(job.claim.identity.key().to_string());
             }
         }
     }
@@ -155,8 +156,11 @@ impl Desk {
         self.store.operate(operation).await.unwrap()
     }
 
-    pub(crate) async fn tend(&self) -> usize {
-        self.store.tend(self.plan.clone(), 100).await.unwrap()
+    pub(crate) async fn advance_lanes(&self) -> usize {
+        self.store
+            .advance_lanes(self.plan.clone(), 100)
+            .await
+            .unwrap()
     }
 
     pub(crate) async fn sweep_all(&self) {
@@ -191,29 +195,29 @@ pub(crate) fn version(lane: &str, version: u64) -> Message {
     message.with_sequence(version).unwrap()
 }
 
-pub(crate) fn finish_of(job: &Job, verdict: Verdict) -> Finish {
+pub(crate) fn finish_of(job: &Job, disposition: Disposition) -> Finish {
     Finish {
-        ticket: job.ticket.clone(),
+        claim: job.claim.clone(),
         took: Duration::from_millis(5),
-        verdict,
+        disposition,
     }
 }
 
-pub(crate) fn completed() -> Verdict {
-    Verdict::Completed {
+pub(crate) fn completed() -> Disposition {
+    Disposition::Completed {
         outcome: Outcome::succeeded("done"),
         intents: Vec::new(),
     }
 }
 
-pub(crate) fn terminal() -> Verdict {
-    Verdict::Terminal {
+pub(crate) fn terminal() -> Disposition {
+    Disposition::Terminal {
         error: ErrorText::new("the account is closed"),
     }
 }
 
-pub(crate) fn retry() -> Verdict {
-    Verdict::Retry {
+pub(crate) fn retry() -> Disposition {
+    Disposition::Retry {
         after: Duration::ZERO,
         cause: semel_core::inbox::Cause::Retryable,
         error: ErrorText::new("the provider is away"),

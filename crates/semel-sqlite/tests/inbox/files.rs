@@ -49,7 +49,7 @@ async fn a_file_of_the_version_before_gets_an_inbox_and_its_records_suppress() {
     ];
     assert_eq!(receipts, expected);
     let job = desk.claim_one().await;
-    assert!(job.ticket.fence > Fence::new(7));
+    assert!(job.claim.fence > Fence::new(7));
     assert_eq!(desk.finish(&job, completed()).await, Finished::Done);
 }
 
@@ -68,7 +68,7 @@ async fn work_fences_and_leases_survive_a_restart() {
     desk.receive(vec![message("c")]).await;
     let after = desk.claim_one().await;
     assert_eq!(*after.message, message("c"));
-    assert!(after.ticket.fence > before[1].ticket.fence);
+    assert!(after.claim.fence > before[1].claim.fence);
     assert!(after.claimed_at >= before[0].claimed_at);
 
     desk.clock.advance(LEASE * 2);
@@ -90,7 +90,7 @@ async fn a_fence_is_not_drawn_again_after_all_messages_are_gone() {
     assert_eq!(desk.count("semel_claims"), 0);
     desk.receive(vec![message("a")]).await;
     let second = desk.claim_one().await;
-    assert!(second.ticket.fence > first.ticket.fence);
+    assert!(second.claim.fence > first.claim.fence);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use semel_core::inbox::order::GapThen;
 use semel_core::inbox::{
-    Action, Baseline, Cause, Finished, OnGap, OnLost, OnTerminal, Order, Receipt, State,
+    Action, Baseline, Cause, Finished, OnGap, OnTerminal, Order, Receipt, State, UnknownPolicy,
 };
 use semel_core::{Inbox, Key};
 
@@ -117,10 +117,20 @@ async fn a_second_failure_in_a_lane_waits_behind_the_first() {
     let first = desk.claim_one().await;
     desk.finish(&first, terminal()).await;
     // Retried alone, the second has its turn only after the first.
-    assert_eq!(desk.operate(Action::Retry, &["a-2"]).await.changed, 1);
+    assert_eq!(
+        desk.operate(Action::Retry { new_key: false }, &["a-2"])
+            .await
+            .changed,
+        1
+    );
     assert_eq!(cause(&desk, "a-2").await, Some(Cause::BehindFailed));
     assert!(desk.claim().await.is_empty());
-    assert_eq!(desk.operate(Action::Retry, &["a-1"]).await.changed, 1);
+    assert_eq!(
+        desk.operate(Action::Retry { new_key: false }, &["a-1"])
+            .await
+            .changed,
+        1
+    );
     assert_eq!(desk.process_all().await, ["a-1", "a-2", "a-3"]);
 }
 
@@ -130,7 +140,9 @@ async fn a_retry_of_all_that_is_parked_runs_it_in_order() {
     desk.versions(&[1, 2, 3]).await;
     let first = desk.claim_one().await;
     desk.finish(&first, terminal()).await;
-    let report = desk.operate(Action::Retry, &["a-3", "a-2", "a-1"]).await;
+    let report = desk
+        .operate(Action::Retry { new_key: false }, &["a-3", "a-2", "a-1"])
+        .await;
     assert_eq!((report.matched, report.changed), (3, 3), "{report:?}");
     assert_eq!(desk.process_all().await, ["a-1", "a-2", "a-3"]);
 }
@@ -142,10 +154,10 @@ async fn a_lost_head_that_is_held_stops_or_passes_its_lane_when_it_is_tended() {
         desk.versions(&[1, 2]).await;
         let lost = desk.claim_one().await;
         desk.clock.advance(LEASE * 2);
-        assert!(desk.claim_as(OnLost::Hold).await.is_empty());
+        assert!(desk.claim_as(UnknownPolicy::Hold).await.is_empty());
         assert_eq!(cause(&desk, "a-1").await, Some(Cause::Unknown));
-        assert_eq!(desk.tend().await, 1);
-        assert_eq!(desk.tend().await, 0);
+        assert_eq!(desk.advance_lanes().await, 1);
+        assert_eq!(desk.advance_lanes().await, 0);
         assert_eq!(desk.state("a-2").await, next);
         if next == State::Parked {
             // Nobody has claimed it since: its owner knows what happened after all.
@@ -194,7 +206,12 @@ async fn a_message_that_a_lane_went_on_without_does_not_run_beside_its_head() {
     let first = desk.claim_one().await;
     desk.finish(&first, terminal()).await;
     let second = desk.claim_one().await;
-    assert_eq!(desk.operate(Action::Retry, &["x"]).await.changed, 1);
+    assert_eq!(
+        desk.operate(Action::Retry { new_key: false }, &["x"])
+            .await
+            .changed,
+        1
+    );
     assert!(desk.claim().await.is_empty());
     assert_eq!(desk.finish(&second, completed()).await, Finished::Done);
     assert_eq!(desk.process_all().await, ["x", "z"]);
@@ -229,7 +246,8 @@ async fn a_long_lane_is_received_and_worked_off_in_order() {
         desk.finish(&first, terminal()).await;
         let counts = desk.store.counts().await.unwrap();
         assert_eq!(counts[0].parked, MESSAGES - 1);
-        desk.operate(Action::Retry, &["a-1"]).await;
+        desk.operate(Action::Retry { new_key: false }, &["a-1"])
+            .await;
         let expected: Vec<String> = versions.iter().map(|v| format!("a-{v}")).collect();
         assert_eq!(desk.process_all().await, expected);
     }

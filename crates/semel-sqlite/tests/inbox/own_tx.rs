@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use semel_core::inbox::{
-    Arrivals, Finish, Finished, Intent, Job, Message, Plan, Receipt, State, Verdict,
+    Arrivals, Disposition, Finish, Finished, Intent, Job, Message, Plan, Receipt, State,
 };
 use semel_core::{Identity, Inbox, Kind, Outcome, Store, StoreExt};
 use semel_sqlite::inbox::{finish_in, receive_in};
@@ -32,17 +32,17 @@ fn balance(connection: &Connection) -> i64 {
 
 /// Completed, with a mail to be sent because of it.
 fn with_mail(job: &Job) -> Finish {
-    let id = format!("{}/mail", job.ticket.identity.key());
+    let id = format!("{}/mail", job.claim.identity.key());
     let identity = Identity::parse("public", TARGET, &id).unwrap();
     let intent = Intent {
         plan: Arc::new(Plan::new(TARGET.parse().unwrap())),
         message: Message::new(identity, "to be sent").unwrap(),
     };
-    let verdict = Verdict::Completed {
+    let disposition = Disposition::Completed {
         outcome: Outcome::succeeded("done"),
         intents: vec![intent],
     };
-    finish_of(job, verdict)
+    finish_of(job, disposition)
 }
 
 fn deposit(tx: &Transaction<'_>, desk: &Desk, finish: &Finish) -> Finished {
@@ -124,12 +124,12 @@ async fn messages_are_received_with_the_rest_of_a_transaction() {
     receive_in(&tx, &arrivals).unwrap();
     tx.rollback().unwrap();
     assert!(desk.detail("m").await.is_none());
-    let mut bell = desk.store.bell(&desk.plan.consumer);
+    let mut wake_up = desk.store.wake_up(&desk.plan.consumer);
     let tx = begin(&mut connection);
     receive_in(&tx, &arrivals).unwrap();
     tx.commit().unwrap();
-    desk.store.ring(&desk.plan.consumer);
-    bell.rung().await;
+    desk.store.wake(&desk.plan.consumer);
+    wake_up.woken().await;
     assert_eq!(desk.process_all().await, ["m"]);
     let position = desk.store.position("file".to_owned()).await.unwrap();
     assert_eq!(position.as_deref(), Some("line 1"));

@@ -21,7 +21,7 @@ async fn a_timeline_tells_the_whole_story_in_order() {
     desk.clock.advance(second);
     desk.finish(&job, terminal()).await;
     desk.clock.advance(second);
-    desk.operate(Action::Retry, &["m"]).await;
+    desk.operate(Action::Retry { new_key: false }, &["m"]).await;
     let job = desk.claim_one().await;
     desk.clock.advance(second);
     desk.finish(&job, completed()).await;
@@ -149,8 +149,8 @@ async fn pages_follow_each_other_through_every_filter() {
         .await;
     let jobs = desk.claim().await;
     for (n, job) in jobs.iter().enumerate() {
-        let verdict = if n % 2 == 0 { completed() } else { terminal() };
-        desk.finish(job, verdict).await;
+        let disposition = if n % 2 == 0 { completed() } else { terminal() };
+        desk.finish(job, disposition).await;
     }
     for (states, expected) in [
         (vec![], 25),

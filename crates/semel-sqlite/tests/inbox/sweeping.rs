@@ -1,7 +1,7 @@
 //! What retention no longer protects goes with all that hangs on it; what waits stays.
 
 use semel_core::inbox::{
-    Action, Baseline, Cause, Finished, OnGap, OnTerminal, Order, Receipt, State, Step, Verdict,
+    Action, Baseline, Cause, Disposition, Finished, OnGap, OnTerminal, Order, Receipt, State, Step,
 };
 use semel_core::store::{Actor, Resolution, ResolveRequest, StoreExt};
 use semel_core::{Claim, Inbox, Store};
@@ -22,12 +22,12 @@ async fn with_a_history(desk: &Desk, id: &str) {
     desk.receive(vec![message(id), message(id)]).await;
     let job = desk.claim_one().await;
     let step = Step::new("charge", "ok").unwrap();
-    let remembered = desk.store.remember_step(job.ticket.clone(), step).await;
+    let remembered = desk.store.remember_step(job.claim.clone(), step).await;
     remembered.unwrap();
     desk.finish(&job, retry()).await;
     let job = desk.claim_one().await;
     desk.finish(&job, terminal()).await;
-    desk.operate(Action::Retry, &[id]).await;
+    desk.operate(Action::Retry { new_key: false }, &[id]).await;
     let job = desk.claim_one().await;
     assert_eq!(desk.finish(&job, completed()).await, Finished::Done);
 }
@@ -180,7 +180,7 @@ async fn at_most_a_hundred_attempts_and_transitions_are_kept() {
         let job = desk.claim_one().await;
         desk.finish(&job, retry()).await;
         let job = desk.claim_one().await;
-        desk.finish(&job, Verdict::Return).await;
+        desk.finish(&job, Disposition::Return).await;
     }
     let detail = desk.detail("m").await.unwrap();
     assert_eq!(

@@ -7,12 +7,12 @@ use std::process::{Child, Command, Stdio};
 
 use rusqlite::Connection;
 use semel_powerloss::{Fault, Moment};
-use semel_testkit::dice::Dice;
+use semel_testkit::random::Random;
 use tempfile::TempDir;
 
 use crate::account::{Account, Word, word_of};
+use crate::findings::judge;
 use crate::job::{Job, Task, image, ledger, live, workplace};
-use crate::verdict::judge;
 
 /// The fences that the older file has drawn.
 const FLOOR: u64 = 1_000;
@@ -30,7 +30,7 @@ pub(crate) enum Start {
 #[derive(Debug)]
 pub(crate) struct History {
     dir: TempDir,
-    random: Dice,
+    random: Random,
     fault: Option<Fault>,
     lives: u64,
     pub(crate) account: Account,
@@ -50,7 +50,7 @@ impl History {
         }
         Self {
             dir,
-            random: Dice::new(seed),
+            random: Random::new(seed),
             fault,
             lives: 0,
             account,

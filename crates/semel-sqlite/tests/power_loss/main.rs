@@ -8,10 +8,10 @@
 //! `SEMEL_CRASH_SEED` repeats the choices of a run, `SEMEL_CRASH_KILLS` makes it longer.
 
 mod account;
+mod findings;
 mod history;
 mod job;
 mod opening;
-mod verdict;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use history::{History, Start};
 use job::{Job, Task};
 use semel_powerloss::{Fault, Moment};
-use semel_testkit::dice::{Dice, fresh_seed};
+use semel_testkit::random::{Random, fresh_seed};
 
 /// How often the power fails in a healthy run at least: every moment has its turn.
 const LOSSES: u64 = 210;
@@ -82,7 +82,7 @@ fn number(variable: &str) -> Option<u64> {
 
 /// The shipped store loses nothing; what is wrong if it does.
 fn healthy(seed: u64) -> Vec<String> {
-    let mut random = Dice::new(seed);
+    let mut random = Random::new(seed);
     let mut wrong = Vec::new();
     let mut losses = BTreeMap::<&str, usize>::new();
     let (mut acknowledged, mut files) = (0, 0);
@@ -133,7 +133,7 @@ fn faults_are_found(seed: u64) -> Vec<String> {
         Fault::NormalHidden,
         Fault::OffHidden,
     ];
-    let mut random = Dice::new(seed);
+    let mut random = Random::new(seed);
     let mut found = |fault: Fault| {
         let mut files =
             (0..FILES_MAX).map(|file| history(file, random.below(u64::MAX), Some(fault)));

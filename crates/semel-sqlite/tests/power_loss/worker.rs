@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel_core::inbox::{
-    Arrivals, ClaimBatch, Finish, Finished, Job as Claimed, OnLost, Verdict, WorkerName,
+    Arrivals, ClaimBatch, Disposition, Finish, Finished, Job as Claimed, UnknownPolicy, WorkerName,
 };
 use semel_core::store::{
     ClaimAnswer, ClaimRequest, ReleaseAnswer, SettleAnswer, SettleRequest, StoreExt, Takeover,
@@ -151,11 +151,12 @@ impl Worker {
         self.store.receive(arrivals).await.expect("an answer");
         say(&format!("received {name}"));
         let ask = ClaimBatch {
-            consumer: consumer().consumer,
+            plan: consumer(),
             worker: WorkerName::new("worker").expect("a short name"),
             max: 2,
+            bytes_max: usize::MAX,
             lease: lease(),
-            on_lost: OnLost::Hold,
+            on_unknown: UnknownPolicy::Hold,
         };
         let claimed = self.store.claim_batch(ask).await.expect("an answer");
         for job in claimed.jobs {
@@ -164,14 +165,14 @@ impl Worker {
     }
 
     async fn finish(&self, job: Claimed) {
-        let name = job.ticket.identity.key().to_string();
-        let fence = job.ticket.fence;
+        let name = job.claim.identity.key().to_string();
+        let fence = job.claim.fence;
         say(&format!("took {name} {fence}"));
         self.take_effect(&name, fence.get());
         let item = Finish {
-            ticket: job.ticket,
+            claim: job.claim,
             took: Duration::ZERO,
-            verdict: Verdict::Completed {
+            disposition: Disposition::Completed {
                 outcome: outcome_of(&name),
                 intents: Vec::new(),
             },

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use semel_sqlx::{Message, Processed};
-use semel_testkit::dice::{Dice, fresh_seed};
+use semel_testkit::random::{Random, fresh_seed};
 use sqlx::AssertSqlSafe;
 
 use crate::support::{Account, Schema, run};
@@ -132,10 +132,10 @@ async fn storms_of_cancelled_callers_leave_no_transaction_and_no_second_effect()
     for caller in 0..CALLERS {
         let (deliver, pool, next) = (deliver.clone(), pool.clone(), next.clone());
         callers.spawn(async move {
-            let mut dice = Dice::new(seed.wrapping_add(caller * 2));
+            let mut random = Random::new(seed.wrapping_add(caller * 2));
             for _ in 0..DELIVERIES {
-                let waits = usize::try_from(dice.below(24)).unwrap();
-                deliver(dice.below(MESSAGES), Some(waits), dice.chance(50)).await;
+                let waits = usize::try_from(random.below(24)).unwrap();
+                deliver(random.below(MESSAGES), Some(waits), random.chance(50)).await;
                 // Somebody else's statement, on whichever connection is free.
                 let mut inside = pool.acquire().await.unwrap();
                 run(&next, &mut inside).await.unwrap();

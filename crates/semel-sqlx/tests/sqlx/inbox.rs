@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel_core::inbox::{
-    Arrivals, ClaimBatch, Finish, Finished, Intent, Job, Message, OnLost, Plan, Receipt, State,
-    Verdict, WorkerName,
+    Arrivals, ClaimBatch, Disposition, Finish, Finished, Intent, Job, Message, Plan, Receipt,
+    State, UnknownPolicy, WorkerName,
 };
 use semel_core::{Identity, Inbox, LeaseTerm, Outcome, StoreExt};
 
@@ -30,11 +30,12 @@ fn arrivals(plan: &Plan, id: &str) -> Arrivals {
 
 async fn claimed(account: &Account, plan: &Plan) -> Vec<Job> {
     let ask = ClaimBatch {
-        consumer: plan.consumer.clone(),
+        plan: plan.clone(),
         worker: WorkerName::new("a test").expect("a short name"),
         max: 10,
+        bytes_max: usize::MAX,
         lease: LeaseTerm::default(),
-        on_lost: OnLost::Rerun,
+        on_unknown: UnknownPolicy::Rerun,
     };
     let claimed = account.store.claim_batch(ask).await;
     claimed.expect("the store answers").jobs
@@ -55,9 +56,9 @@ async fn marker_effect_and_intents_commit_or_roll_back_together() {
         message: message(&mails, "mail-for-m"),
     };
     let end = Finish {
-        ticket: job.ticket.clone(),
+        claim: job.claim.clone(),
         took: Duration::ZERO,
-        verdict: Verdict::Completed {
+        disposition: Disposition::Completed {
             outcome: Outcome::succeeded("deposited"),
             intents: vec![intent],
         },
@@ -73,7 +74,7 @@ async fn marker_effect_and_intents_commit_or_roll_back_together() {
             false => tx.rollback().await.unwrap(),
         }
         assert_eq!(account.cents().await, if commits { 100 } else { 0 });
-        let record = account.store.look_up_one(job.ticket.identity.clone()).await;
+        let record = account.store.look_up_one(job.claim.identity.clone()).await;
         assert_eq!(record.unwrap().is_some(), commits);
         let sent = claimed(&account, &mails).await;
         assert_eq!(sent.len(), usize::from(commits));

@@ -21,7 +21,7 @@ use super::abilities::{Ability, HoldUp, Open};
 /// A fresh tenant per subject keeps tests apart on a server that they share.
 static TENANTS: AtomicU64 = AtomicU64::new(0);
 /// Process numbers repeat, and a server may outlive the process: each run has a name of its own.
-static RUN: LazyLock<u64> = LazyLock::new(crate::dice::fresh_seed);
+static RUN: LazyLock<u64> = LazyLock::new(crate::random::fresh_seed);
 
 /// A store under test.
 #[derive(Clone)]

@@ -102,12 +102,12 @@ impl Plot for Callers {
         }
         for operation in self.waiting.iter().take(AT_ONCE) {
             let point = LIKELY[lives.pick(LIKELY.len())];
-            let stop = lives.dice.chance(25).then_some(point);
+            let stop = lives.random.chance(25).then_some(point);
             ask(&mut life, operation, stop);
         }
-        let rival = lives.dice.chance(30).then(|| self.rival(lives));
-        let moment = Duration::from_millis(lives.dice.below(60));
-        let at = match lives.dice.below(100) {
+        let rival = lives.random.chance(30).then(|| self.rival(lives));
+        let moment = Duration::from_millis(lives.random.below(60));
+        let at = match lives.random.below(100) {
             0..75 => self.listen(&life, PATIENCE),
             // Some die while they open their store, the others while they work.
             75..80 => self.listen(&life, moment),

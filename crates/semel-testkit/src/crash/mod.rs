@@ -9,7 +9,7 @@
 //! Several runs may share one server: the identities of a run belong to a tenant of its own.
 
 mod callers;
-mod verdict;
+mod findings;
 mod worker;
 
 pub use crate::killing::{Open, Opening, Options};
@@ -20,7 +20,7 @@ use semel_core::OnUnknown;
 
 use crate::killing::{self, Lives, Point as _, Proof, Scene, points};
 use callers::Callers;
-use verdict::Verdict;
+use findings::Findings;
 use worker::Job;
 
 /// The three policies, each proven by a loop of its own.
@@ -50,17 +50,17 @@ pub fn main(options: impl Into<Options>, open: Open) -> ExitCode {
         worker::run(job, open);
         return ExitCode::SUCCESS;
     }
-    let proofs = POLICIES.map(|policy| -> Proof<Verdict> {
+    let proofs = POLICIES.map(|policy| -> Proof<Findings> {
         Box::new(move |kills, seed| prove(policy, kills, seed, open))
     });
     killing::main("of", options.into(), Point::all().len(), proofs.into())
 }
 
 /// Kills workers `kills` times under `policy` and says whether the rules held.
-fn prove(policy: OnUnknown, kills: usize, seed: u64, open: Open) -> Verdict {
+fn prove(policy: OnUnknown, kills: usize, seed: u64, open: Open) -> Findings {
     let scene = Scene::new("crash", policy.name());
     let mut callers = Callers::default();
     let seed = seed ^ policy.name().len() as u64;
     let kills = Lives::spend(&scene, seed, kills, &mut callers);
-    verdict::judge(&Job { scene, policy }, &callers, kills, open)
+    findings::judge(&Job { scene, policy }, &callers, kills, open)
 }

@@ -1,7 +1,9 @@
 //! Many items per call: a batch answers as its items would one after another.
 
 use semel_core::Kind;
-use semel_core::inbox::{BATCH_MAX, Finish, Finished, Message, OnTerminal, Order, State, Verdict};
+use semel_core::inbox::{
+    BATCH_MAX, Disposition, Finish, Finished, Message, OnTerminal, Order, State,
+};
 use tokio::task::JoinSet;
 
 use super::seen::{duplicate, stored};
@@ -13,10 +15,10 @@ use super::values::{
 /// Receipts, over messages in every state.
 pub async fn a_batch_of_arrivals_answers_like_single_calls(s: Subject) {
     s.processed(&["done"]).await;
-    for (id, verdict) in [("failed", terminal()), ("parked", parked())] {
+    for (id, disposition) in [("failed", terminal()), ("parked", parked())] {
         s.received(&[id]).await;
         let job = s.claim_one().await;
-        s.finish(&job, verdict).await;
+        s.finish(&job, disposition).await;
     }
     s.received(&["running"]).await;
     s.claim_one().await;
@@ -52,15 +54,15 @@ pub async fn a_batch_of_finishes_answers_like_single_calls(s: Subject) {
     let jobs = s.claim().await;
     let cause = semel_core::inbox::Cause::Handler;
     let mut items = vec![finish_of(&lost, completed("late"))];
-    for (job, verdict) in jobs.iter().zip([
+    for (job, disposition) in jobs.iter().zip([
         completed("done"),
         retry_after(LONG),
         terminal(),
         parked(),
-        Verdict::Skip { cause },
-        Verdict::Return,
+        Disposition::Skip { cause },
+        Disposition::Return,
     ]) {
-        items.push(finish_of(job, verdict));
+        items.push(finish_of(job, disposition));
     }
     let answers = s.finish_all(items).await;
     assert_eq!(answers[0], Finished::Lost);
@@ -122,8 +124,8 @@ pub async fn a_batch_of_messages_above_the_limit_is_refused_whole(s: Subject) {
     let items: Vec<Finish> = (0..=BATCH_MAX).map(end).collect();
     let refused = s.inbox().finish(s.plan().clone(), items.clone()).await;
     assert_eq!(refused.expect_err("too many").kind(), Kind::Limit);
-    let tickets = items.iter().map(|item| item.ticket.clone()).collect();
-    let refused = s.inbox().renew(tickets, lease()).await;
+    let claims = items.iter().map(|item| item.claim.clone()).collect();
+    let refused = s.inbox().renew(claims, lease()).await;
     assert_eq!(refused.expect_err("too many").kind(), Kind::Limit);
     let answers = s.finish_all(items[..BATCH_MAX].to_vec()).await;
     assert!(answers.iter().all(|answer| *answer == Finished::Done));

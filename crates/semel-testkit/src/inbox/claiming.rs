@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use semel_core::inbox::{OnLost, State};
+use semel_core::inbox::{State, UnknownPolicy};
 use tokio::task::JoinSet;
 
 use super::subject::Subject;
@@ -47,7 +47,7 @@ pub async fn a_storm_of_claimers_shares_the_messages_out(s: Subject) {
     jobs.extend(s.claim_as(s.ask(MESSAGES)).await.jobs);
     let distinct: BTreeSet<String> = jobs.iter().map(id).collect();
     assert_eq!((jobs.len(), distinct.len()), (MESSAGES, MESSAGES));
-    let fences: BTreeSet<u64> = jobs.iter().map(|job| job.ticket.fence.get()).collect();
+    let fences: BTreeSet<u64> = jobs.iter().map(|job| job.claim.fence.get()).collect();
     assert_eq!(fences.len(), MESSAGES);
 }
 
@@ -96,7 +96,7 @@ pub async fn a_claimed_message_says_what_its_handler_needs(s: Subject) {
     s.received(&["m"]).await;
     let job = s.claim_one().await;
     assert_eq!((job.attempt, job.generation, job.replay), (1, 0, false));
-    assert_eq!(job.ticket.identity, s.identity("m"));
+    assert_eq!(job.claim.identity, s.identity("m"));
     assert_eq!(*job.message, s.message("m"));
     assert_eq!(job.lease_until, job.claimed_at.after(lease().get()));
     assert!(job.received_at <= job.claimed_at);
@@ -127,10 +127,10 @@ pub async fn a_claim_says_when_the_next_message_will_be_due(s: Subject) {
 
 /// What failed for good, is parked, or was passed over waits for a person.
 pub async fn what_waits_for_a_person_is_never_claimed(s: Subject) {
-    let skip = semel_core::inbox::Verdict::Skip {
+    let skip = semel_core::inbox::Disposition::Skip {
         cause: semel_core::inbox::Cause::Handler,
     };
-    for (id, verdict) in [
+    for (id, disposition) in [
         ("terminal", terminal()),
         ("parked", parked()),
         ("skipped", skip),
@@ -138,12 +138,12 @@ pub async fn what_waits_for_a_person_is_never_claimed(s: Subject) {
     ] {
         s.received(&[id]).await;
         let job = s.claim_one().await;
-        s.finish(&job, verdict).await;
+        s.finish(&job, disposition).await;
     }
     s.pass(super::values::AWHILE).await;
     let mut ask = s.ask(10);
-    for on_lost in [OnLost::Rerun, OnLost::Hold] {
-        ask.on_lost = on_lost;
+    for on_unknown in [UnknownPolicy::Rerun, UnknownPolicy::Hold] {
+        ask.on_unknown = on_unknown;
         let claimed = s.claim_as(ask.clone()).await;
         assert!(claimed.jobs.is_empty(), "{claimed:?}");
         assert_eq!(claimed.next_due, None);
@@ -159,19 +159,20 @@ pub async fn a_claim_of_nothing_gets_nothing(s: Subject) {
 
 /// Whoever waits in the same process hears of new messages, of retries by hand, and of lanes that go on.
 pub async fn the_bell_rings_when_something_becomes_due(s: Subject) {
-    let mut bell = s.inbox().bell(s.consumer());
+    let mut wake_up = s.inbox().wake_up(s.consumer());
     s.received(&["m"]).await;
-    rung(&mut bell).await;
+    woken(&mut wake_up).await;
     let job = only(s.claim().await);
     s.finish(&job, terminal()).await;
-    let mut bell = s.inbox().bell(s.consumer());
-    s.operate(semel_core::inbox::Action::Retry, &["m"]).await;
-    rung(&mut bell).await;
+    let mut wake_up = s.inbox().wake_up(s.consumer());
+    s.operate(semel_core::inbox::Action::Retry { new_key: false }, &["m"])
+        .await;
+    woken(&mut wake_up).await;
 }
 
-pub(super) async fn rung(bell: &mut semel_core::inbox::Bell) {
-    // Much longer than any ring takes: it only keeps a silent bell from stopping the suite.
+pub(super) async fn woken(wake_up: &mut semel_core::inbox::WakeUp) {
+    // Much longer than any ring takes: it only keeps a silent wake_up from stopping the suite.
     let patience = Duration::from_secs(20);
-    let heard = tokio::time::timeout(patience, bell.rung()).await;
-    heard.expect("the bell rings");
+    let heard = tokio::time::timeout(patience, wake_up.woken()).await;
+    heard.expect("the wake_up rings");
 }

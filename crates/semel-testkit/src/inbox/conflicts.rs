@@ -69,7 +69,7 @@ pub async fn a_conflict_runs_under_its_own_id_if_a_person_says_so(s: Subject) {
     s.processed(&["m"]).await;
     s.receive_one(other(&s)).await;
     let id = conflict_id(&s);
-    let report = s.operate(Action::Retry, &[&id]).await;
+    let report = s.operate(Action::Retry { new_key: false }, &[&id]).await;
     assert_eq!((report.changed, report.conflicts), (1, 1), "{report:?}");
     let job = only(s.claim().await);
     assert_eq!(*job.message.payload(), "another payload");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use semel_core::Outcome;
 use semel_core::inbox::work::ErrorText;
-use semel_core::inbox::{Attempt, Cause, Finished, Renewal, State, Ticket, Verdict};
+use semel_core::inbox::{Attempt, Cause, Claim, Disposition, Finished, Renewal, State};
 
 use super::subject::Subject;
 use super::values::{
@@ -20,7 +20,7 @@ pub async fn a_completed_message_settles_its_record(s: Subject) {
     let record = s.record("m").await.expect("a record");
     assert_eq!(record.identity, s.identity("m"));
     assert_eq!(record.fingerprint, s.message("m").fingerprint());
-    assert_eq!(record.fence, job.ticket.fence);
+    assert_eq!(record.fence, job.claim.fence);
     let semel_core::State::Settled(settled) = &record.state else {
         panic!("expected a settled record, found {:?}", record.state);
     };
@@ -66,7 +66,7 @@ pub async fn a_retry_is_due_when_its_time_comes(s: Subject) {
     s.pass(AWHILE).await;
     let job = s.claim_one().await;
     assert_eq!((id(&job).as_str(), job.attempt), ("soon", 2));
-    assert!(job.ticket.fence > jobs[0].ticket.fence);
+    assert!(job.claim.fence > jobs[0].claim.fence);
     let entry = s.entry("late").await;
     assert_eq!(entry.state, State::FailedRetryable);
     assert_eq!(entry.cause, Some(Cause::Retryable));
@@ -90,16 +90,16 @@ pub async fn failed_attempts_are_kept_with_their_errors(s: Subject) {
     let mut fences = Vec::new();
     for (n, cause) in [(1, Cause::Retryable), (2, Cause::DeadlineExceeded)] {
         let job = s.claim_one().await;
-        fences.push(job.ticket.fence);
-        let verdict = Verdict::Retry {
+        fences.push(job.claim.fence);
+        let disposition = Disposition::Retry {
             after: Duration::ZERO,
             cause,
             error: ErrorText::new(format!("error {n}")),
         };
-        s.finish(&job, verdict).await;
+        s.finish(&job, disposition).await;
     }
     let job = s.claim_one().await;
-    fences.push(job.ticket.fence);
+    fences.push(job.claim.fence);
     s.finish(&job, terminal()).await;
     let detail = s.detail("m").await.expect("known");
     let kept: Vec<_> = detail.attempts.iter().map(in_short).collect();
@@ -126,13 +126,13 @@ fn in_short(attempt: &Attempt) -> (u32, State, Option<Cause>, &str) {
 
 /// A failure is no outcome: nothing is settled, and the message stays where a person finds it.
 pub async fn a_failure_leaves_no_record_and_stays_as_work(s: Subject) {
-    for (id, verdict, state, cause) in [
+    for (id, disposition, state, cause) in [
         ("failed", terminal(), State::FailedTerminal, Cause::Terminal),
         ("parked", parked(), State::Parked, Cause::Handler),
     ] {
         s.received(&[id]).await;
         let job = s.claim_one().await;
-        assert_eq!(s.finish(&job, verdict).await, Finished::Done);
+        assert_eq!(s.finish(&job, disposition).await, Finished::Done);
         assert_eq!(s.state(id).await, (state, Some(cause)));
         assert!(s.record(id).await.is_none());
         assert!(s.detail(id).await.expect("known").message.is_some());
@@ -145,7 +145,7 @@ pub async fn a_skipped_message_settles_its_record(s: Subject) {
     let job = s.claim_one().await;
     let cause = Cause::OlderVersion;
     assert_eq!(
-        s.finish(&job, Verdict::Skip { cause }).await,
+        s.finish(&job, Disposition::Skip { cause }).await,
         Finished::Done
     );
     assert_eq!(s.state("m").await, (State::SkippedDuplicate, Some(cause)));
@@ -157,26 +157,29 @@ pub async fn a_skipped_message_settles_its_record(s: Subject) {
 pub async fn a_returned_message_counts_no_attempt(s: Subject) {
     s.received(&["m", "n"]).await;
     let jobs = s.claim().await;
-    assert_eq!(s.finish(&jobs[0], Verdict::Return).await, Finished::Done);
+    assert_eq!(
+        s.finish(&jobs[0], Disposition::Return).await,
+        Finished::Done
+    );
     s.is("m", State::Received).await;
     assert_eq!(s.entry("m").await.attempts, 0);
     let again = s.claim_one().await;
     assert_eq!((id(&again).as_str(), again.attempt), ("m", 1));
-    assert!(again.ticket.fence > jobs[0].ticket.fence);
+    assert!(again.claim.fence > jobs[0].claim.fence);
     assert_eq!(s.complete(&jobs[0]).await, Finished::Lost);
     assert_eq!(s.complete(&again).await, Finished::Done);
 }
 
-/// A ticket is good for one end: what it says after that is late.
+/// A claim is good for one end: what it says after that is late.
 pub async fn a_ticket_ends_with_its_attempt(s: Subject) {
-    for (id, verdict) in [
+    for (id, disposition) in [
         ("later", retry_after(LONG)),
         ("failed", terminal()),
         ("parked", parked()),
     ] {
         s.received(&[id]).await;
         let job = s.claim_one().await;
-        s.finish(&job, verdict).await;
+        s.finish(&job, disposition).await;
         let state = s.state(id).await;
         assert_eq!(s.finish(&job, completed("late")).await, Finished::Lost);
         assert_eq!(s.renew(&job).await, Renewal::Lost);
@@ -189,15 +192,15 @@ pub async fn a_ticket_ends_with_its_attempt(s: Subject) {
 pub async fn a_foreign_ticket_changes_nothing(s: Subject) {
     s.received(&["a", "b"]).await;
     let jobs = s.claim().await;
-    let crossed = Ticket {
+    let crossed = Claim {
         identity: s.identity("b"),
-        fence: jobs[0].ticket.fence,
+        fence: jobs[0].claim.fence,
     };
-    let unknown = Ticket {
+    let unknown = Claim {
         identity: s.identity("nobody"),
-        fence: jobs[0].ticket.fence,
+        fence: jobs[0].claim.fence,
     };
-    let items = [&crossed, &unknown].map(|ticket| finish_of_ticket(ticket, completed("foreign")));
+    let items = [&crossed, &unknown].map(|claim| finish_of_ticket(claim, completed("foreign")));
     let lost = Finished::Lost;
     assert_eq!(s.finish_all(items.to_vec()).await, [lost, lost]);
     s.is("b", State::InProgress).await;

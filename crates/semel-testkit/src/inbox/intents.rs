@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use semel_core::inbox::work::INTENTS_MAX;
-use semel_core::inbox::{Action, Finished, Intent, Message, OnTerminal, Order, State, Verdict};
+use semel_core::inbox::{Action, Disposition, Finished, Intent, Message, OnTerminal, Order, State};
 
 use super::subject::Subject;
 use super::values::{AWHILE, finish_of, id, only, terminal};
@@ -27,9 +27,9 @@ pub async fn intents_are_received_with_the_finish(s: Subject) {
     let job = s.claim_one().await;
     target.nothing_is_due().await;
     let intents = vec![intent(&target, "mail"), intent(&target, "invoice")];
-    let mut bell = s.inbox().bell(target.consumer());
+    let mut wake_up = s.inbox().wake_up(target.consumer());
     assert_eq!(s.complete_with(&job, intents).await, Finished::Done);
-    super::claiming::rung(&mut bell).await;
+    super::claiming::woken(&mut wake_up).await;
     let jobs = target.claim().await;
     assert_eq!(jobs.iter().map(id).collect::<Vec<_>>(), ["mail", "invoice"]);
     assert_eq!(*jobs[0].message, target.message("mail"));
@@ -74,18 +74,18 @@ pub async fn intents_go_with_their_own_item_of_a_batch(s: Subject) {
     s.claim_one().await;
     s.received(&["a", "b", "c"]).await;
     let jobs = s.claim().await;
-    let verdict = |intents| Verdict::Completed {
+    let disposition = |intents| Disposition::Completed {
         outcome: semel_core::Outcome::succeeded("done"),
         intents,
     };
     let items = vec![
         finish_of(
             &jobs[0],
-            verdict(vec![intent(&mail, "a"), intent(&pay, "a")]),
+            disposition(vec![intent(&mail, "a"), intent(&pay, "a")]),
         ),
-        finish_of(&lost, verdict(vec![intent(&mail, "lost")])),
+        finish_of(&lost, disposition(vec![intent(&mail, "lost")])),
         finish_of(&jobs[1], terminal()),
-        finish_of(&jobs[2], verdict(vec![intent(&mail, "c")])),
+        finish_of(&jobs[2], disposition(vec![intent(&mail, "c")])),
     ];
     let (done, late) = (Finished::Done, Finished::Lost);
     assert_eq!(s.finish_all(items).await, [done, late, done, done]);
@@ -142,11 +142,11 @@ pub async fn intents_have_a_limit(s: Subject) {
     s.received(&["m"]).await;
     let job = s.claim_one().await;
     let intents = (0..=INTENTS_MAX).map(|n| intent(&target, &format!("i-{n}")));
-    let verdict = Verdict::Completed {
+    let disposition = Disposition::Completed {
         outcome: semel_core::Outcome::succeeded("done"),
         intents: intents.collect(),
     };
-    let items = vec![finish_of(&job, verdict)];
+    let items = vec![finish_of(&job, disposition)];
     let refused = s.inbox().finish(s.plan().clone(), items).await;
     refused.expect_err("one intent too many");
     s.is("m", State::InProgress).await;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use semel_core::inbox::{Action, Cause, Finished, Message, OnTerminal, Order, State, Verdict};
+use semel_core::inbox::{Action, Cause, Disposition, Finished, Message, OnTerminal, Order, State};
 use tokio::task::JoinSet;
 
 use super::seen::stored;
@@ -84,7 +84,7 @@ pub async fn a_returned_head_keeps_its_place(s: Subject) {
     let s = in_order(&s);
     lane_of(&s, &["a", "b"]).await;
     let head = s.claim_one().await;
-    s.finish(&head, Verdict::Return).await;
+    s.finish(&head, Disposition::Return).await;
     assert_eq!(s.process_all().await, ["a", "b"]);
 }
 
@@ -105,11 +105,11 @@ pub async fn fresh_messages_do_not_overtake_recovered_ones(s: Subject) {
 
 /// Those behind a head that failed for good are parked, also those that come later.
 pub async fn successors_are_parked_behind_a_failure(s: Subject) {
-    for (lane, verdict) in [("failed", terminal()), ("parked", parked())] {
+    for (lane, disposition) in [("failed", terminal()), ("parked", parked())] {
         let s = in_order(&s.beside(lane, 1));
         lane_of(&s, &["a", "b"]).await;
         let head = s.claim_one().await;
-        s.finish(&head, verdict).await;
+        s.finish(&head, disposition).await;
         let later = s.receive_one(s.in_lane("lane", "c")).await;
         assert_eq!(later, stored(State::Parked));
         for id in ["b", "c"] {
@@ -128,13 +128,18 @@ pub async fn a_retry_of_the_head_releases_those_behind_it(s: Subject) {
     lane_of(&s, &["a", "b", "c"]).await;
     let head = s.claim_one().await;
     s.finish(&head, terminal()).await;
-    assert_eq!(s.operate(Action::Retry, &["a"]).await.changed, 1);
+    assert_eq!(
+        s.operate(Action::Retry { new_key: false }, &["a"])
+            .await
+            .changed,
+        1
+    );
     assert_eq!(s.claim_ids().await, ["a"]);
     let s = in_order(&s.beside("-again", 1));
     lane_of(&s, &["a", "b", "c"]).await;
     let head = s.claim_one().await;
     s.finish(&head, parked()).await;
-    s.operate(Action::Retry, &["a"]).await;
+    s.operate(Action::Retry { new_key: false }, &["a"]).await;
     assert_eq!(s.process_all().await, ["a", "b", "c"]);
 }
 
@@ -173,7 +178,7 @@ pub async fn a_lane_that_advances_goes_on_without_what_failed(s: Subject) {
     s.nothing_is_due().await;
     s.complete(&job).await;
     assert_eq!(s.process_all().await, ["c"]);
-    s.operate(Action::Retry, &["a"]).await;
+    s.operate(Action::Retry { new_key: false }, &["a"]).await;
     assert_eq!(s.process_all().await, ["a"]);
 }
 
@@ -208,19 +213,19 @@ pub async fn racing_workers_keep_the_order_of_every_lane(s: Subject) {
 
 /// Claims and finishes, now and then in another way than by completing, until the log has all messages.
 async fn work(s: &Subject, worker: u64, all: usize, log: &std::sync::Mutex<Vec<String>>) {
-    let mut dice = crate::dice::Dice::new(worker + 7);
+    let mut random = crate::random::Random::new(worker + 7);
     while log.lock().expect("no worker panicked").len() < all {
         let mut items = Vec::new();
         for job in s.claim_as(s.ask(3)).await.jobs {
-            let verdict = match dice.below(5) {
+            let disposition = match random.below(5) {
                 0 => retry_after(Duration::ZERO),
-                1 => Verdict::Return,
+                1 => Disposition::Return,
                 _ => {
                     log.lock().expect("no worker panicked").push(id(&job));
                     super::values::completed("done")
                 }
             };
-            items.push(finish_of(&job, verdict));
+            items.push(finish_of(&job, disposition));
         }
         if items.is_empty() {
             tokio::task::yield_now().await;

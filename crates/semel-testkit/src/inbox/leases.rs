@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use semel_core::LeaseTerm;
-use semel_core::inbox::{Action, Cause, ClaimBatch, Finished, OnLost, Renewal, State};
+use semel_core::inbox::{Action, Cause, ClaimBatch, Finished, Renewal, State, UnknownPolicy};
 use tokio::task::JoinSet;
 
 use super::subject::Subject;
@@ -17,18 +17,18 @@ pub async fn a_lease_that_ended_is_claimable_with_a_higher_fence(s: Subject) {
     s.pass(AWHILE).await;
     let new = s.claim_one().await;
     assert_eq!(id(&new), "m");
-    assert!(new.ticket.fence > old.ticket.fence);
+    assert!(new.claim.fence > old.claim.fence);
     assert_eq!((new.attempt, new.generation, new.replay), (2, 0, false));
     assert!(new.reclaimed && !old.reclaimed);
     let attempts = s.detail("m").await.expect("known").attempts;
     let lost = only(attempts);
-    assert_eq!((lost.number, lost.fence), (1, old.ticket.fence));
+    assert_eq!((lost.number, lost.fence), (1, old.claim.fence));
     assert_eq!((lost.cause, lost.late), (Some(Cause::LeaseEnded), false));
 }
 
 /// What the old owner brings is kept for the audit and changes nothing, whatever it is.
 pub async fn what_an_old_owner_brings_is_late_and_kept(s: Subject) {
-    for (id, verdict) in [
+    for (id, disposition) in [
         ("completed", completed("old")),
         ("failed", terminal()),
         ("parked", parked()),
@@ -37,7 +37,7 @@ pub async fn what_an_old_owner_brings_is_late_and_kept(s: Subject) {
         let old = only(s.claim_briefly().await);
         s.pass(AWHILE).await;
         let new = s.claim_one().await;
-        assert_eq!(s.finish(&old, verdict.clone()).await, Finished::Lost);
+        assert_eq!(s.finish(&old, disposition.clone()).await, Finished::Lost);
         s.is(id, State::InProgress).await;
         assert_eq!(s.complete(&new).await, Finished::Done);
         assert_eq!(s.outcome(id).await, format!("done {id}"));
@@ -45,7 +45,7 @@ pub async fn what_an_old_owner_brings_is_late_and_kept(s: Subject) {
         let late = only(attempts.into_iter().filter(|a| a.late).collect());
         assert_eq!(
             (late.fence, late.state),
-            (old.ticket.fence, verdict.state())
+            (old.claim.fence, disposition.state())
         );
     }
 }
@@ -86,13 +86,13 @@ pub async fn a_renewal_takes_no_time_from_a_message(s: Subject) {
     s.received(&["m"]).await;
     let job = s.claim_one().await;
     let brief = LeaseTerm::new(Duration::from_millis(1)).expect("valid");
-    let renewed = s.inbox().renew(vec![job.ticket.clone()], brief).await;
+    let renewed = s.inbox().renew(vec![job.claim.clone()], brief).await;
     assert_eq!(renewed.expect("an answer"), [Renewal::Held]);
     s.pass(AWHILE).await;
     s.nothing_is_due().await;
 }
 
-/// Each ticket of a renewal is judged by itself.
+/// Each claim of a renewal is judged by itself.
 pub async fn a_renewal_tells_which_tickets_are_lost(s: Subject) {
     s.received(&["taken"]).await;
     let taken = only(s.claim_briefly().await);
@@ -103,8 +103,8 @@ pub async fn a_renewal_tells_which_tickets_are_lost(s: Subject) {
     s.complete(&done).await;
     s.received(&["held"]).await;
     let held = s.claim_one().await;
-    let tickets = [&taken, &held, &done].map(|job| job.ticket.clone());
-    let renewed = s.inbox().renew(tickets.to_vec(), lease()).await;
+    let claims = [&taken, &held, &done].map(|job| job.claim.clone());
+    let renewed = s.inbox().renew(claims.to_vec(), lease()).await;
     let (lost, kept) = (Renewal::Lost, Renewal::Held);
     assert_eq!(renewed.expect("an answer"), [lost, kept, lost]);
 }
@@ -115,7 +115,7 @@ pub async fn a_live_lease_is_never_taken(s: Subject) {
     let job = s.claim_one().await;
     s.pass(AWHILE).await;
     s.sweep_all().await;
-    s.tend().await;
+    s.advance_lanes().await;
     s.nothing_is_due().await;
     assert_eq!(s.complete(&job).await, Finished::Done);
 }
@@ -143,7 +143,7 @@ pub async fn under_hold_a_lost_message_is_parked_as_unknown(s: Subject) {
     s.received(&["m", "n"]).await;
     let hold = |max| ClaimBatch {
         lease: short_lease(),
-        on_lost: OnLost::Hold,
+        on_unknown: UnknownPolicy::Hold,
         ..s.ask(max)
     };
     only(s.claim_as(hold(1)).await.jobs);
@@ -153,7 +153,12 @@ pub async fn under_hold_a_lost_message_is_parked_as_unknown(s: Subject) {
     s.complete(&other).await;
     s.is_parked("m", Cause::Unknown).await;
     assert!(s.record("m").await.is_none());
-    assert_eq!(s.operate(Action::Retry, &["m"]).await.changed, 1);
+    assert_eq!(
+        s.operate(Action::Retry { new_key: false }, &["m"])
+            .await
+            .changed,
+        1
+    );
     assert_eq!(id(&only(s.claim_as(hold(1)).await.jobs)), "m");
 }
 
@@ -161,14 +166,14 @@ pub async fn under_hold_a_lost_message_is_parked_as_unknown(s: Subject) {
 pub async fn an_old_worker_is_late_also_after_an_operators_retry(s: Subject) {
     s.received(&["m"]).await;
     let mut asked = s.ask(1);
-    (asked.lease, asked.on_lost) = (short_lease(), OnLost::Hold);
+    (asked.lease, asked.on_unknown) = (short_lease(), UnknownPolicy::Hold);
     let old = only(s.claim_as(asked.clone()).await.jobs);
     s.pass(AWHILE).await;
     assert!(s.claim_as(asked).await.jobs.is_empty());
-    s.operate(Action::Retry, &["m"]).await;
+    s.operate(Action::Retry { new_key: false }, &["m"]).await;
     let new = s.claim_one().await;
     assert_eq!(new.attempt, old.attempt);
-    assert!(new.ticket.fence > old.ticket.fence);
+    assert!(new.claim.fence > old.claim.fence);
     assert_eq!(s.complete(&old).await, Finished::Lost);
     assert_eq!(s.complete(&new).await, Finished::Done);
 }

@@ -15,10 +15,10 @@ fn ids(entries: &[semel_core::inbox::Entry]) -> Vec<String> {
 /// Lists are asked for by state, cause and lane.
 pub async fn lists_filter_by_state_cause_and_lane(s: Subject) {
     s.processed(&["done"]).await;
-    for (id, verdict) in [("failed", terminal()), ("parked", parked())] {
+    for (id, disposition) in [("failed", terminal()), ("parked", parked())] {
         s.stored(vec![s.in_lane("x", id)]).await;
         let job = s.claim_one().await;
-        s.finish(&job, verdict).await;
+        s.finish(&job, disposition).await;
     }
     s.stored(vec![s.in_lane("y", "received")]).await;
     let all = Query::default();
@@ -100,14 +100,14 @@ pub async fn counts_tell_states_and_the_oldest_that_waits(s: Subject) {
     s.process_all().await;
     assert_eq!(s.counts().await.pending(), 0);
     assert_eq!(s.counts().await.oldest_pending, None);
-    for (id, verdict) in [
+    for (id, disposition) in [
         ("later", retry_after(LONG)),
         ("failed", terminal()),
         ("parked", parked()),
     ] {
         s.received(&[id]).await;
         let job = s.claim_one().await;
-        s.finish(&job, verdict).await;
+        s.finish(&job, disposition).await;
         s.pass(Duration::from_millis(5)).await;
     }
     s.received(&["skipped"]).await;
@@ -153,7 +153,7 @@ pub async fn the_timeline_has_every_transition_with_its_cause(s: Subject) {
     s.pass(pause).await;
     s.finish(&job, terminal()).await;
     s.pass(pause).await;
-    s.operate(Action::Retry, &["m"]).await;
+    s.operate(Action::Retry { new_key: false }, &["m"]).await;
     s.pass(Duration::from_millis(20)).await;
     let job = s.claim_one().await;
     s.pass(Duration::from_millis(20)).await;

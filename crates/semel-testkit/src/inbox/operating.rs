@@ -10,7 +10,7 @@ use super::values::{LONG, id, key, only, parked, retry_after, terminal};
 
 /// One message of each state: `received`, `running`, `done`, `later`, `failed`, `parked`.
 async fn one_of_each(s: &Subject) {
-    for (id, verdict) in [
+    for (id, disposition) in [
         ("done", super::values::completed("done")),
         ("later", retry_after(LONG)),
         ("failed", terminal()),
@@ -18,7 +18,7 @@ async fn one_of_each(s: &Subject) {
     ] {
         s.received(&[id]).await;
         let job = s.claim_one().await;
-        s.finish(&job, verdict).await;
+        s.finish(&job, disposition).await;
     }
     s.received(&["running"]).await;
     s.claim_one().await;
@@ -37,20 +37,25 @@ async fn states(s: &Subject) -> Vec<State> {
 
 /// Attempts are counted anew, in a new generation, and the errors of before are not forgotten.
 pub async fn a_retry_by_hand_counts_attempts_anew(s: Subject) {
-    for (id, verdict) in [
+    for (id, disposition) in [
         ("later", retry_after(LONG)),
         ("failed", terminal()),
         ("parked", parked()),
     ] {
         s.received(&[id]).await;
         let first = s.claim_one().await;
-        s.finish(&first, verdict).await;
-        assert_eq!(s.operate(Action::Retry, &[id]).await.changed, 1);
+        s.finish(&first, disposition).await;
+        assert_eq!(
+            s.operate(Action::Retry { new_key: false }, &[id])
+                .await
+                .changed,
+            1
+        );
         s.is(id, State::Received).await;
         let again = s.claim_one().await;
         assert_eq!((again.attempt, again.generation), (1, 1));
         assert!(!again.replay);
-        assert!(again.ticket.fence > first.ticket.fence);
+        assert!(again.claim.fence > first.claim.fence);
         s.complete(&again).await;
         let attempt = only(s.detail(id).await.expect("known").attempts);
         assert_eq!((attempt.generation, attempt.number), (0, 1));
@@ -62,7 +67,7 @@ pub async fn a_dead_letter_runs_again_as_it_arrived(s: Subject) {
     s.stored(vec![rich(&s, "m")]).await;
     let job = s.claim_one().await;
     s.finish(&job, terminal()).await;
-    s.operate(Action::Retry, &["m"]).await;
+    s.operate(Action::Retry { new_key: false }, &["m"]).await;
     assert_eq!(
         s.receive_one(rich(&s, "m")).await,
         duplicate(State::Received)
@@ -77,7 +82,7 @@ pub async fn a_dead_letter_runs_again_as_it_arrived(s: Subject) {
 /// Each action changes the states that it is for and leaves the others alone.
 pub async fn an_action_changes_only_the_states_it_is_for(s: Subject) {
     for action in [
-        Action::Retry,
+        Action::Retry { new_key: false },
         Action::Park,
         Action::Unpark,
         Action::Skip,
@@ -91,7 +96,7 @@ pub async fn an_action_changes_only_the_states_it_is_for(s: Subject) {
         let becomes = match action {
             Action::Park => State::Parked,
             Action::Skip => State::SkippedDuplicate,
-            Action::Retry | Action::Unpark | Action::Replay { .. } => State::Received,
+            Action::Retry { .. } | Action::Unpark | Action::Replay { .. } => State::Received,
         };
         let mut changed = 0;
         for (was, is) in before.into_iter().zip(after) {
@@ -110,7 +115,7 @@ pub async fn an_action_changes_only_the_states_it_is_for(s: Subject) {
 pub async fn a_message_in_progress_is_left_to_its_worker(s: Subject) {
     s.received(&["m"]).await;
     let job = s.claim_one().await;
-    for action in [Action::Retry, Action::Park, Action::Skip] {
+    for action in [Action::Retry { new_key: false }, Action::Park, Action::Skip] {
         assert_eq!(s.operate(action, &["m"]).await.changed, 0);
     }
     assert_eq!(s.complete(&job).await, Finished::Done);
@@ -153,7 +158,7 @@ pub async fn a_dry_run_predicts_and_changes_nothing(s: Subject) {
         Action::Park,
         Action::Replay { rebuild: false },
         Action::Unpark,
-        Action::Retry,
+        Action::Retry { new_key: false },
         Action::Skip,
     ] {
         let mut operation = s.operation(action, Selection::default());
@@ -164,7 +169,7 @@ pub async fn a_dry_run_predicts_and_changes_nothing(s: Subject) {
         assert_eq!(told.sample.len() as u64, told.changed.min(10));
     }
     assert_eq!(s.audit().await, []);
-    let mut operation = s.operation(Action::Retry, Selection::default());
+    let mut operation = s.operation(Action::Retry { new_key: false }, Selection::default());
     operation.dry_run = true;
     let mut told = s.operate_as(operation.clone()).await;
     operation.dry_run = false;
@@ -223,7 +228,7 @@ pub async fn a_selection_narrows_by_everything_it_sets(s: Subject) {
     s.finish(&jobs[1], terminal()).await;
     s.finish(&jobs[2], terminal()).await;
     for (select, expected) in selections(jobs[2].received_at) {
-        let mut operation = s.operation(Action::Retry, select);
+        let mut operation = s.operation(Action::Retry { new_key: false }, select);
         operation.dry_run = true;
         let words = operation.select.describe();
         let report: Report = s.operate_as(operation).await;
@@ -311,14 +316,19 @@ pub async fn an_operation_touches_only_its_own_consumer(s: Subject) {
 
 /// An id that nobody knows changes nothing and is no error; more ids than the limit are.
 pub async fn a_selection_of_ids_is_bounded(s: Subject) {
-    let report = s.operate(Action::Retry, &["nobody"]).await;
+    let report = s
+        .operate(Action::Retry { new_key: false }, &["nobody"])
+        .await;
     assert_eq!(report, Report::default());
     let ids = (0..=SELECT_IDS_MAX).map(|n| key(&format!("m-{n}")));
     let select = Selection {
         ids: ids.collect(),
         ..Selection::default()
     };
-    let refused = s.inbox().operate(s.operation(Action::Retry, select)).await;
+    let refused = s
+        .inbox()
+        .operate(s.operation(Action::Retry { new_key: false }, select))
+        .await;
     refused.expect_err("one id too many");
 }
 
@@ -327,6 +337,6 @@ pub async fn a_retry_by_hand_does_not_wait(s: Subject) {
     s.received(&["m"]).await;
     let job = s.claim_one().await;
     s.finish(&job, retry_after(LONG)).await;
-    s.operate(Action::Retry, &["m"]).await;
+    s.operate(Action::Retry { new_key: false }, &["m"]).await;
     assert_eq!(id(&s.claim_one().await), "m");
 }

@@ -111,7 +111,7 @@ pub async fn a_duplicate_of_a_completed_message_does_not_run_again(s: Subject) {
 
 /// A duplicate is told where the first one stands, and no first one moves by it.
 pub async fn a_duplicate_says_where_the_first_one_stands(s: Subject) {
-    for (id, verdict, state) in [
+    for (id, disposition, state) in [
         (
             "later",
             retry_after(super::values::LONG),
@@ -121,7 +121,7 @@ pub async fn a_duplicate_says_where_the_first_one_stands(s: Subject) {
         ("parked", parked(), State::Parked),
         (
             "skipped",
-            semel_core::inbox::Verdict::Skip {
+            semel_core::inbox::Disposition::Skip {
                 cause: semel_core::inbox::Cause::Handler,
             },
             State::SkippedDuplicate,
@@ -129,7 +129,7 @@ pub async fn a_duplicate_says_where_the_first_one_stands(s: Subject) {
     ] {
         s.received(&[id]).await;
         let job = s.claim_one().await;
-        s.finish(&job, verdict).await;
+        s.finish(&job, disposition).await;
         let before = s.state(id).await;
         assert_eq!(s.receive_one(s.message(id)).await, duplicate(state));
         assert_eq!(s.state(id).await, before);

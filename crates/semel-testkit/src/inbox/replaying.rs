@@ -2,7 +2,7 @@
 
 use semel_core::inbox::order::GapThen;
 use semel_core::inbox::{
-    Action, Baseline, Finished, OnGap, OnTerminal, Order, Receipt, Selection, State, Verdict,
+    Action, Baseline, Disposition, Finished, OnGap, OnTerminal, Order, Receipt, Selection, State,
 };
 
 use super::receiving::rich;
@@ -40,7 +40,7 @@ pub async fn a_replayed_message_is_the_same_with_the_flag_set(s: Subject) {
     let again = s.claim_one().await;
     assert!(again.replay);
     assert_eq!((again.attempt, again.generation), (1, 1));
-    assert!(again.ticket.fence > first.ticket.fence);
+    assert!(again.claim.fence > first.claim.fence);
     assert_eq!(*again.message, rich(&s, "m"));
     assert_eq!(again.received_at, first.received_at);
 }
@@ -98,7 +98,7 @@ pub async fn a_replay_that_fails_is_still_a_replay(s: Subject) {
     assert_eq!(s.outcome("m").await, "done m");
     let more = s.receive_one(s.message("m")).await;
     assert!(matches!(more, Receipt::Duplicate { .. }), "{more:?}");
-    s.operate(Action::Retry, &["m"]).await;
+    s.operate(Action::Retry { new_key: false }, &["m"]).await;
     let last = s.claim_one().await;
     assert!(last.replay);
     assert_eq!((last.attempt, last.generation), (1, 2));
@@ -121,7 +121,7 @@ pub async fn a_skipped_message_can_be_replayed(s: Subject) {
     s.received(&["m"]).await;
     let job = s.claim_one().await;
     let cause = semel_core::inbox::Cause::Handler;
-    s.finish(&job, Verdict::Skip { cause }).await;
+    s.finish(&job, Disposition::Skip { cause }).await;
     assert_eq!(s.operate(REPLAY, &["m"]).await.changed, 1);
     let again = s.claim_one().await;
     assert!(again.replay);

@@ -53,22 +53,25 @@ pub async fn what_waits_outlives_its_retention(s: Subject) {
     let s = s.retaining(short_retention());
     s.received(&["running"]).await;
     let running = s.claim_one().await;
-    for (id, verdict) in [
+    for (id, disposition) in [
         ("later", retry_after(LONG)),
         ("failed", terminal()),
         ("parked", parked()),
     ] {
         s.received(&[id]).await;
         let job = s.claim_one().await;
-        s.finish(&job, verdict).await;
+        s.finish(&job, disposition).await;
     }
     s.received(&["received"]).await;
     s.pass(AWHILE).await;
     s.sweep_all().await;
     let job = s.claim_one().await;
     assert_eq!(*job.message, s.message("received"));
-    s.operate(Action::Retry, &["later", "failed", "parked"])
-        .await;
+    s.operate(
+        Action::Retry { new_key: false },
+        &["later", "failed", "parked"],
+    )
+    .await;
     let jobs = s.claim().await;
     let mut ids: Vec<String> = jobs.iter().map(id).collect();
     ids.sort_unstable();

@@ -71,9 +71,9 @@ impl Subject {
     }
 
     /// Looks after gaps; how many messages changed.
-    pub async fn tend(&self) -> usize {
-        let tended = self.inbox().tend(self.plan().clone(), 100).await;
-        tended.expect("the inbox answers")
+    pub async fn advance_lanes(&self) -> usize {
+        let advanced = self.inbox().advance_lanes(self.plan().clone(), 100).await;
+        advanced.expect("the inbox answers")
     }
 
     /// A change by hand of the messages that are selected.

@@ -4,7 +4,7 @@ use semel_core::inbox::order::GapThen;
 use semel_core::inbox::{Action, Baseline, Cause, Finished, Gap, OnGap, OnTerminal, Order, State};
 use tokio::task::JoinSet;
 
-use super::claiming::rung;
+use super::claiming::woken;
 use super::seen::{duplicate, stored};
 use super::subject::Subject;
 use super::values::{AWHILE, LONG, SHORTLY, id, key, only, retry_after, terminal};
@@ -176,9 +176,9 @@ pub async fn a_gap_past_its_deadline_is_held(s: Subject) {
     arrive(&s, &[2]).await;
     s.is_parked("a-2", Cause::Gap).await;
     s.pass(AWHILE).await;
-    assert_eq!(s.tend().await, 1);
+    assert_eq!(s.advance_lanes().await, 1);
     s.is_parked("a-2", Cause::GapExpired).await;
-    assert_eq!(s.tend().await, 0);
+    assert_eq!(s.advance_lanes().await, 0);
     s.nothing_is_due().await;
     arrive(&s, &[1]).await;
     assert_eq!(s.process_all().await, ["a-1", "a-2"]);
@@ -188,10 +188,10 @@ pub async fn a_gap_past_its_deadline_is_held(s: Subject) {
 pub async fn a_gap_past_its_deadline_is_passed_over(s: Subject) {
     let s = impatient(&s, GapThen::Advance);
     arrive(&s, &[3, 4, 7]).await;
-    let mut bell = s.inbox().bell(s.consumer());
+    let mut wake_up = s.inbox().wake_up(s.consumer());
     s.pass(AWHILE).await;
-    assert!(s.tend().await >= 1);
-    rung(&mut bell).await;
+    assert!(s.advance_lanes().await >= 1);
+    woken(&mut wake_up).await;
     let job = s.claim_one().await;
     assert_eq!(id(&job), "a-3");
     assert_eq!(arrive(&s, &[1]).await, [OLDER]);
@@ -199,7 +199,7 @@ pub async fn a_gap_past_its_deadline_is_passed_over(s: Subject) {
     // What waits behind the first gap may have waited long enough for the next one too, or wait for it anew.
     let mut rest = s.process_all().await;
     s.pass(AWHILE).await;
-    s.tend().await;
+    s.advance_lanes().await;
     rest.extend(s.process_all().await);
     assert_eq!(rest, ["a-4", "a-7"]);
 }
@@ -208,7 +208,7 @@ pub async fn a_gap_past_its_deadline_is_passed_over(s: Subject) {
 pub async fn a_gap_before_its_deadline_is_left_alone(s: Subject) {
     let s = after(&s, 0);
     arrive(&s, &[2]).await;
-    assert_eq!(s.tend().await, 0);
+    assert_eq!(s.advance_lanes().await, 0);
     s.is_parked("a-2", Cause::Gap).await;
 }
 
@@ -220,8 +220,8 @@ pub async fn tending_takes_bounded_steps(s: Subject) {
     s.pass(AWHILE).await;
     let mut steps = Vec::new();
     for _ in 0..4 {
-        let tended = s.inbox().tend(s.plan().clone(), 2).await;
-        steps.push(tended.expect("an answer"));
+        let advanced = s.inbox().advance_lanes(s.plan().clone(), 2).await;
+        steps.push(advanced.expect("an answer"));
     }
     assert_eq!(steps, [2, 2, 1, 0]);
 }
@@ -258,7 +258,7 @@ pub async fn later_versions_wait_behind_one_that_failed(s: Subject) {
         s.is_parked(id, Cause::BehindFailed).await;
     }
     s.nothing_is_due().await;
-    s.operate(Action::Retry, &["a-1"]).await;
+    s.operate(Action::Retry { new_key: false }, &["a-1"]).await;
     assert_eq!(s.process_all().await, ["a-1", "a-2", "a-3"]);
 }
 

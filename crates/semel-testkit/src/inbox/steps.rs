@@ -48,7 +48,7 @@ pub async fn a_step_that_is_remembered_again_stays_as_it_is(s: Subject) {
     let job = s.claim_one().await;
     s.step(&job, "charge").await;
     let other = Step::new("charge", "another result").expect("valid");
-    let again = s.inbox().remember_step(job.ticket.clone(), other).await;
+    let again = s.inbox().remember_step(job.claim.clone(), other).await;
     assert_eq!(again.expect("an answer"), Renewal::Held);
     let detail = s.detail("m").await.expect("known");
     assert_eq!(only(detail.steps).result, "result of charge");
@@ -73,7 +73,8 @@ pub async fn steps_belong_to_their_message(s: Subject) {
     s.step(&jobs[0], "charge").await;
     s.finish(&jobs[0], terminal()).await;
     s.finish(&jobs[1], terminal()).await;
-    s.operate(Action::Retry, &["a", "b"]).await;
+    s.operate(Action::Retry { new_key: false }, &["a", "b"])
+        .await;
     let again = s.claim().await;
     let done: Vec<_> = again
         .iter()
@@ -87,7 +88,7 @@ pub async fn steps_belong_to_their_message(s: Subject) {
 pub async fn steps_stay_done_after_an_operators_retry(s: Subject) {
     s.received(&["m"]).await;
     failed_after(&s, &["charge"]).await;
-    s.operate(Action::Retry, &["m"]).await;
+    s.operate(Action::Retry { new_key: false }, &["m"]).await;
     assert_eq!(names(&s.claim_one().await), ["charge"]);
 }
 
@@ -112,7 +113,7 @@ pub async fn steps_have_a_limit(s: Subject) {
         assert_eq!(s.step(&job, &step).await, Renewal::Held);
     }
     let one_more = Step::new("one more", "").expect("valid");
-    let refused = s.inbox().remember_step(job.ticket.clone(), one_more).await;
+    let refused = s.inbox().remember_step(job.claim.clone(), one_more).await;
     let error = refused.expect_err("one step too many");
     assert_eq!(error.kind(), semel_core::Kind::Limit);
     // One that is there already takes no more room.

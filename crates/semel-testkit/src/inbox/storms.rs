@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use semel_core::inbox::{
-    Action, Baseline, Finished, Job, Message, OnGap, OnTerminal, Order, Query, State, Verdict,
+    Action, Baseline, Disposition, Finished, Job, Message, OnGap, OnTerminal, Order, Query, State,
 };
 use tokio::task::JoinSet;
 
 use super::subject::Subject;
 use super::values::{AWHILE, completed, finish_of, id, parked, retry_after, short_lease, terminal};
-use crate::dice::Dice;
+use crate::random::Random;
 
 const LANES: u64 = 4;
 const EACH: u64 = 10;
@@ -52,15 +52,15 @@ async fn storm(s: Subject) {
     let mut sources = JoinSet::new();
     for source in 0..2 {
         let s = s.clone();
-        sources.spawn(async move { deliver(&s, Dice::new(source + 100)).await });
+        sources.spawn(async move { deliver(&s, Random::new(source + 100)).await });
     }
     let mut others = JoinSet::new();
     for worker in 0..WORKERS {
         let (s, tally) = (s.clone(), tally.clone());
-        others.spawn(async move { work(&s, Dice::new(worker + 200), &tally).await });
+        others.spawn(async move { work(&s, Random::new(worker + 200), &tally).await });
     }
     let person = s.clone();
-    others.spawn(async move { interfere(&person, Dice::new(300)).await });
+    others.spawn(async move { interfere(&person, Random::new(300)).await });
     sources.join_all().await;
     others.join_all().await;
     calm(&s, &tally).await;
@@ -75,11 +75,11 @@ async fn storm(s: Subject) {
 }
 
 /// Delivers everything twice, in pieces and in an order of its own.
-async fn deliver(s: &Subject, mut dice: Dice) {
+async fn deliver(s: &Subject, mut random: Random) {
     let mut all = messages(s);
     all.extend(messages(s));
     for n in (1..all.len()).rev() {
-        let other = usize::try_from(dice.below(n as u64 + 1)).unwrap_or(0);
+        let other = usize::try_from(random.below(n as u64 + 1)).unwrap_or(0);
         all.swap(n, other);
     }
     for batch in all.chunks(7) {
@@ -88,57 +88,57 @@ async fn deliver(s: &Subject, mut dice: Dice) {
 }
 
 /// Completes most of what it gets; fails, gives back or forgets the rest.
-async fn work(s: &Subject, mut dice: Dice, tally: &Tally) {
+async fn work(s: &Subject, mut random: Random, tally: &Tally) {
     for _ in 0..40 {
         let mut ask = s.ask(4);
         ask.lease = short_lease();
         let jobs = s.claim_as(ask).await.jobs;
         let mut ends = Vec::new();
         for job in &jobs {
-            let verdict = match dice.below(12) {
+            let disposition = match random.below(12) {
                 // Its worker is lost.
                 0 | 1 => continue,
                 2 => retry_after(Duration::ZERO),
                 3 => terminal(),
                 4 => parked(),
-                5 => Verdict::Return,
+                5 => Disposition::Return,
                 _ => completed("done"),
             };
-            ends.push((job, verdict));
+            ends.push((job, disposition));
         }
         finish(s, &ends, tally).await;
     }
 }
 
-async fn finish(s: &Subject, ends: &[(&Job, Verdict)], tally: &Tally) {
+async fn finish(s: &Subject, ends: &[(&Job, Disposition)], tally: &Tally) {
     let items = ends.iter().map(|(job, end)| finish_of(job, end.clone()));
     let finished = s.finish_all(items.collect()).await;
-    for ((job, verdict), finished) in ends.iter().zip(finished) {
-        if finished == Finished::Done && verdict.state() == State::Completed {
+    for ((job, disposition), finished) in ends.iter().zip(finished) {
+        if finished == Finished::Done && disposition.state() == State::Completed {
             *tally_of(tally).entry(id(job)).or_default() += 1;
         }
     }
 }
 
 /// A person who changes whatever comes to hand, while time passes and leases end.
-async fn interfere(s: &Subject, mut dice: Dice) {
+async fn interfere(s: &Subject, mut random: Random) {
     let ids = ids(s);
     for _ in 0..20 {
         let some: Vec<&str> = ids
             .iter()
-            .filter(|_| dice.chance(20))
+            .filter(|_| random.chance(20))
             .map(String::as_str)
             .collect();
-        let action = match dice.below(8) {
+        let action = match random.below(8) {
             0 => Action::Skip,
             1 | 2 => Action::Park,
-            3..6 => Action::Retry,
+            3..6 => Action::Retry { new_key: false },
             _ => Action::Unpark,
         };
         if !some.is_empty() {
             s.operate(action, &some).await;
         }
-        s.tend().await;
+        s.advance_lanes().await;
         s.pass(Duration::from_millis(30)).await;
     }
 }
@@ -149,7 +149,7 @@ async fn calm(s: &Subject, tally: &Tally) {
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     // A round brings every lane on by one message at the very least.
     for _ in 0..=EACH {
-        s.operate(Action::Retry, &ids).await;
+        s.operate(Action::Retry { new_key: false }, &ids).await;
         s.operate(Action::Unpark, &ids).await;
         s.pass(AWHILE).await;
         loop {

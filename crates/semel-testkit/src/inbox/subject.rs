@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use semel_core::inbox::{
-    Arrivals, ClaimBatch, Claimed, Finish, Finished, Intent, Job, Message, OnLost, Order, Plan,
-    Receipt, State, Step, Verdict, WorkerName,
+    Arrivals, ClaimBatch, Claimed, Disposition, Finish, Finished, Intent, Job, Message, Order,
+    Plan, Receipt, State, Step, UnknownPolicy, WorkerName,
 };
 use semel_core::store::StoreExt;
 use semel_core::{
@@ -18,7 +18,7 @@ use super::values::{completed, finish_of, id, key, lease, only, retention, short
 /// A fresh consumer per subject keeps tests apart on a server that they share.
 static CONSUMERS: AtomicU64 = AtomicU64::new(0);
 /// Process numbers repeat, and a server may outlive the process: each run has a name of its own.
-static RUN: LazyLock<u64> = LazyLock::new(crate::dice::fresh_seed);
+static RUN: LazyLock<u64> = LazyLock::new(crate::random::fresh_seed);
 
 /// An inbox under test, as one consumer uses it.
 #[derive(Clone)]
@@ -198,11 +198,12 @@ impl Subject {
     /// A claim of up to `max` messages for long.
     pub fn ask(&self, max: usize) -> ClaimBatch {
         ClaimBatch {
-            consumer: self.plan.consumer.clone(),
+            plan: self.plan.clone(),
             worker: WorkerName::new("the suite").expect("a short name"),
             max,
+            bytes_max: usize::MAX,
             lease: lease(),
-            on_lost: OnLost::Rerun,
+            on_unknown: UnknownPolicy::Rerun,
         }
     }
 
@@ -240,8 +241,8 @@ impl Subject {
     }
 
     /// Ends an attempt.
-    pub async fn finish(&self, job: &Job, verdict: Verdict) -> Finished {
-        only(self.finish_all(vec![finish_of(job, verdict)]).await)
+    pub async fn finish(&self, job: &Job, disposition: Disposition) -> Finished {
+        only(self.finish_all(vec![finish_of(job, disposition)]).await)
     }
 
     /// Ends attempts.
@@ -259,7 +260,7 @@ impl Subject {
     /// Completes a message with intents.
     pub async fn complete_with(&self, job: &Job, intents: Vec<Intent>) -> Finished {
         let outcome = Outcome::succeeded("done");
-        self.finish(job, Verdict::Completed { outcome, intents })
+        self.finish(job, Disposition::Completed { outcome, intents })
             .await
     }
 
@@ -296,13 +297,13 @@ impl Subject {
     /// Remembers a step whose result follows from its name.
     pub async fn step(&self, job: &Job, name: &str) -> semel_core::inbox::Renewal {
         let step = Step::new(name, format!("result of {name}")).expect("a small step");
-        let remembered = self.inbox.remember_step(job.ticket.clone(), step).await;
+        let remembered = self.inbox.remember_step(job.claim.clone(), step).await;
         remembered.expect("the inbox answers")
     }
 
     /// Renews a claim for long.
     pub async fn renew(&self, job: &Job) -> semel_core::inbox::Renewal {
-        let renewed = self.inbox.renew(vec![job.ticket.clone()], lease()).await;
+        let renewed = self.inbox.renew(vec![job.claim.clone()], lease()).await;
         only(renewed.expect("the inbox answers"))
     }
 

@@ -1,14 +1,14 @@
-//! What tests say again and again: verdicts, leases, waits.
+//! What tests say again and again: dispositions, leases, waits.
 
 use std::time::Duration;
 
 use semel_core::inbox::work::ErrorText;
-use semel_core::inbox::{Cause, Finish, Job, Ticket, Verdict};
+use semel_core::inbox::{Cause, Claim, Disposition, Finish, Job};
 use semel_core::{Key, LeaseTerm, Outcome, Retention};
 
 /// The id of a claimed message.
 pub(super) fn id(job: &Job) -> String {
-    job.ticket.identity.key().to_string()
+    job.claim.identity.key().to_string()
 }
 
 /// A message id or the name of a lane.
@@ -17,30 +17,30 @@ pub(super) fn key(text: &str) -> Key {
 }
 
 /// The end of a claimed message's attempt.
-pub(super) fn finish_of(job: &Job, verdict: Verdict) -> Finish {
-    finish_of_ticket(&job.ticket, verdict)
+pub(super) fn finish_of(job: &Job, disposition: Disposition) -> Finish {
+    finish_of_ticket(&job.claim, disposition)
 }
 
 /// The end of an attempt.
-pub(super) fn finish_of_ticket(ticket: &Ticket, verdict: Verdict) -> Finish {
+pub(super) fn finish_of_ticket(claim: &Claim, disposition: Disposition) -> Finish {
     Finish {
-        ticket: ticket.clone(),
+        claim: claim.clone(),
         took: Duration::from_millis(7),
-        verdict,
+        disposition,
     }
 }
 
 /// Completed with this body and no intents.
-pub(super) fn completed(body: &str) -> Verdict {
-    Verdict::Completed {
+pub(super) fn completed(body: &str) -> Disposition {
+    Disposition::Completed {
         outcome: Outcome::succeeded(body.to_owned()),
         intents: Vec::new(),
     }
 }
 
 /// To be tried again after a while.
-pub(super) fn retry_after(after: Duration) -> Verdict {
-    Verdict::Retry {
+pub(super) fn retry_after(after: Duration) -> Disposition {
+    Disposition::Retry {
         after,
         cause: Cause::Retryable,
         error: ErrorText::new("the provider is away"),
@@ -48,14 +48,14 @@ pub(super) fn retry_after(after: Duration) -> Verdict {
 }
 
 /// Failed for good.
-pub(super) fn terminal() -> Verdict {
+pub(super) fn terminal() -> Disposition {
     let error = ErrorText::new("the account is closed");
-    Verdict::Terminal { error }
+    Disposition::Terminal { error }
 }
 
 /// Set aside by its handler.
-pub(super) fn parked() -> Verdict {
-    Verdict::Park {
+pub(super) fn parked() -> Disposition {
+    Disposition::Park {
         cause: Cause::Handler,
         error: ErrorText::new("a person must look"),
     }

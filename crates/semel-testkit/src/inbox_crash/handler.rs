@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use semel_core::Outcome;
 use semel_core::inbox::work::ErrorText;
-use semel_core::inbox::{Cause, Finish, Intent, Job, Renewal, Step, Verdict};
+use semel_core::inbox::{Cause, Disposition, Finish, Intent, Job, Renewal, Step};
 
 use super::Point;
 use super::job::{Kind, kind_of, payload_of};
@@ -19,7 +19,7 @@ const WAIT: Duration = Duration::from_millis(5);
 
 /// Runs one message to the end of its attempt.
 pub(super) async fn handle(worker: Arc<Worker>, job: Job) {
-    let id = job.ticket.identity.key().as_str().to_owned();
+    let id = job.claim.identity.key().as_str().to_owned();
     assert_eq!(*job.message.payload(), payload_of(&id));
     let at = |point| worker.stops.reach(&id, point);
     at(Point::AfterClaim).await;
@@ -28,13 +28,13 @@ pub(super) async fn handle(worker: Arc<Worker>, job: Job) {
     }
     let is_first = job.attempt == 1 && job.generation == 0;
     if kind_of(&id) == Kind::Retry && is_first {
-        let verdict = Verdict::Retry {
+        let disposition = Disposition::Retry {
             after: WAIT,
             cause: Cause::Retryable,
             error: ErrorText::new("the provider is away"),
         };
         worker
-            .finish(&worker.job.orders(), end(&job, verdict))
+            .finish(&worker.job.orders(), end(&job, disposition))
             .await;
         return;
     }
@@ -46,7 +46,7 @@ pub(super) async fn handle(worker: Arc<Worker>, job: Job) {
         at(Point::DuringReplay).await;
     }
     // The provider knows its callers' keys: it does each message once, and refuses an old owner.
-    let called = worker.ledger.effect_checked(&id, job.ticket.fence.get());
+    let called = worker.ledger.effect_checked(&id, job.claim.fence.get());
     if called.expect("the ledger can be written") == Effect::Refused {
         return;
     }
@@ -60,8 +60,8 @@ async fn take_step(worker: &Worker, job: &Job) -> bool {
         return true;
     }
     let step = Step::new(STEP, "reserved").expect("a small step");
-    let ticket = &job.ticket;
-    let remember = || worker.inbox.remember_step(ticket.clone(), step.clone());
+    let claim = &job.claim;
+    let remember = || worker.inbox.remember_step(claim.clone(), step.clone());
     patiently(remember).await == Renewal::Held
 }
 
@@ -69,14 +69,17 @@ async fn take_step(worker: &Worker, job: &Job) -> bool {
 async fn complete(worker: &Worker, job: &Job, id: &str) {
     let intent = Intent {
         plan: Arc::new(worker.job.mails()),
-        message: worker.job.mail(id, job.ticket.fence.get()),
+        message: worker.job.mail(id, job.claim.fence.get()),
     };
-    let verdict = Verdict::Completed {
+    let disposition = Disposition::Completed {
         outcome: Outcome::succeeded(format!("receipt of {id}")),
         // What a replay would send was sent.
         intents: if job.replay { Vec::new() } else { vec![intent] },
     };
-    if worker.finish(&worker.job.orders(), end(job, verdict)).await {
+    if worker
+        .finish(&worker.job.orders(), end(job, disposition))
+        .await
+    {
         worker.stops.reach(id, Point::AfterWrite).await;
         worker.ack(id).await;
         say(&format!("done {id}"));
@@ -87,16 +90,18 @@ async fn complete(worker: &Worker, job: &Job, id: &str) {
 pub(super) async fn send(worker: Arc<Worker>, job: Job) {
     let id = String::from_utf8(job.message.payload().to_vec()).expect("intents name their message");
     let mail = mail_of(&id);
-    let sent = worker.ledger.effect_checked(&mail, job.ticket.fence.get());
+    let sent = worker.ledger.effect_checked(&mail, job.claim.fence.get());
     if sent.expect("the ledger can be written") == Effect::Refused {
         return;
     }
     worker.stops.reach(&id, Point::AfterSend).await;
-    let verdict = Verdict::Completed {
+    let disposition = Disposition::Completed {
         outcome: Outcome::succeeded(format!("receipt of {mail}")),
         intents: Vec::new(),
     };
-    worker.finish(&worker.job.mails(), end(&job, verdict)).await;
+    worker
+        .finish(&worker.job.mails(), end(&job, disposition))
+        .await;
 }
 
 /// What the provider calls the mail about a message.
@@ -104,10 +109,10 @@ pub(super) fn mail_of(id: &str) -> String {
     format!("mail-{id}")
 }
 
-fn end(job: &Job, verdict: Verdict) -> Finish {
+fn end(job: &Job, disposition: Disposition) -> Finish {
     Finish {
-        ticket: job.ticket.clone(),
+        claim: job.claim.clone(),
         took: Duration::ZERO,
-        verdict,
+        disposition,
     }
 }

@@ -14,11 +14,11 @@
 //! lanes. The source delivers again what was not acknowledged, and at times what was done; never what was acknowledged
 //! and is not known to be done, so a message that the inbox lost is missed.
 
+mod findings;
 mod handler;
 mod intake;
 mod job;
 mod source;
-mod verdict;
 mod worker;
 
 pub use crate::killing::{Open, Opening, Options};
@@ -29,9 +29,9 @@ use std::sync::Arc;
 use semel_core::{Inbox, Store};
 
 use crate::killing::{self, Lives, Point as _, Proof, Scene, points};
+use findings::Findings;
 use job::Job;
 use source::Source;
-use verdict::Verdict;
 
 /// What a test opens: a store and its inbox.
 pub type Opened = (Arc<dyn Store>, Arc<dyn Inbox>);
@@ -72,15 +72,15 @@ pub fn main(options: impl Into<Options>, open: Open<Opened>) -> ExitCode {
         worker::run(Job { scene }, open);
         return ExitCode::SUCCESS;
     }
-    let proof: Proof<Verdict> = Box::new(move |kills, seed| prove(kills, seed, open));
+    let proof: Proof<Findings> = Box::new(move |kills, seed| prove(kills, seed, open));
     let points = Point::all().len();
     killing::main("on the inbox of", options.into(), points, vec![proof])
 }
 
 /// Kills workers `kills` times and says whether the rules held.
-fn prove(kills: usize, seed: u64, open: Open<Opened>) -> Verdict {
+fn prove(kills: usize, seed: u64, open: Open<Opened>) -> Findings {
     let scene = Scene::new("inbox", "messages");
     let mut source = Source::default();
     let kills = Lives::spend(&scene, seed, kills, &mut source);
-    verdict::judge(&Job { scene }, &source, kills, open)
+    findings::judge(&Job { scene }, &source, kills, open)
 }

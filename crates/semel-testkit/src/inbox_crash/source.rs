@@ -49,10 +49,10 @@ impl Source {
         let mut ids: Vec<String> = open.take(AT_ONCE).cloned().collect();
         while ids.len() < AT_ONCE {
             let kind = [Kind::Plain, Kind::Retry, Kind::Late][lives.pick(3)];
-            let in_lane = lives.dice.chance(50);
+            let in_lane = lives.random.chance(50);
             ids.push(self.new_message(kind, in_lane));
         }
-        if lives.dice.chance(50) {
+        if lives.random.chance(50) {
             ids.extend(self.any_done(lives).filter(|id| !ids.contains(id)));
         }
         ids
@@ -66,7 +66,7 @@ impl Source {
             Point::DuringRetry => !is_done && kind_of(id) == Kind::Retry,
             _ => !is_done,
         };
-        (reached && lives.dice.chance(25)).then_some(point)
+        (reached && lives.random.chance(25)).then_some(point)
     }
 
     fn any_done(&self, lives: &mut Lives<Point>) -> Option<String> {
@@ -138,16 +138,16 @@ impl Plot for Source {
             stopped |= stop.is_some();
             tell(&mut life, "deliver", id, stop);
         }
-        if lives.dice.chance(30)
+        if lives.random.chance(30)
             && let Some(id) = self.any_done(lives)
         {
-            let stop = lives.dice.chance(50).then_some(Point::DuringReplay);
+            let stop = lives.random.chance(50).then_some(Point::DuringReplay);
             tell(&mut life, "replay", &id, stop);
         }
-        let rival = lives.dice.chance(30).then(|| rival(lives, &ids));
-        let moment = Duration::from_millis(lives.dice.below(60));
+        let rival = lives.random.chance(30).then(|| rival(lives, &ids));
+        let moment = Duration::from_millis(lives.random.below(60));
         let all_done = |source: &Self| ids.iter().all(|id| source.done.contains(id));
-        let at = match lives.dice.below(100) {
+        let at = match lives.random.below(100) {
             0..60 if stopped => life.listen(self, SILENCE, |_| false),
             0..70 => life.listen(self, SILENCE, all_done),
             // Some die while they open their store, the others while they work.

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use semel_core::Inbox;
-use semel_core::inbox::{self, ClaimBatch, Claimed, Finish, Finished, OnLost, Plan, WorkerName};
+use semel_core::inbox::{
+    self, ClaimBatch, Claimed, Finish, Finished, Plan, UnknownPolicy, WorkerName,
+};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::Opened;
@@ -107,12 +109,13 @@ impl Worker {
     async fn claim(&self, plan: &Plan) -> Claimed {
         let _claiming = self.claiming.lock().await;
         let ask = ClaimBatch {
-            consumer: plan.consumer.clone(),
+            plan: plan.clone(),
+            bytes_max: usize::MAX,
             worker: WorkerName::new(format!("process {}", std::process::id()))
                 .expect("a short name"),
             max: CLAIM_MAX,
             lease: lease(),
-            on_lost: OnLost::Rerun,
+            on_unknown: UnknownPolicy::Rerun,
         };
         patiently(|| self.inbox.claim_batch(ask.clone())).await
     }
@@ -123,10 +126,10 @@ impl Worker {
             say("drained");
             std::future::pending::<()>().await;
         }
-        let mut bell = self.inbox.bell(&plan.consumer);
+        let mut wake_up = self.inbox.wake_up(&plan.consumer);
         let wait = next_due.unwrap_or(IDLE).min(IDLE);
         // Whether it rang or not, the next look tells.
-        let _ = tokio::time::timeout(wait, bell.rung()).await;
+        let _ = tokio::time::timeout(wait, wake_up.woken()).await;
     }
 
     /// Nothing is owed, and nothing waits, runs or is to be tried again.

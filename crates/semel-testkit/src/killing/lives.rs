@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::point::Point;
 use super::{Scene, child};
-use crate::dice::Dice;
+use crate::random::Random;
 
 /// Everything ends within this, or the run has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -91,7 +91,7 @@ impl<P: Point> fmt::Display for Kills<P> {
 /// The workers of one run.
 pub(crate) struct Lives<P> {
     words: String,
-    pub(crate) dice: Dice,
+    pub(crate) random: Random,
     pub(crate) kills: Kills<P>,
 }
 
@@ -105,7 +105,7 @@ impl<P: Point> Lives<P> {
     ) -> Kills<P> {
         let mut lives = Self {
             words: scene.words(),
-            dice: Dice::new(seed),
+            random: Random::new(seed),
             kills: Kills {
                 total: 0,
                 at: HashMap::new(),
@@ -128,7 +128,7 @@ impl<P: Point> Lives<P> {
 
     /// One of `count`.
     pub(crate) fn pick(&mut self, count: usize) -> usize {
-        usize::try_from(self.dice.below(count as u64)).unwrap_or(0)
+        usize::try_from(self.random.below(count as u64)).unwrap_or(0)
     }
 
     /// Kills a worker, with its rival if it has one, where it stood still or at this moment.

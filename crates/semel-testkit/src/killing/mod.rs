@@ -1,5 +1,5 @@
 //! What the crash tests share: processes of this very program that are killed with SIGKILL, at named points and at
-//! random moments, until enough have died; then a verdict.
+//! random moments, until enough have died; then a findings.
 //!
 //! A test says what its workers do, who asks them for what, and what must hold in the end ([`Plot`]); this starts the
 //! workers, listens, kills, counts and reports.
@@ -18,5 +18,5 @@ pub(crate) use opening::opened;
 pub use opening::{Open, Opening};
 pub use options::Options;
 pub(crate) use point::{Point, Stops, points};
-pub(crate) use report::{Proof, Verdict, main};
+pub(crate) use report::{Findings, Proof, main};
 pub(crate) use scene::{Scene, lines, runtime};

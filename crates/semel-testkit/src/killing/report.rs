@@ -9,7 +9,7 @@ use super::options::number;
 use crate::results;
 
 /// How a run fared.
-pub(crate) trait Verdict: Display + Send + 'static {
+pub(crate) trait Findings: Display + Send + 'static {
     /// What the table of results is made of: what was killed, then the numbers that every crash test has.
     fn fields(&self) -> Vec<String>;
 
@@ -21,43 +21,43 @@ pub(crate) trait Verdict: Display + Send + 'static {
 pub(crate) type Proof<V> = Box<dyn FnOnce(usize, u64) -> V + Send>;
 
 /// Makes all runs at once, writes down how they fared, and says so. `points` is how many named points there are.
-pub(crate) fn main<V: Verdict>(
+pub(crate) fn main<V: Findings>(
     what: &str,
     options: Options,
     points: usize,
     proofs: Vec<Proof<V>>,
 ) -> ExitCode {
     let Options { name, kills } = options.or_environment(points);
-    let seed = number("SEMEL_CRASH_SEED").unwrap_or_else(crate::dice::fresh_seed);
+    let seed = number("SEMEL_CRASH_SEED").unwrap_or_else(crate::random::fresh_seed);
     let start = |proof: Proof<V>| std::thread::spawn(move || proof(kills, seed));
     let running: Vec<_> = proofs.into_iter().map(start).collect();
     let ended = running.into_iter().map(|proof| {
-        let verdict = proof.join().unwrap_or_else(|panic| {
+        let findings = proof.join().unwrap_or_else(|panic| {
             // A run that ended early must not look like a run that was not made.
             results::record("crash", name, &["failed".to_owned()]);
             resume_unwind(panic)
         });
-        results::record("crash", name, &verdict.fields());
-        verdict
+        results::record("crash", name, &findings.fields());
+        findings
     });
-    let verdicts: Vec<V> = ended.collect();
-    report(&format!("{what} {name}"), &verdicts, seed)
+    let findings: Vec<V> = ended.collect();
+    report(&format!("{what} {name}"), &findings, seed)
 }
 
 #[expect(
     clippy::print_stdout,
     reason = "this is the main of a test, and its report is what the test prints"
 )]
-fn report<V: Verdict>(what: &str, verdicts: &[V], seed: u64) -> ExitCode {
+fn report<V: Findings>(what: &str, findings: &[V], seed: u64) -> ExitCode {
     println!("\nkilling workers {what} with SIGKILL, seed {seed}");
-    for verdict in verdicts {
-        println!("{verdict}");
-        for wrong in verdict.wrong() {
+    for findings in findings {
+        println!("{findings}");
+        for wrong in findings.wrong() {
             println!("{:>11}WRONG: {wrong}", "");
         }
     }
-    let failed = verdicts.iter().filter(|v| !v.wrong().is_empty()).count();
-    let passed = verdicts.len() - failed;
+    let failed = findings.iter().filter(|v| !v.wrong().is_empty()).count();
+    let passed = findings.len() - failed;
     let word = if failed == 0 { "ok" } else { "FAILED" };
     println!(
         "\ntest result: {word}. {passed} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out\n"

@@ -19,7 +19,7 @@ pub(crate) struct Scene {
 impl Scene {
     /// A fresh directory.
     pub(crate) fn new(test: &str, what: &str) -> Self {
-        let name = format!("semel-{test}-{what}-{:016x}", crate::dice::fresh_seed());
+        let name = format!("semel-{test}-{what}-{:016x}", crate::random::fresh_seed());
         let dir = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&dir).expect("a temporary directory");
         let what = what.to_owned();
@@ -60,7 +60,7 @@ impl Scene {
     }
 }
 
-/// The runtime of a worker, or of the verdict.
+/// The runtime of a worker, or of the findings.
 pub(crate) fn runtime() -> Runtime {
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)

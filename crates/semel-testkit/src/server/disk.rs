@@ -13,7 +13,7 @@ impl SmallDisk {
     pub fn mount(megabytes: usize, path: &Path) -> Self {
         let owner = std::fs::metadata(path).expect("the server's data is there");
         let (uid, gid) = (owner.uid(), owner.gid());
-        let seed = crate::dice::fresh_seed();
+        let seed = crate::random::fresh_seed();
         let dir = std::env::temp_dir().join(format!("semel-small-{seed:016x}"));
         let options = format!("size={megabytes}m,mode=700,uid={uid},gid={gid}");
         std::fs::create_dir(&dir).expect("a temporary directory");

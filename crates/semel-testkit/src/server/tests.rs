@@ -28,7 +28,7 @@ esac
 "#;
 
 fn script() -> (Tool, PathBuf) {
-    let unique = crate::dice::fresh_seed();
+    let unique = crate::random::fresh_seed();
     let home = std::env::temp_dir().join(format!("semel-server-{unique:016x}"));
     fs::create_dir_all(&home).unwrap();
     let path = home.join("tool");

@@ -77,7 +77,7 @@ pub struct Storm {
 impl Storm {
     /// `operations` distinct operations, each called by `duplicates` callers.
     pub fn new(operations: usize, duplicates: usize) -> Self {
-        let tenant = format!("storm-{:016x}", crate::dice::fresh_seed());
+        let tenant = format!("storm-{:016x}", crate::random::fresh_seed());
         let dir = std::env::temp_dir().join(format!("semel-{tenant}"));
         Self {
             operations,

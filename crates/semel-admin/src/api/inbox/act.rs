@@ -27,7 +27,13 @@ pub(crate) async fn retry(
     State(app): State<Shared>,
     input: input::Json<ActInput>,
 ) -> Result<Json<view::Report>, Refused> {
-    act(&app, input.value, Action::Retry, "api inbox retry").await
+    act(
+        &app,
+        input.value,
+        Action::Retry { new_key: false },
+        "api inbox retry",
+    )
+    .await
 }
 
 /// Sets messages aside until somebody decides.

@@ -13,13 +13,13 @@ pub(super) use gauges::Gauges;
 pub(super) use told::Told;
 
 use semel_core::Scope;
-use semel_core::inbox::watch::{End, Watch};
 use semel_core::inbox::{Message, Receipt};
+use semel_inbox::{AttemptEnd, Observer};
 
 use super::Metrics;
 use crate::log::inbox as log;
 
-impl Watch for Metrics {
+impl Observer for Metrics {
     fn received(&self, message: &Message, receipt: Receipt) {
         self.told.received(message, receipt);
         match receipt {
@@ -29,7 +29,7 @@ impl Watch for Metrics {
         }
     }
 
-    fn finished(&self, message: &Message, end: End) {
+    fn finished(&self, message: &Message, end: AttemptEnd) {
         self.told.finished(message, end);
         log::finished(message, end);
     }

@@ -8,8 +8,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use semel_core::Scope;
-use semel_core::inbox::watch::End;
 use semel_core::inbox::{Cause, Message, Receipt, State};
+use semel_inbox::AttemptEnd;
 
 use super::labels::{
     ByAlert, ByReason, ByStatus, ByType, CONSUMERS_MAX, EVENT_TYPES_MAX, Met, NONE,
@@ -146,7 +146,7 @@ impl Told {
         }
     }
 
-    pub(super) fn finished(&self, message: &Message, end: End) {
+    pub(super) fn finished(&self, message: &Message, end: AttemptEnd) {
         let (consumer, event_type) = self.labels(message);
         event_type.seconds.took(end.took);
         if end.late {

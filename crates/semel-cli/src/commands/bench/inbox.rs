@@ -9,7 +9,7 @@ use semel_bench::baseline::inbox::Queue;
 use semel_bench::baseline::inbox::postgres::{RawPostgresInbox, rest};
 use semel_bench::baseline::inbox::sqlite::RawSqliteInbox;
 use semel_bench::baseline::postgres::clean;
-use semel_bench::inbox::{Goals, OpenInbox, OpenRaw, Place};
+use semel_bench::inbox::{Goals, OpenInbox, OpenRaw, Scratch};
 use semel_bench::progress::Bar;
 use semel_core::duration;
 use semel_core::inbox::Inbox;
@@ -128,7 +128,7 @@ impl Schemas {
     }
 
     fn all(&self) -> Vec<String> {
-        Place::NAMES
+        Scratch::NAMES
             .iter()
             .map(|place| self.schema(place))
             .collect()

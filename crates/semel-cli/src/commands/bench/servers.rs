@@ -13,7 +13,7 @@ use semel_policy::value::{Address, Engine, StoreUrl};
 /// What is measured, and what it leaves behind.
 pub(super) struct Servers {
     postgres: Option<semel_postgres::Config>,
-    redis: Option<(semel_redis::Config, redis::Place)>,
+    redis: Option<(semel_redis::Config, redis::Servers)>,
     name: String,
 }
 
@@ -133,15 +133,15 @@ async fn open(
 }
 
 /// The address in the driver's own words, without our parameters.
-fn place(address: &Address) -> redis::Place {
+fn place(address: &Address) -> redis::Servers {
     let text = address.as_str().split('?').next().unwrap_or_default();
     let Some((scheme, rest)) = text.split_once("-cluster://") else {
-        return redis::Place::One(text.to_owned());
+        return redis::Servers::One(text.to_owned());
     };
     let (credentials, hosts) = match rest.rsplit_once('@') {
         Some((credentials, hosts)) => (format!("{credentials}@"), hosts),
         None => (String::new(), rest),
     };
     let node = |host: &str| format!("{scheme}://{credentials}{host}");
-    redis::Place::Cluster(hosts.split(',').map(node).collect())
+    redis::Servers::Cluster(hosts.split(',').map(node).collect())
 }

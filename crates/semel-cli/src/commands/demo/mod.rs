@@ -20,8 +20,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use semel_core::store::{Query, StateFilter};
 use semel_core::{Error, Kind, Result, Store};
 use semel_sqlite::Config;
-use semel_testkit::dice;
 use semel_testkit::ledger::Ledger;
+use semel_testkit::random;
 
 use crate::output;
 use process::Service;
@@ -50,7 +50,7 @@ pub(crate) struct DemoArgs {
 
 /// Runs the storm and returns what to print.
 pub(crate) async fn run(args: &DemoArgs) -> Result<String> {
-    let seed = args.seed.unwrap_or_else(dice::fresh_seed);
+    let seed = args.seed.unwrap_or_else(random::fresh_seed);
     let dir = std::env::temp_dir().join(format!("semel-demo-{}", std::process::id()));
     let ledger = Ledger::open(dir.join("provider")).map_err(io)?;
     let service = Service::start(&dir, args.unguarded)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use semel_core::{Error, Kind, Result};
-use semel_testkit::dice::Dice;
+use semel_testkit::random::Random;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -31,7 +31,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(3);
 /// A storm about to break loose.
 pub(super) struct Storm {
     service: Service,
-    dice: Dice,
+    random: Random,
     kills: u32,
     shared: Arc<Shared>,
     address: watch::Sender<SocketAddr>,
@@ -49,7 +49,7 @@ impl Storm {
         let (address, _) = watch::channel(service.address());
         Self {
             service,
-            dice: Dice::new(seed),
+            random: Random::new(seed),
             kills,
             shared: Arc::default(),
             address,
@@ -63,12 +63,12 @@ impl Storm {
             let customer = Customer {
                 shared: self.shared.clone(),
                 address: self.address.subscribe(),
-                dice: Dice::new(self.dice.below(u64::MAX)),
+                random: Random::new(self.random.below(u64::MAX)),
             };
             customers.spawn(customer.shop());
         }
         for _ in 0..self.kills {
-            sleep(Duration::from_millis(250 + self.dice.below(500))).await;
+            sleep(Duration::from_millis(250 + self.random.below(500))).await;
             self.service.kill_and_restart()?;
             self.address.send_replace(self.service.address());
             self.shared.counts.kills.fetch_add(1, Ordering::Relaxed);
@@ -93,7 +93,7 @@ impl Storm {
 struct Customer {
     shared: Arc<Shared>,
     address: watch::Receiver<SocketAddr>,
-    dice: Dice,
+    random: Random,
 }
 
 impl Customer {
@@ -102,7 +102,7 @@ impl Customer {
         while !self.shared.calm.load(Ordering::Relaxed) {
             let number = self.shared.next.fetch_add(1, Ordering::Relaxed);
             let payment = Payment::number(number);
-            match self.dice.below(4) {
+            match self.random.below(4) {
                 0 => self.insist(&payment).await?,
                 1 => {
                     self.insist(&payment).await?;

@@ -20,7 +20,7 @@ pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
     let change = Change {
         select: &args.select,
         states: DEAD.to_vec(),
-        action: Action::Retry,
+        action: Action::Retry { new_key: false },
         verb: "dlq replay",
     };
     args.hand.change(desk, change).await

@@ -19,7 +19,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn retry(args: &Args, desk: &Desk) -> Result<()> {
-    args.change(desk, Action::Retry, "inbox retry").await
+    args.change(desk, Action::Retry { new_key: false }, "inbox retry")
+        .await
 }
 
 pub(crate) async fn park(args: &Args, desk: &Desk) -> Result<()> {

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use semel_core::Scope;
-use semel_core::inbox::{Arrivals, BATCH_MAX, Consumer, Message, Receipt};
+use semel_core::inbox::{Arrivals, BATCH_MAX, Message, Receipt};
+use semel_inbox::Consumer;
 use semel_inbox::source::{Delivery, Source};
 use semel_inbox::{FileSource, Rule};
 use serde::Serialize;

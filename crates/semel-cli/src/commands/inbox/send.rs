@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use semel_core::inbox::{Arrivals, Consumer, Message, Receipt, State};
+use semel_core::inbox::{Arrivals, Message, Receipt, State};
 use semel_core::{Key, Scope, Tenant};
+use semel_inbox::Consumer;
 use semel_inbox::Rule;
 use semel_inbox::source::Raw;
 use serde::Serialize;

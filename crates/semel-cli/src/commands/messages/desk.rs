@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use semel_admin::Policies;
-use semel_core::inbox::{Consumer, Inbox};
+use semel_core::inbox::Inbox;
 use semel_core::{Scope, Timestamp};
+use semel_inbox::Consumer;
 use semel_inbox::Rule;
 use semel_policy::File;
 

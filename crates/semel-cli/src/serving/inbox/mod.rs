@@ -11,7 +11,8 @@ pub(crate) use parts::rule;
 
 use std::sync::Arc;
 
-use semel_core::inbox::{Consumer, Inbox, Order};
+use semel_core::inbox::{Inbox, Order};
+use semel_inbox::Consumer;
 use semel_inbox::{Engine, HttpHandler, Running, Settings, alerts};
 use semel_policy::{CompiledConsumer, CompiledTarget, File};
 use tokio::sync::watch::Receiver;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use semel_inbox::source::http::Encoding;
-use semel_inbox::source::{Compare, Place, Source};
+use semel_inbox::source::{Compare, Locator, Source};
 use semel_inbox::{FileSource, HttpHandler, Rule, Signature, Webhook};
 use semel_policy::CompiledConsumer;
 use semel_policy::consumer::{self, Deliver};
@@ -36,7 +36,7 @@ pub(super) fn dressed(handler: HttpHandler, deliver: &Deliver) -> Result<HttpHan
 /// Where a message says who it is.
 pub(crate) fn rule(consumer: &CompiledConsumer) -> Rule {
     let fields = &consumer.fields;
-    let one = |found: &Option<consumer::Place>| found.as_ref().map(place);
+    let one = |found: &Option<consumer::Locator>| found.as_ref().map(place);
     Rule {
         id: fields.id.iter().map(place).collect(),
         tenant: one(&fields.tenant),
@@ -53,11 +53,11 @@ pub(crate) fn rule(consumer: &CompiledConsumer) -> Rule {
     }
 }
 
-fn place(found: &consumer::Place) -> Place {
+fn place(found: &consumer::Locator) -> Locator {
     match found {
-        consumer::Place::Header(name) => Place::Header(name.as_str().to_owned()),
-        consumer::Place::Body(path) => Place::Body(path.clone()),
-        consumer::Place::Template(template) => Place::Template(template.clone()),
+        consumer::Locator::Header(name) => Locator::Header(name.as_str().to_owned()),
+        consumer::Locator::Body(path) => Locator::Body(path.clone()),
+        consumer::Locator::Template(template) => Locator::Template(template.clone()),
     }
 }
 

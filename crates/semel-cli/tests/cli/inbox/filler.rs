@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use semel_core::inbox::work::ErrorText;
 use semel_core::inbox::{
-    Arrivals, Cause, ClaimBatch, Finish, Inbox, Job, Message, OnLost, Order, Origin, Plan, Step,
-    Verdict, WorkerName,
+    Arrivals, Cause, ClaimBatch, Disposition, Finish, Inbox, Job, Message, Order, Origin, Plan,
+    Step, UnknownPolicy, WorkerName,
 };
 use semel_core::{Headers, Identity, LeaseTerm, Outcome};
 
@@ -81,15 +81,15 @@ pub(crate) fn plan(consumer: &str) -> Plan {
     plan
 }
 
-fn completed() -> Verdict {
+fn completed() -> Disposition {
     let mut outcome = Outcome::succeeded(r#"{"mail":"SECRET"}"#);
     outcome.status = 200;
     let intents = Vec::new();
-    Verdict::Completed { outcome, intents }
+    Disposition::Completed { outcome, intents }
 }
 
-fn retry(after: Duration) -> Verdict {
-    Verdict::Retry {
+fn retry(after: Duration) -> Disposition {
+    Disposition::Retry {
         after,
         cause: Cause::Retryable,
         error: ErrorText::new("503 Service Unavailable: the mail server is being updated"),
@@ -109,31 +109,32 @@ impl Filler {
 
     async fn claim_message(&self, consumer: &str, lease: Duration) -> Job {
         let ask = ClaimBatch {
-            consumer: consumer.parse().unwrap(),
+            plan: Plan::new(consumer.parse().unwrap()),
             worker: WorkerName::new("host-1").unwrap(),
             max: 1,
+            bytes_max: usize::MAX,
             lease: LeaseTerm::new(lease).unwrap(),
-            on_lost: OnLost::Rerun,
+            on_unknown: UnknownPolicy::Rerun,
         };
         let mut claimed = self.store.claim_batch(ask).await.unwrap();
         claimed.jobs.pop().unwrap()
     }
 
-    async fn finish(&self, job: &Job, verdict: Verdict) {
+    async fn finish(&self, job: &Job, disposition: Disposition) {
         let plan = plan(&job.message.identity().scope().to_string());
         let finish = Finish {
-            ticket: job.ticket.clone(),
+            claim: job.claim.clone(),
             took: Duration::ZERO,
-            verdict,
+            disposition,
         };
         self.store.finish(plan, vec![finish]).await.unwrap();
     }
 
     /// Receives a message of the mailer, and ends its first attempt.
-    async fn deal(&self, id: &str, verdict: Verdict) {
+    async fn deal(&self, id: &str, disposition: Disposition) {
         self.receive(message("mailer@1", id)).await;
         let job = self.claim_message("mailer@1", MINUTE).await;
-        self.finish(&job, verdict).await;
+        self.finish(&job, disposition).await;
     }
 
     pub(crate) async fn fill_inbox(&self) {
@@ -147,13 +148,13 @@ impl Filler {
         self.ago(HOUR * 5 - MINUTE * 2);
         let job = self.claim_message("mailer@1", MINUTE).await;
         let step = Step::new("charge", "SECRET").unwrap();
-        let ticket = job.ticket.clone();
-        self.store.remember_step(ticket, step).await.unwrap();
+        let claim = job.claim.clone();
+        self.store.remember_step(claim, step).await.unwrap();
         let error = ErrorText::new("503 Service Unavailable: the mail server is being updated");
         let cause = Cause::AttemptsExhausted;
-        self.finish(&job, Verdict::Park { cause, error }).await;
+        self.finish(&job, Disposition::Park { cause, error }).await;
         let error = ErrorText::new("422 Unprocessable Content: no such address");
-        self.deal("evt-3", Verdict::Terminal { error }).await;
+        self.deal("evt-3", Disposition::Terminal { error }).await;
 
         self.ago(HOUR * 2);
         self.deal("evt-4", retry(HOUR * 14 + MINUTE)).await;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::policy::Ack;
 use axum::extract::Request;
 use axum::response::Response;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, COOKIE};
 use http::{HeaderMap, HeaderName};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use semel_core::inbox::{Ack, Message, Origin, Receipt};
+use semel_core::inbox::{Message, Origin, Receipt};
 use semel_core::outcome::BODY_BYTES_MAX;
 use semel_core::{Error, Headers, Kind, Scope};
 use tokio::time::{Instant, timeout, timeout_at};

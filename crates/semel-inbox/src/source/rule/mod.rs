@@ -5,38 +5,39 @@
 //! it, from the payload.
 
 mod cloud_event;
-mod place;
+mod locator;
 mod refusal;
 
-pub use place::Place;
+pub use locator::Locator;
 pub use refusal::Refusal;
 
 pub(crate) use cloud_event::split;
 
-use semel_core::inbox::{Consumer, Message};
+use crate::policy::Consumer;
+use semel_core::inbox::Message;
 use semel_core::{Fingerprint, Headers, Identity, Key, Tenant};
 use serde_json::Value;
 
 use super::Raw;
 use cloud_event::CloudEvent;
-use place::Seen;
+use locator::Seen;
 
 /// Where the parts of a message are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Rule {
     /// Where the id is; the first place that has one counts.
-    pub id: Vec<Place>,
+    pub id: Vec<Locator>,
     /// On whose behalf; without a place everybody is the same.
-    pub tenant: Option<Place>,
+    pub tenant: Option<Locator>,
     /// What kind of event it is.
-    pub kind: Option<Place>,
+    pub kind: Option<Locator>,
     /// The version of its schema.
-    pub version: Option<Place>,
+    pub version: Option<Locator>,
     /// The key that orders it.
-    pub lane: Option<Place>,
+    pub lane: Option<Locator>,
     /// Its number under that key.
-    pub sequence: Option<Place>,
+    pub sequence: Option<Locator>,
     /// Whether CloudEvents are recognised.
     pub cloud_events: bool,
     /// What makes two messages with one id the same.
@@ -68,7 +69,7 @@ impl Rule {
     /// Events whose body has `$.id` and `$.type`, as Stripe's and many others' do. Bodies are not compared, because Stripe's count the
     /// deliveries that are still to be made.
     pub fn stripe() -> Self {
-        let at = |path: &str| Place::body(path).expect("the path is valid");
+        let at = |path: &str| Locator::body(path).expect("the path is valid");
         Self {
             id: vec![at("$.id")],
             kind: Some(at("$.type")),
@@ -84,7 +85,7 @@ impl Rule {
             false => None,
         };
         let seen = Seen::new(&raw);
-        let found = |place: &Option<Place>| match place {
+        let found = |place: &Option<Locator>| match place {
             Some(place) => place.find(&seen),
             None => Ok(None),
         };

@@ -1,5 +1,5 @@
+use crate::policy::Consumer;
 use bytes::Bytes;
-use semel_core::inbox::Consumer;
 
 use super::*;
 
@@ -112,13 +112,13 @@ fn stripes_events_have_their_id_and_type_in_the_body() {
 fn configured_places_are_tried_in_order() {
     let rule = Rule {
         id: vec![
-            Place::header("X-Event-Id").unwrap(),
-            Place::body("$.event.id").unwrap(),
-            Place::template("{orderId}#{header.x-line}").unwrap(),
+            Locator::header("X-Event-Id").unwrap(),
+            Locator::body("$.event.id").unwrap(),
+            Locator::template("{orderId}#{header.x-line}").unwrap(),
         ],
-        lane: Some(Place::body("$.orderId").unwrap()),
-        sequence: Some(Place::body("$.version").unwrap()),
-        tenant: Some(Place::header("x-tenant").unwrap()),
+        lane: Some(Locator::body("$.orderId").unwrap()),
+        sequence: Some(Locator::body("$.version").unwrap()),
+        tenant: Some(Locator::header("x-tenant").unwrap()),
         ..Rule::default()
     };
     let by_header = raw(&[("x-event-id", "h-1")], r#"{"event":{"id":"b-1"}}"#);
@@ -166,8 +166,8 @@ fn what_is_required_and_missing_is_refused() {
 #[test]
 fn refusals_never_quote_the_payload() {
     let rule = Rule {
-        id: vec![Place::body("$.id").unwrap()],
-        sequence: Some(Place::body("$.n").unwrap()),
+        id: vec![Locator::body("$.id").unwrap()],
+        sequence: Some(Locator::body("$.n").unwrap()),
         ..Rule::default()
     };
     for body in [
@@ -185,7 +185,7 @@ fn what_is_compared_is_the_rules_choice_and_a_derived_id_always_follows_from_the
     let compared = |compare: Compare, payload: &str| {
         let rule = Rule {
             compare,
-            id: vec![Place::header("idempotency-key").unwrap()],
+            id: vec![Locator::header("idempotency-key").unwrap()],
             ..Rule::default()
         };
         let found = message(&rule, raw(&[("Idempotency-Key", "\"k 1\"")], payload));

@@ -7,10 +7,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel_core::inbox::retry::Backoff;
-use semel_core::inbox::{Arrivals, Consumer, Detail, Message, Plan, Receipt, Retry, State};
+use semel_core::inbox::{Arrivals, Detail, Message, Plan, Receipt, State};
 use semel_core::{Clock, Identity, Inbox, LeaseTerm, ManualClock, Timestamp};
+use semel_inbox::policy::retry::Backoff;
 use semel_inbox::{Builder, Engine, Settings};
+use semel_inbox::{Consumer, Retry};
 use semel_sqlite::{Config, SqliteStore};
 use tempfile::TempDir;
 
@@ -57,7 +58,7 @@ impl Rig {
         let settings = Settings {
             poll: Duration::from_millis(20),
             drain: PATIENCE,
-            tend: Duration::from_millis(20),
+            housekeeping: Duration::from_millis(20),
             alerts: Duration::from_millis(20),
         };
         Engine::builder(inbox)

@@ -3,14 +3,15 @@
 use std::sync::Mutex;
 
 use semel_core::Scope;
-use semel_core::inbox::watch::End;
-use semel_core::inbox::{Message, Receipt, Watch};
+use semel_core::inbox::{Message, Receipt};
+use semel_inbox::AttemptEnd;
+use semel_inbox::Observer;
 
 /// What was told.
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) received: Mutex<Vec<(String, Receipt)>>,
-    pub(crate) finished: Mutex<Vec<(String, End)>>,
+    pub(crate) finished: Mutex<Vec<(String, AttemptEnd)>>,
     pub(crate) reclaimed: Mutex<Vec<String>>,
     pub(crate) suppressed: Mutex<usize>,
     pub(crate) alerts: Mutex<Vec<(String, &'static str, bool)>>,
@@ -20,12 +21,12 @@ fn id(message: &Message) -> String {
     message.identity().key().to_string()
 }
 
-impl Watch for Seen {
+impl Observer for Seen {
     fn received(&self, message: &Message, receipt: Receipt) {
         self.received.lock().unwrap().push((id(message), receipt));
     }
 
-    fn finished(&self, message: &Message, end: End) {
+    fn finished(&self, message: &Message, end: AttemptEnd) {
         self.finished.lock().unwrap().push((id(message), end));
     }
 

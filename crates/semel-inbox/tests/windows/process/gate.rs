@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel_core::inbox::{
-    Arrivals, AuditEntry, Bell, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap,
-    Operation, Page, Plan, Query, Receipt, Renewal, Report, Step, Ticket,
+    Arrivals, AuditEntry, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap,
+    Operation, Page, Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
 };
-use semel_core::store::Answer;
+use semel_core::store::{Actor, Answer};
 use semel_core::{Identity, Inbox, LeaseTerm, Scope};
 
 use super::{Job, Window};
@@ -69,8 +69,8 @@ macro_rules! inbox {
                 Box::pin(self.finished(plan, items))
             }
 
-            fn bell(&self, consumer: &Scope) -> Bell {
-                self.inbox.bell(consumer)
+            fn wake_up(&self, consumer: &Scope) -> WakeUp {
+                self.inbox.wake_up(consumer)
             }
 
             $(fn $name(&self, $($arg: $kind),*) -> Answer<'_, $answer> {
@@ -82,11 +82,13 @@ macro_rules! inbox {
 
 inbox! {
     position(source: String) -> Option<String>;
-    renew(tickets: Vec<Ticket>, lease: LeaseTerm) -> Vec<Renewal>;
-    remember_step(ticket: Ticket, step: Step) -> Renewal;
-    tend(plan: Plan, limit: usize) -> usize;
+    renew(claims: Vec<Claim>, lease: LeaseTerm) -> Vec<Renewal>;
+    remember_step(claim: Claim, step: Step) -> Renewal;
+    advance_lanes(plan: Plan, limit: usize) -> usize;
     list_messages(query: Query) -> Page;
+    states(identities: Vec<Identity>) -> Vec<Option<State>>;
     message(identity: Identity) -> Option<Detail>;
+    set_paused(consumer: Scope, paused: bool, by: Actor, reason: Option<String>) -> bool;
     gaps(consumer: Scope, limit: usize) -> Vec<Gap>;
     counts() -> Vec<Counts>;
     operate(operation: Operation) -> Report;

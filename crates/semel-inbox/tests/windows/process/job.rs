@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::life::{VARIABLE, say};
-use crate::stage::Place;
+use crate::stage::StoreAddress;
 
 /// Where a process stands still until it is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ pub(crate) struct Doing {
 /// What a process is started for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Job {
-    pub(crate) place: Place,
+    pub(crate) place: StoreAddress,
     /// Where source and provider are.
     pub(crate) outside: String,
     pub(crate) window: Option<Window>,

@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use semel_core::inbox::Ack;
-use semel_inbox::source::Place;
+use semel_inbox::Ack;
+use semel_inbox::source::Locator;
 use semel_inbox::{Rule, Webhook, handler_fn};
 
 use super::Job;
@@ -58,7 +58,7 @@ async fn run(job: Arc<Job>) {
     let running = builder.build().unwrap().start();
     if job.webhook {
         let rule = Rule {
-            id: vec![Place::header("message-id").unwrap()],
+            id: vec![Locator::header("message-id").unwrap()],
             ..Rule::default()
         };
         let webhook = Webhook::new(ORDERS.parse().unwrap()).rule(rule);

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use semel_core::Retention;
-use semel_core::inbox::replay::SideEffects;
-use semel_core::inbox::{Action, Consumer, Receipt, State};
+use semel_core::inbox::{Action, Receipt, State};
+use semel_inbox::Consumer;
+use semel_inbox::policy::replay::SideEffects;
 use semel_inbox::{Done, Failure, handler_fn};
 
 use crate::outside::{CALLS, INTENTS, Outside};
@@ -45,7 +46,9 @@ pub(super) async fn a_dead_letter_replayed_with_the_same_id_has_one_effect(stage
     let state = State::FailedTerminal;
     let receipt = stage.receive(&plan, message(ID)).await;
     assert_eq!(receipt, Receipt::Duplicate { state });
-    stage.operate(&plan, ID, Action::Retry).await;
+    stage
+        .operate(&plan, ID, Action::Retry { new_key: false })
+        .await;
     stage.until(&order(ID), State::Completed).await;
     stage.until(&charge(ID), State::Completed).await;
     stage.rest().await;

@@ -1,9 +1,8 @@
 //! Versions of an aggregate: older ones are ignored, later ones wait for those between.
 
 use semel_core::Key;
-use semel_core::inbox::{
-    Baseline, Cause, Consumer, Message, OnGap, OnTerminal, Order, Receipt, State,
-};
+use semel_core::inbox::{Baseline, Cause, Message, OnGap, OnTerminal, Order, Receipt, State};
+use semel_inbox::Consumer;
 use semel_inbox::{Running, handler_fn};
 
 use crate::stage::Stage;

@@ -43,7 +43,7 @@ impl Kind {
 
 /// Where a store is, for all processes of a case.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Place {
+pub(crate) enum StoreAddress {
     Sqlite { file: PathBuf },
     Postgres { url: String, schema: String },
 }
@@ -51,7 +51,7 @@ pub(crate) enum Place {
 /// What a handler does last in its own transaction, before the commit. An error rolls it back.
 pub(crate) type BeforeCommit = Box<dyn FnOnce() -> Result<(), Failure> + Send>;
 
-impl Place {
+impl StoreAddress {
     /// The inbox, as any process opens it.
     pub(crate) async fn open(&self) -> Arc<dyn Inbox> {
         match self {
@@ -85,7 +85,7 @@ impl Place {
 
 /// A store that only one case uses.
 pub(crate) struct Stage {
-    pub(crate) place: Place,
+    pub(crate) place: StoreAddress,
     pub(crate) inbox: Arc<dyn Inbox>,
     _dir: TempDir,
 }
@@ -95,18 +95,18 @@ impl Stage {
     pub(crate) async fn set(kind: Kind, number: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let place = match kind {
-            Kind::Sqlite => Place::Sqlite {
+            Kind::Sqlite => StoreAddress::Sqlite {
                 file: dir.path().join("semel.db"),
             },
-            Kind::Postgres => Place::Postgres {
+            Kind::Postgres => StoreAddress::Postgres {
                 url: postgres::url(),
                 schema: format!("windows_{}_{number}", std::process::id()),
             },
         };
         let inbox = place.open().await;
         match &place {
-            Place::Sqlite { file } => sqlite::prepare(file),
-            Place::Postgres { url, schema } => postgres::prepare(url, schema).await,
+            StoreAddress::Sqlite { file } => sqlite::prepare(file),
+            StoreAddress::Postgres { url, schema } => postgres::prepare(url, schema).await,
         }
         Self {
             place,
@@ -116,8 +116,8 @@ impl Stage {
     }
 
     /// Removes what would outlive the process.
-    pub(crate) async fn clear(place: &Place) {
-        if let Place::Postgres { url, schema } = place {
+    pub(crate) async fn clear(place: &StoreAddress) {
+        if let StoreAddress::Postgres { url, schema } = place {
             postgres::remove(url, schema).await;
         }
     }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use http::HeaderName;
 use semel_core::duration::show;
-use semel_core::inbox::{self, Ack};
+
+use semel_inbox::Ack;
 
 use super::at;
 use crate::compile::{headers, is_timeout};
@@ -50,7 +51,7 @@ pub struct Signature {
 /// The service that handles messages. Faults are relative to the consumer.
 pub(super) fn deliver(
     consumer: &Consumer,
-    policy: &inbox::Consumer,
+    policy: &semel_inbox::Consumer,
 ) -> Result<Option<Deliver>, Fault> {
     let Some(deliver) = &consumer.deliver else {
         return Ok(None);
@@ -160,7 +161,7 @@ fn fits(signature: &written::Signature) -> Result<(), Fault> {
 /// How long a sender waits for the effect. Faults are relative to the consumer.
 pub(super) fn wait(
     consumer: &Consumer,
-    policy: &inbox::Consumer,
+    policy: &semel_inbox::Consumer,
 ) -> Result<Option<Duration>, Fault> {
     let is_posted = matches!(consumer.source.as_deref(), Some(SourceUrl::Http));
     let is_late = policy.ack == Ack::AfterEffect;

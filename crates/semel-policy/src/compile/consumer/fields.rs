@@ -16,22 +16,22 @@ use crate::value::SourceUrl;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fields {
     /// Its id; tried in order. Of a CloudEvent: source and id together.
-    pub id: Vec<Place>,
+    pub id: Vec<Locator>,
     /// The key that orders it. Of a CloudEvent: `partitionkey`.
-    pub lane: Option<Place>,
+    pub lane: Option<Locator>,
     /// Its number in its lane. Of a CloudEvent: `sequence`.
-    pub sequence: Option<Place>,
+    pub sequence: Option<Locator>,
     /// The type of the event. Of a CloudEvent: `type`.
-    pub kind: Option<Place>,
+    pub kind: Option<Locator>,
     /// On whose behalf it is handled; without it the public's.
-    pub tenant: Option<Place>,
+    pub tenant: Option<Locator>,
     /// Whether CloudEvents are recognised.
     pub cloud_events: bool,
 }
 
 /// One place of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Locator {
     /// A header.
     Header(HeaderName),
     /// A field of a JSON body.
@@ -121,7 +121,7 @@ fn cloud_events(consumer: &Consumer) -> bool {
 }
 
 /// Where senders put the id unless the file says otherwise.
-fn usual(consumer: &Consumer) -> Vec<Place> {
+fn usual(consumer: &Consumer) -> Vec<Locator> {
     match (vendor(consumer, Preset::Id), consumer.source.as_deref()) {
         (Some(place), _) => vec![place],
         (
@@ -136,12 +136,12 @@ fn usual(consumer: &Consumer) -> Vec<Place> {
                 whole_lines: false, ..
             }),
         ) => Vec::new(),
-        (None, Some(SourceUrl::Http) | None) => vec![Place::Header(IDEMPOTENCY_KEY)],
+        (None, Some(SourceUrl::Http) | None) => vec![Locator::Header(IDEMPOTENCY_KEY)],
     }
 }
 
 /// Where a vendor puts it whose signature is expected.
-fn vendor(consumer: &Consumer, preset: Preset) -> Option<Place> {
+fn vendor(consumer: &Consumer, preset: Preset) -> Option<Locator> {
     match scheme(consumer)? {
         Scheme::Stripe => Some(stripe(preset)),
         Scheme::Github => Some(github(preset)),
@@ -149,56 +149,56 @@ fn vendor(consumer: &Consumer, preset: Preset) -> Option<Place> {
     }
 }
 
-fn preset(field: &IdField, preset: Preset) -> Option<Place> {
+fn preset(field: &IdField, preset: Preset) -> Option<Locator> {
     match field {
-        IdField::Header(name) => Some(Place::Header(name.0.clone())),
-        IdField::Body(path) => Some(Place::Body(path.0.clone())),
-        IdField::Template(template) => Some(Place::Template(template.0.clone())),
+        IdField::Header(name) => Some(Locator::Header(name.0.clone())),
+        IdField::Body(path) => Some(Locator::Body(path.0.clone())),
+        IdField::Template(template) => Some(Locator::Template(template.0.clone())),
         IdField::Cloudevents => None,
         IdField::Stripe => Some(stripe(preset)),
         IdField::Github => Some(github(preset)),
     }
 }
 
-fn stripe(preset: Preset) -> Place {
+fn stripe(preset: Preset) -> Locator {
     body(match preset {
         Preset::Id => "$.id",
         Preset::Kind => "$.type",
     })
 }
 
-const fn github(preset: Preset) -> Place {
-    Place::Header(HeaderName::from_static(match preset {
+const fn github(preset: Preset) -> Locator {
+    Locator::Header(HeaderName::from_static(match preset {
         Preset::Id => "x-github-delivery",
         Preset::Kind => "x-github-event",
     }))
 }
 
-fn body(path: &str) -> Place {
-    Place::Body(path.parse().expect("the path is valid"))
+fn body(path: &str) -> Locator {
+    Locator::Body(path.parse().expect("the path is valid"))
 }
 
-fn lane(field: &KeyField) -> Option<Place> {
+fn lane(field: &KeyField) -> Option<Locator> {
     match field {
-        KeyField::Header(name) => Some(Place::Header(name.0.clone())),
-        KeyField::Body(path) => Some(Place::Body(path.0.clone())),
-        KeyField::Template(template) => Some(Place::Template(template.0.clone())),
+        KeyField::Header(name) => Some(Locator::Header(name.0.clone())),
+        KeyField::Body(path) => Some(Locator::Body(path.0.clone())),
+        KeyField::Template(template) => Some(Locator::Template(template.0.clone())),
         KeyField::Cloudevents => None,
     }
 }
 
-fn sequence(field: &SequenceField) -> Option<Place> {
+fn sequence(field: &SequenceField) -> Option<Locator> {
     match field {
-        SequenceField::Header(name) => Some(Place::Header(name.0.clone())),
-        SequenceField::Body(path) => Some(Place::Body(path.0.clone())),
+        SequenceField::Header(name) => Some(Locator::Header(name.0.clone())),
+        SequenceField::Body(path) => Some(Locator::Body(path.0.clone())),
         SequenceField::Cloudevents => None,
     }
 }
 
-fn tenant(tenant: &Tenant) -> Option<Place> {
+fn tenant(tenant: &Tenant) -> Option<Locator> {
     match tenant {
         Tenant::Public => None,
-        Tenant::Header(name) => Some(Place::Header(name.0.clone())),
-        Tenant::Body(path) => Some(Place::Body(path.0.clone())),
+        Tenant::Header(name) => Some(Locator::Header(name.0.clone())),
+        Tenant::Body(path) => Some(Locator::Body(path.0.clone())),
     }
 }

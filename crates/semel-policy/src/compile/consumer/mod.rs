@@ -10,12 +10,11 @@ mod policy;
 mod strategy;
 
 pub use door::{Deliver, Signature};
-pub use fields::{Fields, Place};
+pub use fields::{Fields, Locator};
 
 use std::time::Duration;
 
 use semel_core::Scope;
-use semel_core::inbox;
 
 use crate::file;
 use crate::file::consumer::{Fingerprint, Kind};
@@ -31,7 +30,7 @@ pub(crate) const INTENT: &str = "intent:";
 #[derive(Debug, Clone)]
 pub struct CompiledConsumer {
     /// What the engine carries out. Its name is the consumer's, with its version.
-    pub policy: inbox::Consumer,
+    pub policy: semel_inbox::Consumer,
     /// What guards its effect.
     pub strategy: Kind,
     /// Whether messages are stored first. Otherwise the policy is for a transactional consumer of the library, and nothing is

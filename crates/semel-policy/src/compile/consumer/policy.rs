@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use semel_core::duration::show;
 use semel_core::inbox::order::{self, OnTerminal};
-use semel_core::inbox::replay::{self, SideEffects};
-use semel_core::inbox::{Ack, Alerts, Consumer, OnGap, OnLost, Order, Replay};
+use semel_core::inbox::{OnGap, Order, UnknownPolicy};
 use semel_core::{LeaseTerm, Retention, Scope};
+use semel_inbox::policy::replay::{self, SideEffects};
+use semel_inbox::{Ack, Alerts, Consumer, Replay};
 
 use super::{at, strategy};
 use crate::compile::{is_timeout, retry, set};
@@ -45,7 +46,10 @@ pub(super) fn compile(name: Scope, written: &file::Consumer) -> Result<Consumer,
         &mut policy.workers,
         written.workers.map(|workers| workers.0.0),
     );
-    set(&mut policy.on_lost, written.unknown.map(OnLost::from));
+    set(
+        &mut policy.on_unknown,
+        written.unknown.map(UnknownPolicy::from),
+    );
     (policy.deadline, policy.lease) = times(written, policy.deadline, policy.lease)?;
     Ok(policy)
 }
@@ -299,7 +303,7 @@ impl From<GapThen> for order::GapThen {
     }
 }
 
-impl From<Lost> for OnLost {
+impl From<Lost> for UnknownPolicy {
     fn from(written: Lost) -> Self {
         match written {
             Lost::Rerun => Self::Rerun,

@@ -2,8 +2,9 @@
 
 use semel_core::Scope;
 use semel_core::inbox::order::OnTerminal;
-use semel_core::inbox::replay::SideEffects;
-use semel_core::inbox::{Ack, Baseline, Consumer, OnGap, Order, Replay};
+use semel_core::inbox::{Baseline, OnGap, Order};
+use semel_inbox::policy::replay::SideEffects;
+use semel_inbox::{Ack, Consumer, Replay};
 
 use crate::file::consumer::Kind;
 

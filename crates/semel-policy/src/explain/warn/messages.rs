@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use semel_core::inbox::replay::SideEffects;
-use semel_core::inbox::{OnLost, Order};
+use semel_core::inbox::{Order, UnknownPolicy};
+use semel_inbox::policy::replay::SideEffects;
 
 use crate::compile::{CompiledConsumer, CompiledTarget};
 use crate::explain::route;
@@ -93,7 +93,7 @@ fn of_consumer(consumer: &CompiledConsumer) -> Vec<&'static str> {
             "replay.sideEffects is allow: intents that are no longer remembered are sent again by a replay",
         ),
         (
-            policy.on_lost == OnLost::Hold,
+            policy.on_unknown == UnknownPolicy::Hold,
             "unknown is hold: every crash of a worker leaves messages for a person to decide about",
         ),
     ];

@@ -6,7 +6,7 @@ use serde::de::{self, Expected, Unexpected};
 
 use super::suggest;
 use super::{REST, Scalar};
-use crate::tree::{Node, Path, Place, Step};
+use crate::tree::{Node, Path, SourcePosition, Step};
 
 /// How many names a message lists.
 const LISTED_MAX: usize = 12;
@@ -150,7 +150,7 @@ impl Fault {
     }
 
     /// Where it is written in `tree`.
-    pub(crate) fn place(&self, tree: &Node) -> Place {
+    pub(crate) fn place(&self, tree: &Node) -> SourcePosition {
         match self.at_key {
             true => tree.place_of_key(&self.path),
             false => tree.place_of(&self.path),
@@ -168,8 +168,10 @@ impl Fault {
             false => tree.place_of(beside),
         };
         match place {
-            Place::File { line, column } => format!("{self} ({beside} at {line}:{column})"),
-            Place::Variable(name) => format!("{self} ({beside} in {name})"),
+            SourcePosition::File { line, column } => {
+                format!("{self} ({beside} at {line}:{column})")
+            }
+            SourcePosition::Variable(name) => format!("{self} ({beside} in {name})"),
         }
     }
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use semel_core::inbox::order::{GapThen, OnTerminal};
-use semel_core::inbox::replay::SideEffects;
-use semel_core::inbox::{Ack, Baseline, OnLost, Order};
+use semel_core::inbox::{Baseline, Order, UnknownPolicy};
+use semel_inbox::Ack;
+use semel_inbox::policy::replay::SideEffects;
 use semel_policy::CompiledConsumer;
 use semel_policy::file::consumer::{Encoding, Fingerprint, Kind, Scheme};
 use semel_policy::value::SourceUrl;
@@ -136,7 +137,9 @@ const WORK: [Row; 25] = [
     ("deadline: 7s", |c| c.policy.deadline.as_secs() == 7),
     // A lease that is not written gives way to the deadline.
     ("deadline: 7s", |c| c.policy.lease.get().as_secs() == 7),
-    ("unknown: hold", |c| c.policy.on_lost == OnLost::Hold),
+    ("unknown: hold", |c| {
+        c.policy.on_unknown == UnknownPolicy::Hold
+    }),
     ("strategy: { type: compare-and-set }", |c| {
         c.strategy == Kind::CompareAndSet
     }),

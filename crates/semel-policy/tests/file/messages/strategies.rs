@@ -1,8 +1,9 @@
 //! What each strategy decides where the file says nothing else.
 
 use semel_core::inbox::order::OnTerminal;
-use semel_core::inbox::replay::SideEffects;
-use semel_core::inbox::{Ack, Baseline, Order};
+use semel_core::inbox::{Baseline, Order};
+use semel_inbox::Ack;
+use semel_inbox::policy::replay::SideEffects;
 use semel_policy::file::consumer::Kind;
 
 use super::with;

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use semel_core::inbox::replay::SideEffects;
-use semel_core::inbox::{Ack, Baseline, OnLost, Order};
+use semel_core::inbox::{Baseline, Order, UnknownPolicy};
+use semel_inbox::Ack;
+use semel_inbox::policy::replay::SideEffects;
 use semel_policy::CompiledConsumer;
 use semel_policy::file::consumer::Kind;
 
@@ -269,15 +270,15 @@ fn parked_messages_are_watched_for() {
 #[test]
 fn what_it_leaves_out_is_as_usual() {
     let [indexer, sender] = template();
-    let usual = semel_core::inbox::Consumer::new(indexer.name().clone());
+    let usual = semel_inbox::Consumer::new(indexer.name().clone());
     assert_eq!(indexer.policy.retry, usual.retry);
     assert_eq!(
         (indexer.policy.lease, indexer.policy.deadline),
         (usual.lease, usual.deadline)
     );
     assert_eq!(
-        (indexer.policy.workers, indexer.policy.on_lost),
-        (usual.workers, OnLost::Rerun)
+        (indexer.policy.workers, indexer.policy.on_unknown),
+        (usual.workers, UnknownPolicy::Rerun)
     );
     assert_eq!(
         sender.policy.plan.retention.keep(),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use semel_core::inbox::{Arrivals, BATCH_MAX, Finish, Finished, Order, Plan, State, Verdict};
+use semel_core::inbox::{Arrivals, BATCH_MAX, Disposition, Finish, Finished, Order, Plan, State};
 use semel_core::{Scope, Timestamp};
 use uuid::Uuid;
 
@@ -10,7 +10,7 @@ use super::super::lanes::{Care, Lanes};
 use super::super::notes::Attempt;
 use super::super::rows::Work;
 use super::end::{Deciding, said};
-use super::{Ended, complete_values, intents};
+use super::{FinishedBatch, complete_values, intents};
 use crate::records::{digest, sql_fence, sql_ms};
 use crate::session::{Driver, Session};
 use crate::value::Value;
@@ -21,7 +21,7 @@ impl<D: Driver> Session<'_, D> {
         &mut self,
         plan: &Plan,
         items: &[&Finish],
-    ) -> Result<Ended, D::Error> {
+    ) -> Result<FinishedBatch, D::Error> {
         let digests = digests_of(items);
         let lanes = match plan.order {
             Order::None => Lanes::new(),
@@ -34,12 +34,12 @@ impl<D: Driver> Session<'_, D> {
         let (mut answers, mut completed) = (vec![None; items.len()], Vec::new());
         for (at, item) in items.iter().enumerate() {
             let held = locked
-                .remove(&digest(&item.ticket.identity))
-                .filter(|work| work.fence == item.ticket.fence && work.state == State::InProgress);
+                .remove(&digest(&item.claim.identity))
+                .filter(|work| work.fence == item.claim.fence && work.state == State::InProgress);
             let Some(work) = held else { continue };
             answers[at] = Some(Finished::Done);
-            match &item.verdict {
-                Verdict::Completed { .. } => completed.push((*item, work)),
+            match &item.disposition {
+                Disposition::Completed { .. } => completed.push((*item, work)),
                 _ => deciding.end(plan, item, work)?,
             }
         }
@@ -51,7 +51,7 @@ impl<D: Driver> Session<'_, D> {
         for at in late {
             answers[at] = Some(self.judge_late(plan, items[at], deciding.now).await?);
         }
-        Ok(Ended {
+        Ok(FinishedBatch {
             answers: answers.into_iter().flatten().collect(),
             due: deciding.due,
         })
@@ -68,7 +68,7 @@ impl<D: Driver> Session<'_, D> {
             return Ok(());
         }
         let mut items: Vec<&Finish> = completed.iter().map(|(item, _)| *item).collect();
-        items.sort_by_key(|item| digest(&item.ticket.identity));
+        items.sort_by_key(|item| digest(&item.claim.identity));
         self.archive_ended(plan, &digests_of(&items)).await?;
         let values = complete_values(plan, &items);
         self.driver.rows(&self.sql.inbox.complete, values).await?;
@@ -130,8 +130,8 @@ impl<D: Driver> Session<'_, D> {
         item: &Finish,
         now: Timestamp,
     ) -> Result<Finished, D::Error> {
-        let (digest, fence) = (digest(&item.ticket.identity), item.ticket.fence);
-        let state = i64::from(item.verdict.state().number());
+        let (digest, fence) = (digest(&item.claim.identity), item.claim.fence);
+        let state = i64::from(item.disposition.state().number());
         let params = vec![
             Value::Uuid(Some(digest)),
             Value::int(sql_fence(fence)),
@@ -144,7 +144,7 @@ impl<D: Driver> Session<'_, D> {
         if row.number(0)? != 0 {
             return Ok(Finished::Done);
         }
-        let (cause, error) = said(&item.verdict);
+        let (cause, error) = said(&item.disposition);
         let took = sql_ms(item.took);
         let late = Attempt {
             digest,
@@ -156,7 +156,7 @@ impl<D: Driver> Session<'_, D> {
             ended_ms: now.as_millis(),
             generation: row.int(2)?.unwrap_or(0),
             number: 0,
-            state: item.verdict.state(),
+            state: item.disposition.state(),
             late: true,
             worker: None,
             cause,
@@ -170,6 +170,6 @@ impl<D: Driver> Session<'_, D> {
 fn digests_of(items: &[&Finish]) -> Vec<Uuid> {
     items
         .iter()
-        .map(|item| digest(&item.ticket.identity))
+        .map(|item| digest(&item.claim.identity))
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use semel_core::inbox::{Cause, Finish, Plan, Verdict};
+use semel_core::inbox::{Cause, Disposition, Finish, Plan};
 use semel_core::{Error, Kind, Result, Scope, Timestamp};
 use uuid::Uuid;
 
@@ -51,23 +51,23 @@ impl Deciding {
 
     /// Everything but a completion.
     pub(super) fn end(&mut self, plan: &Plan, item: &Finish, mut work: Work) -> Result<()> {
-        let (now, state) = (self.now, item.verdict.state());
-        let (cause, error) = said(&item.verdict);
+        let (now, state) = (self.now, item.disposition.state());
+        let (cause, error) = said(&item.disposition);
         let began_ms = work.changed_ms;
         work.change(state, cause, now);
-        match &item.verdict {
-            Verdict::Completed { .. } => unreachable!("completions have their own way"),
-            Verdict::Retry { after, .. } => {
+        match &item.disposition {
+            Disposition::Completed { .. } => unreachable!("completions have their own way"),
+            Disposition::Retry { after, .. } | Disposition::NotReached { after, .. } => {
                 work.due_ms = Some(now.after(*after).as_millis());
                 // Whoever sleeps until something else is due may have to get up earlier.
                 self.due.insert(plan.consumer.clone());
             }
-            Verdict::Terminal { .. } | Verdict::Park { .. } => {
+            Disposition::Terminal { .. } | Disposition::Park { .. } => {
                 if let Some(lane) = self.lane_of(&work)? {
                     stick(plan, lane, &mut work);
                 }
             }
-            Verdict::Skip { cause } => {
+            Disposition::Skip { cause } => {
                 work.deadline_ms = Some(now.after(plan.retention.keep()).as_millis());
                 if let Some(lane) = self.lane_of(&work)? {
                     lane.advance(work.sequence);
@@ -76,7 +76,7 @@ impl Deciding {
                 self.skipped.push(work.digest);
                 self.notes.push(Transition::of(&work, *cause, now));
             }
-            Verdict::Return => {
+            Disposition::Return => {
                 (work.due_ms, work.cause) = (Some(now.as_millis()), None);
                 work.attempts -= 1;
                 self.notes.push(Transition::of(&work, Cause::Returned, now));
@@ -107,14 +107,17 @@ impl Deciding {
 }
 
 /// Why an attempt did not complete, and what went wrong.
-pub(super) fn said(verdict: &Verdict) -> (Option<Cause>, Option<String>) {
-    match verdict {
-        Verdict::Completed { .. } => (None, None),
-        Verdict::Retry { cause, error, .. } | Verdict::Park { cause, error } => {
+pub(super) fn said(disposition: &Disposition) -> (Option<Cause>, Option<String>) {
+    match disposition {
+        Disposition::Completed { .. } => (None, None),
+        Disposition::Retry { cause, error, .. } | Disposition::Park { cause, error } => {
             (Some(*cause), Some(error.as_str().to_owned()))
         }
-        Verdict::Terminal { error } => (Some(Cause::Terminal), Some(error.as_str().to_owned())),
-        Verdict::Skip { cause } => (Some(*cause), None),
-        Verdict::Return => (Some(Cause::Returned), None),
+        Disposition::NotReached { error, .. } => {
+            (Some(Cause::NotReached), Some(error.as_str().to_owned()))
+        }
+        Disposition::Terminal { error } => (Some(Cause::Terminal), Some(error.as_str().to_owned())),
+        Disposition::Skip { cause } => (Some(*cause), None),
+        Disposition::Return => (Some(Cause::Returned), None),
     }
 }

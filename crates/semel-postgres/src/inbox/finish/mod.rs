@@ -9,7 +9,7 @@ mod end;
 use std::collections::{BTreeSet, HashSet};
 
 use semel_core::inbox::work::INTENTS_MAX;
-use semel_core::inbox::{Finish, Finished, Intent, Order, Plan, Ticket, Verdict};
+use semel_core::inbox::{Claim, Disposition, Finish, Finished, Intent, Order, Plan};
 use semel_core::{Error, Kind, Result, Scope};
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ const BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// What became of a batch.
 #[derive(Debug, Default)]
-pub(crate) struct Ended {
+pub(crate) struct FinishedBatch {
     pub(crate) answers: Vec<Finished>,
     /// Consumers for whom something became due.
     pub(crate) due: BTreeSet<Scope>,
@@ -46,15 +46,15 @@ pub(crate) fn check(items: &[Finish]) -> Result<()> {
 }
 
 fn intents(item: &Finish) -> &[Intent] {
-    match &item.verdict {
-        Verdict::Completed { intents, .. } => intents,
+    match &item.disposition {
+        Disposition::Completed { intents, .. } => intents,
         _ => &[],
     }
 }
 
 fn bytes(item: &Finish) -> usize {
-    match &item.verdict {
-        Verdict::Completed { outcome, .. } => weight(outcome),
+    match &item.disposition {
+        Disposition::Completed { outcome, .. } => weight(outcome),
         _ => 0,
     }
 }
@@ -62,36 +62,38 @@ fn bytes(item: &Finish) -> usize {
 /// Whether an item may go in the one statement of the happy path.
 fn is_plain(plan: &Plan, item: &Finish) -> bool {
     let completed =
-        matches!(&item.verdict, Verdict::Completed { intents, .. } if intents.is_empty());
+        matches!(&item.disposition, Disposition::Completed { intents, .. } if intents.is_empty());
     completed && plan.order == Order::None && !plan.retention.archive()
 }
 
 /// Ends attempts, each batch of the usual in one statement.
-pub(crate) async fn finish(engine: &Engine, plan: &Plan, items: &[Finish]) -> Result<Ended> {
+pub(crate) async fn finish(
+    engine: &Engine,
+    plan: &Plan,
+    items: &[Finish],
+) -> Result<FinishedBatch> {
     check(items)?;
     for intent in items.iter().flat_map(intents) {
         engine.message_months(&intent.plan).await;
     }
-    let mut ended = Ended::default();
+    let mut ended = FinishedBatch::default();
     let mut answers: Vec<Option<Finished>> = vec![None; items.len()];
     let mut rest: Vec<usize> = (0..items.len()).collect();
-    // A ticket that comes twice is decided in the order in which it came.
+    // A claim that comes twice is decided in the order in which it came.
     let mut seen = HashSet::new();
     let mut usual: Vec<usize> = rest
         .iter()
         .copied()
-        .filter(|at| {
-            seen.insert(digest(&items[*at].ticket.identity)) && is_plain(plan, &items[*at])
-        })
+        .filter(|at| seen.insert(digest(&items[*at].claim.identity)) && is_plain(plan, &items[*at]))
         .collect();
-    usual.sort_by_key(|at| digest(&items[*at].ticket.identity));
+    usual.sort_by_key(|at| digest(&items[*at].claim.identity));
     for piece in pieces(&usual, items) {
         let batch: Vec<&Finish> = piece.iter().map(|at| &items[*at]).collect();
         let done = engine
             .call(&Completing(complete_values(plan, &batch)))
             .await?;
         for at in piece {
-            if done.contains(&digest(&items[*at].ticket.identity)) {
+            if done.contains(&digest(&items[*at].claim.identity)) {
                 answers[*at] = Some(Finished::Done);
             }
         }
@@ -131,11 +133,11 @@ struct Finishing<'a> {
 }
 
 impl Call for Finishing<'_> {
-    type Answer = Ended;
+    type Answer = FinishedBatch;
 
     const DOING: &'static str = "finishing messages";
 
-    async fn make(&self, engine: &Engine, link: &mut Link) -> Result<Ended, Failure> {
+    async fn make(&self, engine: &Engine, link: &mut Link) -> Result<FinishedBatch, Failure> {
         let mut session = Session::new(link, &engine.sql);
         session.finish_batch(self.plan, &self.items).await
     }
@@ -158,16 +160,12 @@ fn pieces<'a>(all: &'a [usize], items: &[Finish]) -> Vec<&'a [usize]> {
 }
 
 /// Gives claims back that nobody began. The order of their lanes is as it was: what was due is due again.
-pub(crate) async fn give_back(
-    engine: &Engine,
-    consumer: &Scope,
-    tickets: Vec<Ticket>,
-) -> Result<()> {
+pub(crate) async fn give_back(engine: &Engine, consumer: &Scope, claims: Vec<Claim>) -> Result<()> {
     let plan = Plan::new(consumer.clone());
-    let items = tickets.into_iter().map(|ticket| Finish {
-        ticket,
+    let items = claims.into_iter().map(|claim| Finish {
+        claim,
         took: std::time::Duration::ZERO,
-        verdict: Verdict::Return,
+        disposition: Disposition::Return,
     });
     finish(engine, &plan, &items.collect::<Vec<_>>())
         .await
@@ -175,21 +173,21 @@ pub(crate) async fn give_back(
 }
 
 fn complete_values(plan: &Plan, items: &[&Finish]) -> Vec<Value> {
-    let outcomes = items.iter().filter_map(|item| match &item.verdict {
-        Verdict::Completed { outcome, .. } => {
+    let outcomes = items.iter().filter_map(|item| match &item.disposition {
+        Disposition::Completed { outcome, .. } => {
             Some(OutcomeColumns::of(outcome, plan.retention.archive()))
         }
         _ => None,
     });
-    let tickets = || items.iter().map(|item| &item.ticket);
+    let claims = || items.iter().map(|item| &item.claim);
     let mut values = vec![
         Value::text(plan.consumer.name()),
         Value::int(plan.consumer.version()),
         Value::int(sql_ms(plan.retention.keep())),
-        Value::Uuids(tickets().map(|t| digest(&t.identity)).collect()),
-        Value::ints(tickets().map(|t| sql_fence(t.fence))),
-        Value::texts(tickets().map(|t| t.identity.tenant().as_str())),
-        Value::texts(tickets().map(|t| t.identity.key().as_str())),
+        Value::Uuids(claims().map(|t| digest(&t.identity)).collect()),
+        Value::ints(claims().map(|t| sql_fence(t.fence))),
+        Value::texts(claims().map(|t| t.identity.tenant().as_str())),
+        Value::texts(claims().map(|t| t.identity.key().as_str())),
         Value::ints(
             items
                 .iter()

@@ -103,6 +103,7 @@ fn attempt_of(row: &Row) -> Result<Attempt> {
         state: state_of(row.number(6)?)?,
         cause: cause_of(row.text(7)?)?,
         error: row.text(8)?.map(str::to_owned),
+        answer: None,
         late: row.number(9)? != 0,
     })
 }

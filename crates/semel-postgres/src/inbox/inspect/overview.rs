@@ -76,6 +76,7 @@ fn counts_of(row: &Row) -> Result<Counts> {
         parked: count(6)?,
         skipped: count(7)?,
         oldest_pending: row.int(8)?.map(Timestamp::from_millis),
+        paused: None,
     })
 }
 
@@ -86,6 +87,7 @@ fn nothing_missing(consumer: &Scope, row: &Row) -> Result<(Gap, i64)> {
     let done = row.int(1)?;
     let gap = Gap {
         consumer: consumer.clone(),
+        tenant: semel_core::Tenant::public(),
         lane,
         done: unsigned(done),
         missing: Vec::new(),

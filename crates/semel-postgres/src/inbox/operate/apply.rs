@@ -121,7 +121,7 @@ impl<'a> Applying<'a> {
 
     fn change(&mut self, selected: &Selected, work: Work) -> bool {
         match self.operation.action {
-            Action::Retry => self.run_again(selected, work, true),
+            Action::Retry { .. } => self.run_again(selected, work, true),
             Action::Park => self.park(work),
             Action::Unpark => self.unpark(selected, work),
             Action::Skip => self.skip(work),

@@ -280,6 +280,7 @@ fn attempts(connection: &Connection, number: i64) -> Result<Vec<Attempt>> {
             state: row.get::<_, SqlState>(6)?.0,
             cause: row.get::<_, SqlCause>(7)?.0,
             error: row.get(8)?,
+            answer: None,
             late: row.get(9)?,
         })
     })

@@ -135,6 +135,7 @@ pub(in crate::inbox) fn gaps(
         let lane = Key::new(lane);
         gaps.push(Gap {
             consumer: consumer.clone(),
+            tenant: semel_core::Tenant::public(),
             lane: lane.map_err(|e| damaged("a lane breaks the rules").caused_by(e))?,
             done,
             missing,

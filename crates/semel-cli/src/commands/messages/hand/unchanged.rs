@@ -60,10 +60,11 @@ fn identity(select: &Select, id: &Key) -> Identity {
 
 fn advised(error: Error, desk: &Desk, identity: &Identity, state: State, action: Action) -> Error {
     match (state, action) {
-        (State::Completed | State::SkippedDuplicate, Action::Retry) => error.hint(format!(
-            "to run once more what was dealt with: {}",
-            command("replay", identity, "", desk)
-        )),
+        (State::Completed | State::SkippedDuplicate, Action::Retry { new_key: false }) => error
+            .hint(format!(
+                "to run once more what was dealt with: {}",
+                command("replay", identity, "", desk)
+            )),
         (State::FailedTerminal | State::Parked, Action::Replay { .. }) => error.hint(format!(
             "to run again what failed: {}",
             command("dlq replay", identity, "", desk)

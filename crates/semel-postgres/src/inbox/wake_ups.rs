@@ -2,7 +2,7 @@
 //!
 //! Other processes are told by `NOTIFY`, at most once in a short while for each consumer, and never inside the transaction that
 //! made something due: a commit with a notification waits for all others that have one. A process listens as soon as somebody in
-//! it asks for a bell, on a connection of its own. Behind a pooler in transaction mode there is no session to listen on, and
+//! it asks for a wake_up, on a connection of its own. Behind a pooler in transaction mode there is no session to listen on, and
 //! whoever waits has to look now and then, as everybody does in any case.
 
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::poll_fn;
 use semel_core::Scope;
-use semel_core::inbox::{Bell, Bells};
+use semel_core::inbox::{WakeUp, WakeUps};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -31,9 +31,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// The most bytes of an identifier that PostgreSQL keeps.
 const NAME_BYTES_MAX: usize = 63;
 
-/// The bells of a store.
+/// The wake_ups of a store.
 #[derive(Debug)]
-pub(crate) struct Ringing {
+pub(crate) struct Waking {
     shared: Arc<Shared>,
     engine: Weak<Engine>,
     config: Config,
@@ -44,13 +44,13 @@ pub(crate) struct Ringing {
 
 #[derive(Debug, Default)]
 struct Shared {
-    bells: Bells,
+    wake_ups: WakeUps,
     /// Consumers that other processes have to be told of.
     untold: Mutex<BTreeSet<Scope>>,
     some: Notify,
 }
 
-impl Ringing {
+impl Waking {
     pub(crate) fn new(engine: Weak<Engine>, config: &Config) -> Self {
         Self {
             shared: Arc::default(),
@@ -62,9 +62,9 @@ impl Ringing {
         }
     }
 
-    /// A bell of one consumer.
-    pub(crate) fn bell(&self, consumer: &Scope) -> Bell {
-        let bell = self.shared.bells.bell(consumer);
+    /// A wake_up of one consumer.
+    pub(crate) fn wake_up(&self, consumer: &Scope) -> WakeUp {
+        let wake_up = self.shared.wake_ups.wake_up(consumer);
         self.listening.get_or_init(|| {
             let (shared, config) = (self.shared.clone(), self.config.clone());
             let listening = config
@@ -72,12 +72,12 @@ impl Ringing {
                 .then(|| self.runtime.spawn(listen(shared, config)));
             listening.map(|task| task.abort_handle())
         });
-        bell
+        wake_up
     }
 
     /// Something became due for a consumer.
-    pub(crate) fn ring(&self, consumer: &Scope) {
-        self.shared.bells.ring(consumer);
+    pub(crate) fn wake(&self, consumer: &Scope) {
+        self.shared.wake_ups.wake(consumer);
         self.untold().insert(consumer.clone());
         self.shared.some.notify_one();
         self.telling.get_or_init(|| {
@@ -96,7 +96,7 @@ impl Ringing {
     }
 }
 
-impl Drop for Ringing {
+impl Drop for Waking {
     fn drop(&mut self) {
         let tasks = [
             self.listening.get().cloned().flatten(),
@@ -132,7 +132,7 @@ async fn tell(shared: Arc<Shared>, engine: Weak<Engine>) {
             Value::texts(names.iter().map(String::as_str)),
         ];
         if let Ok(mut link) = engine.links.get().await {
-            // Whoever is not told finds it when looking; a bell is never the only way.
+            // Whoever is not told finds it when looking; a wake_up is never the only way.
             let _ = link.ask_alone(&engine.sql.inbox.notify, &params).await;
         }
         drop(engine);
@@ -168,7 +168,7 @@ async fn listen_once(shared: &Shared, config: &Config) -> semel_core::Result<boo
     let begin = async {
         let listening = client.batch_execute(&listening).await;
         // What rang while nobody listened is not known: all look.
-        shared.bells.ring_all();
+        shared.wake_ups.wake_all();
         if listening.is_ok() {
             std::future::pending::<()>().await;
         }
@@ -177,10 +177,10 @@ async fn listen_once(shared: &Shared, config: &Config) -> semel_core::Result<boo
         let mut messages = poll_fn(|cx| connection.poll_message(cx));
         while let Some(Ok(message)) = messages.next().await {
             heard = true;
-            if let AsyncMessage::Notification(rung) = message
-                && let Ok(consumer) = rung.payload().parse()
+            if let AsyncMessage::Notification(woken) = message
+                && let Ok(consumer) = woken.payload().parse()
             {
-                shared.bells.ring(&consumer);
+                shared.wake_ups.wake(&consumer);
             }
         }
     };

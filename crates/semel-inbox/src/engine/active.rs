@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use semel_core::inbox::{Consumer, Inbox, Watch, WorkerName};
+use crate::observer::Observer;
+use crate::policy::Consumer;
+use semel_core::inbox::{Inbox, WorkerName};
 use semel_core::{Clock, Identity};
 
 use tokio::sync::watch;
@@ -18,34 +20,34 @@ use crate::receiver::Tally;
 pub(crate) struct Shared {
     pub(crate) inbox: Arc<dyn Inbox>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) watch: Arc<dyn Watch>,
+    pub(crate) watch: Arc<dyn Observer>,
     pub(crate) worker: WorkerName,
     pub(crate) settings: Settings,
     pub(crate) targets: Arc<Targets>,
     pub(crate) flights: Flights,
     pub(crate) finals: Arc<Finals>,
-    /// Wakes claimers for what no bell rings for: what a handler stored in its own transaction.
+    /// Wakes claimers for what no wake_up rings for: what a handler stored in its own transaction.
     pub(crate) nudge: watch::Sender<()>,
 }
 
 /// One consumer at its place.
-pub(crate) struct Post {
-    pub(crate) consumer: Arc<Consumer>,
+pub(crate) struct ActiveConsumer {
+    pub(crate) policy: Arc<Consumer>,
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) shared: Arc<Shared>,
     /// What arrives, for alerts.
     pub(crate) tally: Arc<Tally>,
 }
 
-impl Post {
+impl ActiveConsumer {
     pub(super) fn ctx(&self, job: semel_core::inbox::Job) -> Ctx {
         let Shared { inbox, targets, .. } = &*self.shared;
-        Ctx::new(job, inbox.clone(), self.consumer.clone(), targets.clone())
+        Ctx::new(job, inbox.clone(), self.policy.clone(), targets.clone())
     }
 
     /// Tells the log of something unusual about one message: who and what, never the payload.
     pub(super) fn note(&self, identity: &Identity, what: &str) {
-        let consumer = self.consumer.name();
+        let consumer = self.policy.name();
         tracing::warn!(%consumer, message = %identity.key(), "{what}");
     }
 }

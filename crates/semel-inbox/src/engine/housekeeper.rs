@@ -5,21 +5,25 @@ use std::sync::Arc;
 use semel_core::inbox::Order;
 use tokio::time::sleep;
 
-use super::post::{Post, Shared};
+use super::active::{ActiveConsumer, Shared};
 use super::stop::Stopping;
 
 /// The most messages that one step changes.
 const STEP: usize = 500;
 
 /// Tends all consumers by sequence now and then, until it is stopped.
-pub(super) async fn run(shared: Arc<Shared>, posts: Vec<Arc<Post>>, mut stopping: Stopping) {
+pub(super) async fn run(
+    shared: Arc<Shared>,
+    consumers: Vec<Arc<ActiveConsumer>>,
+    mut stopping: Stopping,
+) {
     loop {
         tokio::select! {
             () = stopping.stopped() => return,
-            () = sleep(shared.settings.tend) => {}
+            () = sleep(shared.settings.housekeeping) => {}
         }
-        for post in &posts {
-            tend(post, &stopping).await;
+        for active in &consumers {
+            keep_house(active, &stopping).await;
         }
     }
 }
@@ -29,18 +33,18 @@ pub(super) const fn is_needed(order: Order) -> bool {
     matches!(order, Order::Sequence { .. })
 }
 
-async fn tend(post: &Post, stopping: &Stopping) {
+async fn keep_house(active: &ActiveConsumer, stopping: &Stopping) {
     while !stopping.is_stopped() {
-        match post
+        match active
             .shared
             .inbox
-            .tend(post.consumer.plan.clone(), STEP)
+            .advance_lanes(active.policy.plan.clone(), STEP)
             .await
         {
             Ok(changed) if changed >= STEP => {}
             Ok(_) => return,
             Err(error) => {
-                let consumer = post.consumer.name();
+                let consumer = active.policy.name();
                 tracing::warn!(%consumer, %error, "gaps cannot be looked for");
                 return;
             }

@@ -14,7 +14,7 @@ use crate::killing::{self, Kills, opened, runtime};
 
 /// How one policy fared.
 #[derive(Debug)]
-pub(super) struct Verdict {
+pub(super) struct Findings {
     policy: OnUnknown,
     kills: Kills<Point>,
     operations: usize,
@@ -33,7 +33,7 @@ pub(super) struct Verdict {
     wrong: Vec<String>,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -53,7 +53,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-impl killing::Verdict for Verdict {
+impl killing::Findings for Findings {
     fn fields(&self) -> Vec<String> {
         let numbers = [
             self.kills.total,
@@ -75,12 +75,12 @@ impl killing::Verdict for Verdict {
 }
 
 /// Judges a finished run.
-pub(super) fn judge(job: &Job, callers: &Callers, kills: Kills<Point>, open: Open) -> Verdict {
+pub(super) fn judge(job: &Job, callers: &Callers, kills: Kills<Point>, open: Open) -> Findings {
     let runtime = runtime();
     let store = runtime.block_on(opened(open, &job.scene.dir));
     let ledger = job.scene.ledger();
     let unknown = runtime.block_on(unknown_queue(&store, job.scene.name()));
-    let mut verdict = Verdict {
+    let mut findings = Findings {
         policy: job.policy,
         operations: callers.asked.len(),
         effects: 0,
@@ -100,10 +100,10 @@ pub(super) fn judge(job: &Job, callers: &Callers, kills: Kills<Point>, open: Ope
             done: callers.done.contains(operation),
             unknown: unknown.contains(operation),
         };
-        verdict.operation(operation, count, record.as_deref(), &told);
+        findings.operation(operation, count, record.as_deref(), &told);
     }
-    job.scene.end(!verdict.wrong.is_empty());
-    verdict
+    job.scene.end(!findings.wrong.is_empty());
+    findings
 }
 
 /// What is known of an operation besides its record.
@@ -137,7 +137,7 @@ async fn unknown_queue(store: &Arc<dyn Store>, tenant: String) -> BTreeSet<Strin
     }
 }
 
-impl Verdict {
+impl Findings {
     fn operation(&mut self, operation: &str, effects: usize, record: Option<&Record>, told: &Told) {
         let done = told.done;
         let settled = record.is_some_and(|r| matches!(r.state, State::Settled(_)));

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::plan::{OnLost, Plan};
 use super::replay::Replay;
 use super::retry::Retry;
-use crate::identity::Scope;
-use crate::policy::LeaseTerm;
+use semel_core::LeaseTerm;
+use semel_core::Scope;
+use semel_core::inbox::plan::{Plan, UnknownPolicy};
 
 /// The most handlers of one consumer that run at the same time in one process.
 pub const WORKERS_MAX: usize = 1_024;
@@ -31,7 +31,7 @@ pub struct Consumer {
     /// How many handlers run at the same time in one process.
     pub workers: usize,
     /// What becomes of a message whose worker was lost.
-    pub on_lost: OnLost,
+    pub on_unknown: UnknownPolicy,
     /// Whether a message without an id is refused; otherwise its id is derived from its payload.
     pub id_required: bool,
     /// Whether a message without a lane and a sequence is refused.
@@ -56,7 +56,7 @@ impl Consumer {
             lease: LeaseTerm::default(),
             deadline: Duration::from_secs(60),
             workers: 16,
-            on_lost: OnLost::Rerun,
+            on_unknown: UnknownPolicy::Rerun,
             id_required: true,
             sequence_required: false,
             derived_intent_ids: true,

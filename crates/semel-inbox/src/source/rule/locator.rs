@@ -11,7 +11,7 @@ use super::{Raw, Refusal, scalar};
 
 /// One place where a part of a message may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Locator {
     /// A header.
     Header(String),
     /// A field of the JSON payload.
@@ -20,7 +20,7 @@ pub enum Place {
     Template(Template),
 }
 
-impl Place {
+impl Locator {
     /// A header.
     pub fn header(name: &str) -> Result<Self> {
         match name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control()) {

@@ -1,6 +1,6 @@
 //! Whether messages that were dealt with may run again, and what of them may.
 
-use crate::error::{Error, Result};
+use semel_core::{Error, Result};
 
 /// A consumer's policy for replays of messages that were dealt with.
 ///

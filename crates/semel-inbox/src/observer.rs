@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use super::message::Message;
-use super::state::{Cause, State};
-use super::work::Receipt;
-use crate::identity::Scope;
+use semel_core::Scope;
+use semel_core::inbox::message::Message;
+use semel_core::inbox::state::{Cause, State};
+use semel_core::inbox::work::Receipt;
 
 /// Hears of every message that an engine handles. Calls are quick and never block.
-pub trait Watch: Send + Sync + 'static {
+pub trait Observer: Send + Sync + 'static {
     /// A message arrived, and this became of it.
     fn received(&self, message: &Message, receipt: Receipt);
 
     /// An attempt ended; `late` if it came too late and changed nothing.
-    fn finished(&self, message: &Message, end: End);
+    fn finished(&self, message: &Message, end: AttemptEnd);
 
     /// A message was claimed whose worker had been lost.
     fn reclaimed(&self, message: &Message);
@@ -27,7 +27,7 @@ pub trait Watch: Send + Sync + 'static {
 
 /// The end of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct End {
+pub struct AttemptEnd {
     /// What it led to.
     pub state: State,
     /// Why.
@@ -38,19 +38,19 @@ pub struct End {
     pub late: bool,
 }
 
-impl std::fmt::Debug for dyn Watch {
+impl std::fmt::Debug for dyn Observer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Watch")
+        f.write_str("Observer")
     }
 }
 
 /// Nobody measures.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NoWatch;
+pub struct NoObserver;
 
-impl Watch for NoWatch {
+impl Observer for NoObserver {
     fn received(&self, _: &Message, _: Receipt) {}
-    fn finished(&self, _: &Message, _: End) {}
+    fn finished(&self, _: &Message, _: AttemptEnd) {}
     fn reclaimed(&self, _: &Message) {}
     fn suppressed(&self, _: &Message, _: usize) {}
     fn alert(&self, _: &Scope, _: &'static str, _: bool) {}

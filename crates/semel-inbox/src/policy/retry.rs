@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::state::Cause;
-use super::work::{ErrorText, Verdict};
-use crate::error::{Error, Result};
+use semel_core::inbox::state::Cause;
+use semel_core::inbox::work::{Disposition, ErrorText};
+use semel_core::{Error, Result};
 
 /// The most attempts that a consumer may ask for.
 pub const ATTEMPTS_MAX: u32 = 1_000;
@@ -158,11 +158,11 @@ impl Retry {
         delay.min(self.backoff.max)
     }
 
-    /// The wait after the attempt with this number; `dice` is drawn from 0 to 1.
-    pub fn delay(&self, attempt: u32, dice: f64) -> Duration {
+    /// The wait after the attempt with this number; `jitter` is drawn from 0 to 1.
+    pub fn delay(&self, attempt: u32, jitter: f64) -> Duration {
         let delay = self.delay_max(attempt);
         match self.backoff.jitter {
-            true => delay.mul_f64(0.5 + dice.clamp(0.0, 1.0) / 2.0),
+            true => delay.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0),
             false => delay,
         }
     }
@@ -175,24 +175,24 @@ impl Retry {
             .fold(Duration::ZERO, Duration::saturating_add)
     }
 
-    /// What becomes of a message whose attempt failed; `dice` is drawn from 0 to 1.
-    pub fn decide(&self, attempt: u32, failure: Failure, dice: f64) -> Verdict {
+    /// What becomes of a message whose attempt failed; `jitter` is drawn from 0 to 1.
+    pub fn decide(&self, attempt: u32, failure: Failure, jitter: f64) -> Disposition {
         let Failure {
             class,
             cause,
             error,
         } = failure;
         match class {
-            Class::Terminal => Verdict::Terminal { error },
-            Class::Park => Verdict::Park { cause, error },
-            Class::Retryable(_) if attempt >= self.attempts_max => Verdict::Park {
+            Class::Terminal => Disposition::Terminal { error },
+            Class::Park => Disposition::Park { cause, error },
+            Class::Retryable(_) if attempt >= self.attempts_max => Disposition::Park {
                 cause: Cause::AttemptsExhausted,
                 error,
             },
             Class::Retryable(asked) => {
-                let own = self.delay(attempt, dice);
+                let own = self.delay(attempt, jitter);
                 let after = own.max(asked.unwrap_or_default()).min(DELAY_MAX);
-                Verdict::Retry {
+                Disposition::Retry {
                     after,
                     cause,
                     error,
@@ -237,26 +237,26 @@ mod tests {
         let decide = |attempt, failure| retry.decide(attempt, failure, 0.0);
         assert!(matches!(
             decide(2, Failure::retryable("busy")),
-            Verdict::Retry { after, .. } if after == Duration::from_secs(2)
+            Disposition::Retry { after, .. } if after == Duration::from_secs(2)
         ));
         assert!(matches!(
             decide(1, Failure::retryable_after(Duration::from_secs(60), "slow down")),
-            Verdict::Retry { after, .. } if after == Duration::from_secs(60)
+            Disposition::Retry { after, .. } if after == Duration::from_secs(60)
         ));
         assert!(matches!(
             decide(3, Failure::retryable("busy")),
-            Verdict::Park {
+            Disposition::Park {
                 cause: Cause::AttemptsExhausted,
                 ..
             }
         ));
         assert!(matches!(
             decide(1, Failure::terminal("bad")),
-            Verdict::Terminal { .. }
+            Disposition::Terminal { .. }
         ));
         assert!(matches!(
             decide(1, Failure::park("odd")),
-            Verdict::Park {
+            Disposition::Park {
                 cause: Cause::Handler,
                 ..
             }

@@ -19,31 +19,33 @@ use crate::value::Value;
 const STEP_MAX: usize = 1_024;
 
 /// A step of housekeeping on its way.
-pub(crate) struct Tending<'a> {
+pub(crate) struct Advancing<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) limit: usize,
 }
 
 /// What a step did.
 #[derive(Debug, Default)]
-pub(crate) struct Tended {
+pub(crate) struct Advanced {
     pub(crate) changed: usize,
     pub(crate) due: bool,
 }
 
-impl Call for Tending<'_> {
-    type Answer = Tended;
+impl Call for Advancing<'_> {
+    type Answer = Advanced;
 
-    const DOING: &'static str = "tending lanes";
+    const DOING: &'static str = "advancing lanes";
 
-    async fn make(&self, engine: &Engine, link: &mut Link) -> Result<Tended, Failure> {
+    async fn make(&self, engine: &Engine, link: &mut Link) -> Result<Advanced, Failure> {
         let mut session = Session::new(link, &engine.sql);
-        session.tend(self.plan, self.limit.min(STEP_MAX)).await
+        session
+            .advance_lanes(self.plan, self.limit.min(STEP_MAX))
+            .await
     }
 }
 
 impl<D: Driver> Session<'_, D> {
-    async fn tend(&mut self, plan: &Plan, limit: usize) -> Result<Tended, D::Error> {
+    async fn advance_lanes(&mut self, plan: &Plan, limit: usize) -> Result<Advanced, D::Error> {
         let sql = match plan.order {
             Order::None => &self.sql.inbox.stranded,
             Order::Arrival { .. } | Order::Sequence { .. } => &self.sql.inbox.overdue,
@@ -54,7 +56,7 @@ impl<D: Driver> Session<'_, D> {
         ];
         let rows = self.driver.rows(sql, params).await?;
         if rows.is_empty() {
-            return Ok(Tended::default());
+            return Ok(Advanced::default());
         }
         let (mut digests, mut names): (Vec<Uuid>, BTreeSet<String>) = (Vec::new(), BTreeSet::new());
         for row in &rows {
@@ -73,7 +75,7 @@ impl<D: Driver> Session<'_, D> {
             Order::None => places.lanes.len(),
             Order::Arrival { .. } | Order::Sequence { .. } => patience.changed,
         };
-        Ok(Tended { changed, due })
+        Ok(Advanced { changed, due })
     }
 }
 

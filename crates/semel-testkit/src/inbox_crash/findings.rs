@@ -14,7 +14,7 @@ use crate::killing::{self, Kills, opened, runtime};
 
 /// How a run fared.
 #[derive(Debug)]
-pub(super) struct Verdict {
+pub(super) struct Findings {
     kills: Kills<Point>,
     messages: usize,
     /// Calls of the handler's provider, effects in the database, and intents that were sent.
@@ -27,7 +27,7 @@ pub(super) struct Verdict {
     wrong: Vec<String>,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -43,7 +43,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-impl killing::Verdict for Verdict {
+impl killing::Findings for Findings {
     fn fields(&self) -> Vec<String> {
         let whole = self.messages.saturating_sub(self.doubled + self.lost);
         let (repeated, unknown) = (0, 0);
@@ -72,8 +72,8 @@ pub(super) fn judge(
     source: &Source,
     kills: Kills<Point>,
     open: Open<Opened>,
-) -> Verdict {
-    let mut verdict = Verdict {
+) -> Findings {
+    let mut findings = Findings {
         messages: source.delivered.len(),
         effects: 0,
         doubled: 0,
@@ -84,13 +84,13 @@ pub(super) fn judge(
     };
     runtime().block_on(async {
         let opened = opened(open, &job.scene.dir).await;
-        messages(job, source, &opened, &mut verdict).await;
+        messages(job, source, &opened, &mut findings).await;
     });
-    job.scene.end(!verdict.wrong.is_empty());
-    verdict
+    job.scene.end(!findings.wrong.is_empty());
+    findings
 }
 
-async fn messages(job: &Job, source: &Source, opened: &Opened, verdict: &mut Verdict) {
+async fn messages(job: &Job, source: &Source, opened: &Opened, findings: &mut Findings) {
     let (store, inbox) = opened;
     let ledger = job.scene.ledger();
     let written = intents(job, opened).await;
@@ -99,14 +99,14 @@ async fn messages(job: &Job, source: &Source, opened: &Opened, verdict: &mut Ver
         let mails = ledger.count(&mail_of(id)).expect("the ledger can be read");
         let writes = written.get(id).copied().unwrap_or(0);
         let counts = [calls, writes, mails];
-        verdict.effects += counts.iter().sum::<usize>();
-        verdict.doubled += usize::from(counts.iter().any(|count| *count > 1));
-        verdict.lost += usize::from(counts.contains(&0));
+        findings.effects += counts.iter().sum::<usize>();
+        findings.doubled += usize::from(counts.iter().any(|count| *count > 1));
+        findings.lost += usize::from(counts.contains(&0));
         let mut expect = |holds: bool, what: &str| {
             if !holds {
                 let names = "calls, writes, mails";
                 let wrong = format!("{id} {what}; {names}: {counts:?}");
-                verdict.wrong.push(wrong);
+                findings.wrong.push(wrong);
             }
         };
         expect(counts == [1, 1, 1], "did not take effect once");

@@ -1,7 +1,7 @@
 //! What an answer means for the operation: pure, and the only place that decides
 //! whether to try again.
 //!
-//! | answer | verdict |
+//! | answer | advice |
 //! |---|---|
 //! | any 4xx with problem `key-reused` | the key belongs to another request |
 //! | problem `outcome-unknown`, 409 or 500 | nobody but a person or the provider knows |
@@ -22,7 +22,7 @@ const PROBLEM_JSON: &str = "application/problem+json";
 
 /// What an answer means for the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Advice {
     /// The operation is settled, and this is its outcome.
     Done,
     /// Nothing is settled; the same request with the same key may settle it.
@@ -42,15 +42,15 @@ enum Problem {
 }
 
 /// Judges an answer; a body that was too large to be read is judged without it.
-pub(crate) fn judge(status: StatusCode, headers: &HeaderMap, body: Option<&[u8]>) -> Verdict {
+pub(crate) fn judge(status: StatusCode, headers: &HeaderMap, body: Option<&[u8]>) -> Advice {
     let problem = body.and_then(|body| problem(headers, body));
     match problem {
-        Some(Problem::KeyReused) if status.is_client_error() => Verdict::KeyReused,
-        Some(Problem::OutcomeUnknown) if !is_passing(status) => Verdict::OutcomeUnknown,
-        Some(_) | None if is_replayed(headers) => Verdict::Done,
-        Some(Problem::InProgress) if says_in_progress(status) => Verdict::Again,
-        Some(_) | None if is_passing(status) => Verdict::Again,
-        Some(_) | None => Verdict::Done,
+        Some(Problem::KeyReused) if status.is_client_error() => Advice::KeyReused,
+        Some(Problem::OutcomeUnknown) if !is_passing(status) => Advice::OutcomeUnknown,
+        Some(_) | None if is_replayed(headers) => Advice::Done,
+        Some(Problem::InProgress) if says_in_progress(status) => Advice::Again,
+        Some(_) | None if is_passing(status) => Advice::Again,
+        Some(_) | None => Advice::Done,
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
         HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(content_type))])
     }
 
-    fn judge_problem(status: u16, name: &str, content_type: &'static str) -> Verdict {
+    fn judge_problem(status: u16, name: &str, content_type: &'static str) -> Advice {
         let body = format!(r#"{{"title":"t","type":"urn:semel:problem:{name}"}}"#);
         let status = StatusCode::from_u16(status).unwrap();
         judge(status, &headers(content_type), Some(body.as_bytes()))
@@ -112,7 +112,7 @@ mod tests {
     fn a_status_without_a_problem_decides_by_itself() {
         for status in 200..600 {
             let again = [408, 425, 429, 502, 503, 504].contains(&status);
-            let expected = if again { Verdict::Again } else { Verdict::Done };
+            let expected = if again { Advice::Again } else { Advice::Done };
             let code = StatusCode::from_u16(status).unwrap();
             for body in [None, Some(&b""[..]), Some(&b"{}"[..])] {
                 assert_eq!(judge(code, &HeaderMap::new(), body), expected, "{status}");
@@ -123,21 +123,21 @@ mod tests {
     #[test]
     fn a_problem_decides_where_the_status_is_ambiguous() {
         let table = [
-            (202, "in-progress", Verdict::Again),
-            (409, "in-progress", Verdict::Again),
-            (425, "in-progress", Verdict::Again),
-            (422, "key-reused", Verdict::KeyReused),
-            (400, "key-reused", Verdict::KeyReused),
-            (409, "key-reused", Verdict::KeyReused),
-            (429, "key-reused", Verdict::KeyReused),
-            (409, "outcome-unknown", Verdict::OutcomeUnknown),
-            (500, "outcome-unknown", Verdict::OutcomeUnknown),
-            (504, "outcome-unknown", Verdict::Again),
-            (200, "in-progress", Verdict::Done),
-            (422, "in-progress", Verdict::Done),
-            (409, "anything-else", Verdict::Done),
-            (400, "key-missing", Verdict::Done),
-            (503, "store-unavailable", Verdict::Again),
+            (202, "in-progress", Advice::Again),
+            (409, "in-progress", Advice::Again),
+            (425, "in-progress", Advice::Again),
+            (422, "key-reused", Advice::KeyReused),
+            (400, "key-reused", Advice::KeyReused),
+            (409, "key-reused", Advice::KeyReused),
+            (429, "key-reused", Advice::KeyReused),
+            (409, "outcome-unknown", Advice::OutcomeUnknown),
+            (500, "outcome-unknown", Advice::OutcomeUnknown),
+            (504, "outcome-unknown", Advice::Again),
+            (200, "in-progress", Advice::Done),
+            (422, "in-progress", Advice::Done),
+            (409, "anything-else", Advice::Done),
+            (400, "key-missing", Advice::Done),
+            (503, "store-unavailable", Advice::Again),
         ];
         for (status, name, expected) in table {
             let found = judge_problem(status, name, PROBLEM_JSON);
@@ -148,10 +148,10 @@ mod tests {
     #[test]
     fn only_a_body_that_calls_itself_a_problem_is_one() {
         for (content_type, expected) in [
-            ("application/problem+json; charset=utf-8", Verdict::Again),
-            ("Application/Problem+JSON", Verdict::Again),
-            ("application/json", Verdict::Done),
-            ("application/problem+json-seq", Verdict::Done),
+            ("application/problem+json; charset=utf-8", Advice::Again),
+            ("Application/Problem+JSON", Advice::Again),
+            ("application/json", Advice::Done),
+            ("application/problem+json-seq", Advice::Done),
         ] {
             let found = judge_problem(409, "in-progress", content_type);
             assert_eq!(found, expected, "{content_type}");
@@ -168,17 +168,17 @@ mod tests {
                 &headers(PROBLEM_JSON),
                 Some(body.as_bytes()),
             );
-            assert_eq!(found, Verdict::Done, "{body}");
+            assert_eq!(found, Advice::Done, "{body}");
         }
     }
 
     #[test]
     fn a_replayed_answer_is_done_whatever_its_status() {
         for (value, expected) in [
-            ("true", Verdict::Done),
-            ("True", Verdict::Done),
-            ("false", Verdict::Again),
-            ("", Verdict::Again),
+            ("true", Advice::Done),
+            ("True", Advice::Done),
+            ("false", Advice::Again),
+            ("", Advice::Again),
         ] {
             let headers = HeaderMap::from_iter([(REPLAYED, HeaderValue::from_static(value))]);
             let found = judge(StatusCode::SERVICE_UNAVAILABLE, &headers, None);

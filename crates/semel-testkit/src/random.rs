@@ -4,15 +4,15 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// A xorshift generator: enough for choices, and the same everywhere.
 #[derive(Debug)]
-pub struct Dice(u64);
+pub struct Random(u64);
 
 /// A seed that differs from run to run.
 pub fn fresh_seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-impl Dice {
-    /// Dice that fall the same way for the same seed.
+impl Random {
+    /// Random that fall the same way for the same seed.
     pub fn new(seed: u64) -> Self {
         // Zero is the one state that xorshift never leaves.
         Self(seed | 1)

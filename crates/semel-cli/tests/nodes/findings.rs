@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::caller::{Caller, Seen, Told};
 use crate::fleet::{Fleet, LEASE_MS, NODES};
-use crate::place::Place;
 use crate::storm::{Operation, Storm};
+use crate::test_store::TestStore;
 
 /// More than the number of looks within which a lease must have ended.
 const LOOKS_MAX: usize = 1_000;
@@ -19,7 +19,7 @@ type Keys = BTreeSet<String>;
 
 /// What is known in the end; the sets hold keys of operations.
 #[derive(Debug)]
-pub(crate) struct Verdict {
+pub(crate) struct Findings {
     pub(crate) kills: usize,
     pub(crate) operations: usize,
     pub(crate) effects: usize,
@@ -40,7 +40,7 @@ pub(crate) struct Verdict {
     pub(crate) away: usize,
 }
 
-impl Verdict {
+impl Findings {
     pub(crate) fn of(storm: &Storm, fleet: &Fleet<'_>) -> Self {
         let effects = fleet.upstream().ledger().counts().unwrap();
         let among = |is: &dyn Fn(&Operation, usize) -> bool| -> Keys {
@@ -104,7 +104,7 @@ impl Verdict {
 
 /// Fails unless the store agrees with the callers about every operation: the gateways, asked once more,
 /// replay what was done, and operators see what is unknown, and nothing that runs.
-pub(crate) fn assert_on_record(storm: &Storm, verdict: &Verdict, fleet: &Fleet<'_>) {
+pub(crate) fn assert_on_record(storm: &Storm, findings: &Findings, fleet: &Fleet<'_>) {
     let seen = Seen::default();
     let caller = Caller::of(fleet, &seen);
     let mut unknown = Keys::new();
@@ -117,8 +117,8 @@ pub(crate) fn assert_on_record(storm: &Storm, verdict: &Verdict, fleet: &Fleet<'
             Told::Unknown => drop(unknown.insert(op.key.clone())),
         }
     }
-    assert_eq!(unknown, verdict.unknown);
-    assert_eq!(effects(fleet), verdict.effects, "asking again had effects");
+    assert_eq!(unknown, findings.unknown);
+    assert_eq!(effects(fleet), findings.effects, "asking again had effects");
     shows(fleet.place(), "unknown", &unknown);
     shows(fleet.place(), "running", &Keys::new());
 }
@@ -128,7 +128,7 @@ fn effects(fleet: &Fleet<'_>) -> usize {
 }
 
 /// Fails if any claim is held for longer than its lease, give or take how well the store's clock is known.
-pub(crate) fn assert_leases(place: &Place) {
+pub(crate) fn assert_leases(place: &TestStore) {
     for record in records(place, "running") {
         let left_ms = record["lease"]["left_ms"].as_u64().unwrap();
         assert!(left_ms < 2 * LEASE_MS, "{record}");
@@ -137,7 +137,7 @@ pub(crate) fn assert_leases(place: &Place) {
 
 /// Looks until operators see these records in a state: a lease ends by the clock of the store, and what has
 /// ended is noted by the sweep.
-fn shows(place: &Place, state: &str, expected: &Keys) {
+fn shows(place: &TestStore, state: &str, expected: &Keys) {
     let mut found = Keys::new();
     for _ in 0..LOOKS_MAX {
         found = listed(place, state);
@@ -148,12 +148,12 @@ fn shows(place: &Place, state: &str, expected: &Keys) {
     panic!("expected these to be {state}: {expected:?}, found {found:?}");
 }
 
-fn listed(place: &Place, state: &str) -> Keys {
+fn listed(place: &TestStore, state: &str) -> Keys {
     let key = |record: &Value| record["key"].as_str().unwrap().to_owned();
     records(place, state).iter().map(key).collect()
 }
 
-fn records(place: &Place, state: &str) -> Vec<Value> {
+fn records(place: &TestStore, state: &str) -> Vec<Value> {
     let words = [
         "keys", "list", "--state", state, "--limit", "1000", "--json",
     ];

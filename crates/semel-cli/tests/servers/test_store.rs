@@ -18,13 +18,13 @@ pub(crate) fn server(name: &str) -> String {
 }
 
 /// A store of its own on a shared server, and a directory to run in.
-pub(crate) struct Place {
+pub(crate) struct TestStore {
     pub(crate) url: String,
     dir: tempfile::TempDir,
     schema: Option<(String, String)>,
 }
 
-impl Place {
+impl TestStore {
     /// A schema in PostgreSQL, gone with the test.
     pub(crate) fn postgres() -> Self {
         let (server, name) = (server("POSTGRES"), fresh("cli"));
@@ -142,7 +142,7 @@ pub(crate) fn with(url: &str, parameter: &str) -> String {
     format!("{url}{joint}{parameter}")
 }
 
-impl Drop for Place {
+impl Drop for TestStore {
     fn drop(&mut self) {
         let Some((server, schema)) = self.schema.take() else {
             return;
