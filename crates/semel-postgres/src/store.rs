@@ -48,6 +48,8 @@ pub struct PostgresStore {
     pub(crate) keeps: Batcher<Sent<KeepRequest>>,
     pub(crate) bars: Batcher<Bar>,
     pub(crate) waking: Waking,
+    /// The last counts of messages, while they are told again.
+    pub(crate) counts: semel_core::inbox::CountsCache,
 }
 
 impl PostgresStore {
@@ -82,6 +84,7 @@ impl PostgresStore {
             keeps: batcher(engine.clone(), lanes, Keeps),
             bars: batcher(engine.clone(), 1, Bars { keep_ms }),
             waking: Waking::new(engine.weak(), &config),
+            counts: semel_core::inbox::CountsCache::default(),
             orphans,
             engine,
             config,

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 use semel_core::clock::Doubt;
-use semel_core::inbox::WakeUps;
+use semel_core::inbox::{CountsCache, WakeUps};
 use semel_core::record::{Claim, Event};
 use semel_core::store::{
     Answer, Answers, Batch, ClaimAnswer, ClaimRequest, Limits, MarkAnswer, MarkRequest, Page,
@@ -53,6 +53,8 @@ pub struct SqliteStore {
     /// Lists and counts may take long; look-ups must not wait for them.
     pub(crate) slow_reads: Arc<Queue<Question>>,
     pub(crate) wake_ups: Arc<WakeUps>,
+    /// The last counts of messages, while they are told again.
+    pub(crate) counts: CountsCache,
     checkpointer: Arc<Checkpointer>,
     stop: Arc<Stop>,
     walks: Arc<Walks>,
@@ -80,6 +82,7 @@ impl SqliteStore {
             reads: Arc::new(Queue::new()),
             slow_reads: Arc::new(Queue::new()),
             wake_ups: Arc::default(),
+            counts: CountsCache::default(),
             checkpointer: Arc::new(checkpointer),
             stop: Arc::default(),
             walks: Arc::default(),

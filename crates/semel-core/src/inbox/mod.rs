@@ -23,6 +23,7 @@
 //! Read on in this order: [`message`], [`state`], [`plan`] (what a consumer wants), [`order`] (lanes and gaps, pure),
 //! [`work`] (claim and finish), [`seen`] and [`operate`] (what people see and do), [`retry`] and [`replay`] (pure), [`consumer`] (a whole policy).
 
+pub mod counting;
 pub mod decide;
 pub mod lanes;
 pub mod message;
@@ -35,6 +36,7 @@ pub mod wake_up;
 pub mod work;
 
 pub use crate::record::Claim;
+pub use counting::CountsCache;
 pub use message::{Message, Origin};
 pub use operate::{Action, AuditEntry, Operation, Report, Selection};
 pub use order::{Baseline, OnGap, OnTerminal, Order};

@@ -258,6 +258,11 @@ impl Counts {
         }
     }
 
+    /// All that is counted.
+    pub const fn all(&self) -> u64 {
+        self.pending() + self.failed_terminal + self.parked + self.skipped
+    }
+
     /// What still has to be done without anybody's help.
     pub const fn pending(&self) -> u64 {
         self.received + self.in_progress + self.failed_retryable

@@ -148,7 +148,7 @@ impl Inbox for PostgresStore {
     }
 
     fn counts(&self) -> Answer<'_, Vec<Counts>> {
-        Box::pin(async move { self.engine().message_counts().await })
+        Box::pin(self.counts.counts(self.engine().message_counts()))
     }
 
     fn operate(&self, operation: Operation) -> Answer<'_, Report> {

@@ -42,6 +42,24 @@ async fn a_finish_whose_answer_was_lost_is_done() {
     }
 }
 
+/// A claim whose answer was lost finds its batch again: nothing waits for a lease to end, and nothing is held that never began.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_whose_answer_was_lost_finds_its_own() {
+    let schema = Schema::new();
+    let (proxy, store) = behind_proxy(&schema).await;
+    for bytes in [0, 1, 20, 200] {
+        let names: Vec<String> = (0..3).map(|n| format!("k{bytes}-{n}")).collect();
+        received(&store, &plan(), &names).await;
+        let cut = proxy.counts().cut;
+        proxy.cut_after(bytes);
+        let jobs = claimed(&store, &plan(), 10).await;
+        assert_eq!(proxy.counts().cut, cut + 1, "the connection was cut");
+        assert_eq!(jobs.len(), 3, "cut after {bytes}");
+        assert!(jobs.iter().all(|job| job.attempt == 1 && !job.reclaimed));
+        complete(&store, &plan(), &jobs).await;
+    }
+}
+
 /// In a lane a finish takes several round trips; it is cut in the middle of each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_finish_in_a_lane_is_done_once_wherever_it_is_cut() {
@@ -105,7 +123,7 @@ async fn a_claim_whose_caller_left_is_given_back() {
     let watcher = schema.client().await;
     let waiting =
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1";
-    let like = format!("%UPDATE {}.semel_work%", schema.name);
+    let like = format!("%FROM {}.semel_work%", schema.name);
     until("the claim waits", async || {
         let count: i64 = watcher.query_one(waiting, &[&like]).await.unwrap().get(0);
         count == 1

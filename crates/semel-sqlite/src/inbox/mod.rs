@@ -201,9 +201,10 @@ impl Inbox for SqliteStore {
 
     fn counts(&self) -> Answer<'_, Vec<Counts>> {
         let clock = self.clock.clone();
-        self.read(&self.slow_reads, move |connection| {
+        let count = self.read(&self.slow_reads, move |connection| {
             inspect::counts(connection, clock.now())
-        })
+        });
+        Box::pin(self.counts.counts(count))
     }
 
     fn operate(&self, operation: Operation) -> Answer<'_, Report> {

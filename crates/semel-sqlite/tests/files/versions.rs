@@ -18,6 +18,7 @@ fn file_of_version(dir: &TempDir, count: usize) -> Connection {
         include_str!("../../migrations/0001_records.sql"),
         include_str!("../../migrations/0002_bars.sql"),
         include_str!("../../migrations/0003_inbox.sql"),
+        include_str!("../../migrations/0004_counts.sql"),
     ];
     for migration in &migrations[..count] {
         connection.execute_batch(migration).unwrap();
@@ -36,9 +37,10 @@ fn layout(connection: &Connection) -> (i64, i64) {
 }
 
 #[tokio::test]
-async fn looking_at_a_file_of_the_version_before_leaves_it_as_it_is() {
+async fn looking_at_a_file_of_this_version_leaves_it_as_it_is() {
     let dir = dir();
-    let connection = file_of_version(&dir, 3);
+    drop(open(&dir));
+    let connection = Connection::open(dir.path().join("semel.db")).unwrap();
     let before = layout(&connection);
     let store = config(&dir).must_exist().open().unwrap();
     assert_eq!(store.stats().await.unwrap().settled, 0);
@@ -49,23 +51,62 @@ async fn looking_at_a_file_of_the_version_before_leaves_it_as_it_is() {
     store.sweep(10).await.unwrap();
     drop(store);
     assert_eq!(layout(&connection), before);
-    // A process that serves the file brings it up to date.
-    let store = open(&dir);
-    assert_eq!(store.stats().await.unwrap().settled, 1);
-    assert_eq!(layout(&connection).0, 4);
 }
 
 #[test]
-fn looking_at_a_file_that_is_much_older_says_what_to_do() {
+fn looking_at_a_file_that_is_older_says_what_to_do() {
+    for version in [2, 4] {
+        let dir = dir();
+        let connection = file_of_version(&dir, version);
+        let before = layout(&connection);
+        let error = config(&dir).must_exist().open().unwrap_err();
+        assert_eq!(error.kind(), Kind::Invalid);
+        let said = error.to_string();
+        assert!(said.contains(&format!("schema version {version}")), "{said}");
+        assert!(said.contains("semel serve"), "{said}");
+        assert_eq!(layout(&connection), before);
+        // A process that serves the file brings it up to date.
+        drop(open(&dir));
+        assert_eq!(layout(&connection).0, 5);
+    }
+}
+
+/// How far a lane had come before lanes had a tenant holds for each tenant that has had messages in it, and for all of the consumer's if none is kept.
+#[test]
+fn lanes_of_an_older_file_are_known_by_tenant() {
     let dir = dir();
-    let connection = file_of_version(&dir, 2);
-    let before = layout(&connection);
-    let error = config(&dir).must_exist().open().unwrap_err();
-    assert_eq!(error.kind(), Kind::Invalid);
-    let said = error.to_string();
-    assert!(said.contains("schema version 2"), "{said}");
-    assert!(said.contains("semel serve"), "{said}");
-    assert_eq!(layout(&connection), before);
+    let connection = file_of_version(&dir, 4);
+    connection
+        .execute_batch(
+            "INSERT INTO semel_consumers (consumer, scope, version) VALUES (1, 'mailer', 1);
+             INSERT INTO semel_lanes (consumer, lane, done) VALUES (1, 'kept', 3), (1, 'swept', 9);
+             INSERT INTO semel_messages (number, consumer, key, tenant, fingerprint, received_ms, expires_ms, lane, sequence, payload)
+             VALUES (1, 1, 'kept-4', 'acme', x'00', 1, 2, 'kept', 4, x''), (2, 1, 'other', 'public', x'00', 1, 2, NULL, NULL, x'');
+             INSERT INTO semel_work (number, consumer, state, due_ms, fence, attempts, generation, replay, changed_ms, sequence, lane)
+             VALUES (1, 1, 3, 1, 7, 1, 0, 0, 5, 4, 'kept');
+             INSERT INTO semel_claims (fence, tenant, scope, version, key, fingerprint, attempt, claimed_ms)
+             VALUES (1, 'acme', 'mailer', 1, 'a', x'00', 1, 1), (2, 'public', 'mailer', 1, 'b', x'00', 1, 1);",
+        )
+        .unwrap();
+    drop(open(&dir));
+    let rows = |sql: &str| -> Vec<(String, String, i64)> {
+        let mut statement = connection.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+        rows.unwrap().map(Result::unwrap).collect()
+    };
+    let row = |lane: &str, tenant: &str, done| (lane.to_owned(), tenant.to_owned(), done);
+    assert_eq!(
+        rows("SELECT lane, tenant, done FROM semel_lanes ORDER BY lane, tenant"),
+        [
+            row("kept", "acme", 3),
+            row("swept", "acme", 9),
+            row("swept", "public", 9)
+        ]
+    );
+    assert_eq!(
+        rows("SELECT lane, tenant, first_ms FROM semel_work"),
+        [row("kept", "acme", 5)]
+    );
 }
 
 #[tokio::test]

@@ -1,8 +1,5 @@
--- Claims what is due, the oldest due first and no more bytes than asked for, unless the consumer is paused. What another process is
--- claiming at this moment is passed over. A row in progress whose lease has ended is claimed like any other and leaves a line
--- among the attempts; with $5 it is parked instead, under the fence it has, because its owner may know what happened after all.
--- A row whose record another door has settled is not claimed. Lanes hear of both right after this ($6 marks those that were claimed,
--- so that a call whose answer was lost finds its own).
+-- Claims what is due, the oldest due first and no more bytes than asked for ($7), unless the consumer is paused. What another process
+-- is claiming at this moment is passed over. $6 marks what was claimed, so that a call whose answer was lost finds its own.
 WITH clock AS MATERIALIZED (SELECT {now} AS now_ms),
 due AS MATERIALIZED (
     SELECT w.ctid, w.digest, w.expires_ms, w.due_ms, w.number, w.state, w.fence, w.changed_ms, w.worker, w.attempts, w.replay
@@ -12,6 +9,7 @@ due AS MATERIALIZED (
     ORDER BY w.due_ms, w.number LIMIT $2::bigint
     FOR UPDATE SKIP LOCKED
 ),
+-- What another door has settled is not claimed; what a lost worker had is claimed again, or held with $5.
 found AS MATERIALIZED (
     SELECT d.*, m.payload_bytes, sum(m.payload_bytes) OVER (ORDER BY d.due_ms, d.number) AS bytes_until,
            NOT d.replay AND r.digest IS NOT NULL AS is_settled,
@@ -26,6 +24,7 @@ found AS MATERIALIZED (
         WHERE r.digest = d.digest AND r.state = 2 AND r.expires_ms > (SELECT now_ms FROM clock) OFFSET 0
     ) r ON true
 ),
+-- What is held keeps its fence, because its owner may know what happened after all. What was lost leaves a line among the attempts.
 claimed AS (
     UPDATE {s}semel_work w
     SET fence = CASE WHEN d.is_held THEN w.fence ELSE greatest({fence}, w.fence + 1) END, changed_ms = c.now_ms,
