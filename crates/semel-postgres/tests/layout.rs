@@ -78,7 +78,7 @@ const SETTINGS: [&str; 6] = [
 ];
 
 /// The statements that the store is built from, and the types of their parameters.
-const STATEMENTS: [(&str, &str, &str); 20] = [
+const STATEMENTS: [(&str, &str, &str); 27] = [
     (
         "follow",
         include_str!("../src/sql/follow.sql"),
@@ -156,12 +156,47 @@ const STATEMENTS: [(&str, &str, &str); 20] = [
     (
         "save",
         include_str!("../src/sql/inbox/save.sql"),
-        "uuid[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],text[],text[],text[],text[]",
+        "uuid[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],text[],text[],text[],text[],text[],bigint[],bigint[],bigint[]",
     ),
     (
         "complete",
         include_str!("../src/sql/inbox/complete.sql"),
         "text,bigint,bigint,uuid[],bigint[],text[],text[],bigint[],bigint[],bigint[],bytea[],bytea[],bigint[],bytea[]",
+    ),
+    (
+        "states",
+        include_str!("../src/sql/inbox/states.sql"),
+        "uuid[]",
+    ),
+    (
+        "lanes_of",
+        include_str!("../src/sql/inbox/lanes_of.sql"),
+        "uuid[]",
+    ),
+    (
+        "lock_lanes",
+        include_str!("../src/sql/inbox/lock_lanes.sql"),
+        "text,text[],text[]",
+    ),
+    (
+        "lane_first",
+        include_str!("../src/sql/inbox/lane_first.sql"),
+        "text,text[],text[],bigint",
+    ),
+    (
+        "lane_around",
+        include_str!("../src/sql/inbox/lane_around.sql"),
+        "text,text[],text[],bigint[],bigint[],bigint[],bigint",
+    ),
+    (
+        "overdue",
+        include_str!("../src/sql/inbox/overdue.sql"),
+        "text,bigint,bigint",
+    ),
+    (
+        "claimed",
+        include_str!("../src/sql/inbox/claimed.sql"),
+        "text,bigint,text",
     ),
 ];
 
@@ -189,6 +224,8 @@ async fn plans(schema: &Schema) -> Vec<(&'static str, Vec<String>)> {
             .replace("{s}", &format!("{}.", schema.name));
         let text = text
             .replace("{record}", "r.*")
+            .replace("{work}", "w.*")
+            .replace("{message}", "m.payload")
             .replace("{settled_anew}", "ON CONFLICT (digest) DO NOTHING");
         let (types, nulls) = match types {
             "" => (String::new(), String::new()),
