@@ -171,10 +171,7 @@ impl Claimer {
             return Next::Paused(poll);
         }
         // Fewer than asked for may be all that fit.
-        if claimed.jobs.len() >= room.jobs
-            || bytes >= room.bytes
-            || claimed.next_due == Some(Duration::ZERO)
-        {
+        if claimed.jobs.len() >= room.jobs || bytes >= room.bytes {
             return Next::AtOnce;
         }
         let due = claimed.next_due.unwrap_or(poll);

@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use semel_core::inbox::State;
-use semel_core::store::Answer;
+use semel_core::store::{
+    Actor, Answer, ClaimAnswer, ClaimRequest, SettleRequest, StoreExt, Takeover,
+};
+use semel_core::{Inbox, LeaseTerm, Outcome, Retention};
 use semel_inbox::Ack;
 use semel_inbox::source::{Batch, Delivery, Handle, Raw, Source};
 use semel_inbox::{Done, Failure, Rule, handler_fn};
@@ -313,4 +316,48 @@ async fn a_handler_that_drains_while_the_engine_stops_has_its_delivery_acknowled
     stopped.await.unwrap();
     assert_eq!(*told.acked.lock().unwrap(), [1]);
     assert!(told.nacked.lock().unwrap().is_empty());
+}
+
+/// Another door claims the record of a message and settles it.
+async fn settle_elsewhere(rig: &Rig, message: &semel_core::inbox::Message) {
+    let ask = ClaimRequest {
+        identity: message.identity().clone(),
+        fingerprint: message.fingerprint(),
+        lease: LeaseTerm::default(),
+        takeover: Takeover::Never,
+    };
+    let ClaimAnswer::Granted(granted) = rig.store.claim_one(ask).await.unwrap() else {
+        panic!("expected a claim");
+    };
+    let settle = SettleRequest {
+        claim: granted.claim,
+        outcome: Outcome::succeeded("settled elsewhere"),
+        took: Duration::ZERO,
+        retention: Retention::default(),
+    };
+    rig.store.settle_one(settle).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_another_door_settles_is_acknowledged_and_does_not_run() {
+    let (rig, (queue, send, told)) = (Rig::new(), queue(None));
+    let handler = handler_fn(|_| async { panic!("it must not run") });
+    let mut policy = consumer("mail");
+    policy.ack = Ack::AfterEffect;
+    let set = |paused| {
+        let (by, name) = (Actor::new("ada").unwrap(), "mail".parse().unwrap());
+        Inbox::set_paused(&*rig.store, name, paused, by, None)
+    };
+    set(true).await.unwrap();
+    let engine = rig.engine().consumer(policy, handler);
+    let engine = engine.source("mail".parse().unwrap(), queue, Rule::default());
+    let running = engine.build().unwrap().start();
+    send.send(delivery(1, Some("a"))).unwrap();
+    let detail = rig.until(&identity("mail", "a"), State::Received).await;
+    settle_elsewhere(&rig, &detail.message.unwrap()).await;
+    set(false).await.unwrap();
+    let acked = async || (*told.acked.lock().unwrap() == [1]).then_some(());
+    eventually("it is acknowledged", acked).await;
+    assert_eq!(*rig.seen.elsewhere.lock().unwrap(), ["a"]);
+    running.shutdown().await;
 }
