@@ -30,7 +30,7 @@ pub struct Consumer {
     pub deadline: Duration,
     /// How many handlers run at the same time in one process.
     pub workers: usize,
-    /// What becomes of a message whose worker was lost.
+    /// What becomes of a message of which it is not known whether its effect happened.
     pub on_unknown: UnknownPolicy,
     /// Whether a message without an id is refused; otherwise its id is derived from its payload.
     pub id_required: bool,
@@ -40,6 +40,9 @@ pub struct Consumer {
     pub derived_intent_ids: bool,
     /// Whether intents may only go to targets that take an idempotency key.
     pub provider_keys_required: bool,
+    /// So many messages or more that wait, and nothing more is taken in until a tenth of them is done: sources are not asked, and
+    /// senders are told to come later. `None` takes in what comes.
+    pub backlog_max: Option<u64>,
     /// What to watch for.
     pub alerts: Alerts,
 }
@@ -61,6 +64,7 @@ impl Consumer {
             sequence_required: false,
             derived_intent_ids: true,
             provider_keys_required: false,
+            backlog_max: None,
             alerts: Alerts::default(),
         }
     }
