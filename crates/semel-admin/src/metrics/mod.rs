@@ -32,7 +32,7 @@ use tokio::time::{Instant, timeout};
 use crate::log;
 use beneath::Beneath;
 use gauges::Gauges;
-use inbox::Told;
+use inbox::Counted;
 use requests::Requests;
 use verbs::Verbs;
 
@@ -53,7 +53,7 @@ pub struct Metrics {
     pub(crate) verbs: Verbs,
     beneath: Beneath,
     gauges: Gauges,
-    told: Told,
+    counted: Counted,
     inbox: inbox::Gauges,
     stats_asked: Asked,
     inbox_asked: Asked,
@@ -86,7 +86,7 @@ impl Metrics {
             verbs: Verbs::register(&mut registry),
             beneath: Beneath::register(&mut registry),
             gauges: Gauges::register(&mut registry),
-            told: Told::register(&mut registry),
+            counted: Counted::register(&mut registry),
             inbox: inbox::Gauges::register(&mut registry),
             registry,
             stats_asked: Asked::default(),
@@ -131,7 +131,7 @@ impl Metrics {
 
     /// Shows an alert of a consumer as not firing, before anybody has judged it.
     pub fn expect_alert(&self, consumer: &Scope, alert: &'static str) {
-        self.told.expect_alert(consumer, alert);
+        self.counted.expect_alert(consumer, alert);
     }
 
     /// Counts what a step of the sweep did.

@@ -3,14 +3,14 @@
 //! Labels are consumers and kinds of events. What a producer puts into its messages decides the latter, so both are bounded:
 //! by [`CONSUMERS_MAX`] and, per consumer, by [`EVENT_TYPES_MAX`].
 
+mod counted;
 mod gauges;
 mod labels;
-mod told;
 
 pub use labels::{CONSUMERS_MAX, EVENT_TYPES_MAX};
 
+pub(super) use counted::Counted;
 pub(super) use gauges::Gauges;
-pub(super) use told::Told;
 
 use semel_core::Scope;
 use semel_core::inbox::{Message, Receipt};
@@ -21,7 +21,7 @@ use crate::log::inbox as log;
 
 impl Observer for Metrics {
     fn received(&self, message: &Message, receipt: Receipt) {
-        self.told.received(message, receipt);
+        self.counted.received(message, receipt);
         match receipt {
             Receipt::Stored { state } => log::stored(message, state),
             Receipt::Duplicate { state } => log::duplicate(message, state),
@@ -30,22 +30,22 @@ impl Observer for Metrics {
     }
 
     fn finished(&self, message: &Message, end: AttemptEnd) {
-        self.told.finished(message, end);
+        self.counted.finished(message, end);
         log::finished(message, end);
     }
 
     fn reclaimed(&self, message: &Message) {
-        self.told.reclaimed(message);
+        self.counted.reclaimed(message);
         log::reclaimed(message);
     }
 
     fn suppressed(&self, message: &Message, intents: usize) {
-        self.told.suppressed(message, intents);
+        self.counted.suppressed(message, intents);
         log::suppressed(message, intents);
     }
 
     fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
-        self.told.alert(consumer, alert, firing);
+        self.counted.alert(consumer, alert, firing);
         log::alert(consumer, alert, firing);
     }
 }

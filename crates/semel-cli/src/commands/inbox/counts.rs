@@ -5,7 +5,7 @@ use semel_admin::view::inbox as view;
 use semel_core::Timestamp;
 use semel_core::inbox::Counts;
 
-use crate::commands::messages::Desk;
+use crate::commands::messages::OpenInbox;
 use crate::error::Result;
 use crate::output::{self, Table};
 use crate::text;
@@ -17,8 +17,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
-    let (counts, now) = (desk.inbox.counts().await?, desk.now());
+pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
+    let (counts, now) = (open.inbox.counts().await?, open.now());
     if args.json {
         return output::json(&view::AllCounts::of(&counts, now));
     }
@@ -39,7 +39,7 @@ pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
     }
     if dead > 0 {
         let messages = text::plural(dead, "message is", "messages are");
-        let option = desk.option();
+        let option = open.option();
         output::hint(&format!(
             "{messages} parked or failed for good: semel dlq list{option}"
         ));

@@ -6,7 +6,7 @@ use semel_core::inbox::Gap;
 use semel_core::store::PAGE_MAX;
 use semel_core::{Scope, Timestamp};
 
-use crate::commands::messages::Desk;
+use crate::commands::messages::OpenInbox;
 use crate::error::Result;
 use crate::output::{self, Table};
 use crate::text;
@@ -28,10 +28,10 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
+pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
     let limit = usize::try_from(args.limit).unwrap_or(PAGE_MAX);
-    let gaps = desk.inbox.gaps(args.consumer.clone(), limit).await?;
-    let now = desk.now();
+    let gaps = open.inbox.gaps(args.consumer.clone(), limit).await?;
+    let now = open.now();
     if args.json {
         return output::json(&view::Gaps::of(&gaps, now));
     }

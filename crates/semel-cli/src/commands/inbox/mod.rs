@@ -57,17 +57,17 @@ pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
         }
         _ => Purpose::Act,
     };
-    let desk = args.config.open(store, purpose).await?;
+    let open = args.config.open(store, purpose).await?;
     match args.command {
-        Command::List(args) => list::run(&args, &desk).await,
-        Command::Show(args) => show::run(&args, &desk).await,
-        Command::Counts(args) => counts::run(&args, &desk).await,
-        Command::Gaps(args) => gaps::run(&args, &desk).await,
-        Command::Retry(args) => act::retry(&args, &desk).await,
-        Command::Park(args) => act::park(&args, &desk).await,
-        Command::Unpark(args) => act::unpark(&args, &desk).await,
-        Command::Skip(args) => act::skip(&args, &desk).await,
-        Command::Send(args) => send::run(&args, &desk).await,
-        Command::Import(args) => import::run(&args, &desk).await,
+        Command::List(args) => list::run(&args, &open).await,
+        Command::Show(args) => show::run(&args, &open).await,
+        Command::Counts(args) => counts::run(&args, &open).await,
+        Command::Gaps(args) => gaps::run(&args, &open).await,
+        Command::Retry(args) => act::retry(&args, &open).await,
+        Command::Park(args) => act::park(&args, &open).await,
+        Command::Unpark(args) => act::unpark(&args, &open).await,
+        Command::Skip(args) => act::skip(&args, &open).await,
+        Command::Send(args) => send::run(&args, &open).await,
+        Command::Import(args) => import::run(&args, &open).await,
     }
 }

@@ -3,7 +3,7 @@
 use semel_core::inbox::Cause;
 use semel_core::{Identity, Tenant};
 
-use super::Desk;
+use super::OpenInbox;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::text;
@@ -49,7 +49,7 @@ pub(crate) fn one_line(error: &str) -> String {
 }
 
 /// The command that does `verb` to one message, with more `options` if there are any.
-pub(crate) fn command(verb: &str, identity: &Identity, options: &str, desk: &Desk) -> String {
+pub(crate) fn command(verb: &str, identity: &Identity, options: &str, open: &OpenInbox) -> String {
     let (consumer, id) = (identity.scope().to_string(), identity.key().as_str());
     let mut line = format!("semel {verb} {}", text::word(&consumer));
     let id = text::word(id);
@@ -63,7 +63,7 @@ pub(crate) fn command(verb: &str, identity: &Identity, options: &str, desk: &Des
     if !options.is_empty() {
         line += &format!(" {options}");
     }
-    line += &desk.option();
+    line += &open.option();
     match looks_like_option {
         true => format!("{line} -- {id}"),
         false => line,
@@ -71,11 +71,11 @@ pub(crate) fn command(verb: &str, identity: &Identity, options: &str, desk: &Des
 }
 
 /// There is no such message.
-pub(crate) fn not_found(identity: &Identity, desk: &Desk) -> Error {
+pub(crate) fn not_found(identity: &Identity, open: &OpenInbox) -> Error {
     let message = format!("there is no message {identity}");
     Error::new(Exit::NotFound, message).hint(format!(
         "see what there is: semel inbox list {}{}",
         text::word(&identity.scope().to_string()),
-        desk.option()
+        open.option()
     ))
 }

@@ -8,7 +8,7 @@ use semel_admin::view::{self, Payload};
 use semel_core::inbox::{Cause, Detail, State};
 use semel_core::{Identity, Key, Scope, Tenant, Timestamp};
 
-use crate::commands::messages::{Desk, command, not_found};
+use crate::commands::messages::{OpenInbox, command, not_found};
 use crate::error::Result;
 use crate::output::{self, fields};
 use crate::text;
@@ -34,12 +34,12 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
+pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
     let identity = Identity::new(args.tenant.clone(), args.consumer.clone(), args.id.clone());
-    let Some(detail) = desk.inbox.message(identity.clone()).await? else {
-        return Err(not_found(&identity, desk));
+    let Some(detail) = open.inbox.message(identity.clone()).await? else {
+        return Err(not_found(&identity, open));
     };
-    let now = desk.now();
+    let now = open.now();
     if args.json {
         let payload = match args.payload {
             true => Payload::Shown,
@@ -48,16 +48,16 @@ pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
         return output::json(&view::inbox::Detail::of(&detail, payload, now));
     }
     output::data(&text_of(&detail, args.payload, now))?;
-    if let Some(hint) = next_steps(&detail, desk) {
+    if let Some(hint) = next_steps(&detail, open) {
         output::hint(&hint);
     }
     Ok(())
 }
 
 /// What an operator can do about a message that nobody will touch by itself.
-fn next_steps(detail: &Detail, desk: &Desk) -> Option<String> {
+fn next_steps(detail: &Detail, open: &OpenInbox) -> Option<String> {
     let entry = &detail.entry;
-    let command = |verb| command(verb, &entry.identity, "", desk);
+    let command = |verb| command(verb, &entry.identity, "", open);
     let consumer = text::word(&entry.identity.scope().to_string());
     match (entry.state, entry.cause) {
         (State::Parked, Some(Cause::Gap | Cause::GapExpired)) => Some(format!(
@@ -65,7 +65,7 @@ fn next_steps(detail: &Detail, desk: &Desk) -> Option<String> {
              which are missing:    semel inbox gaps {consumer}{}\n\
              go on without them:   {}\n\
              never run it:         {}",
-            desk.option(),
+            open.option(),
             command("inbox unpark"),
             command("inbox skip"),
         )),
@@ -77,7 +77,7 @@ fn next_steps(detail: &Detail, desk: &Desk) -> Option<String> {
                 " --key {}",
                 text::word(lane.as_str())
             )),
-            desk.option(),
+            open.option(),
             command("inbox unpark"),
         )),
         (State::Parked | State::FailedTerminal, _) => Some(format!(

@@ -6,7 +6,7 @@ mod unchanged;
 use semel_admin::view::inbox as view;
 use semel_core::inbox::{Action, Operation, Report, State};
 
-use super::{Desk, Select};
+use super::{OpenInbox, Select};
 use crate::commands::by::By;
 use crate::error::{Error, Result};
 use crate::{output, text};
@@ -20,7 +20,7 @@ const ROUNDS_MAX: usize = 10_000;
 
 /// What every change by hand takes.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Hand {
+pub(crate) struct ChangeArgs {
     /// Why, for the audit
     #[arg(long, value_name = "WHY", value_parser = reason)]
     pub(crate) reason: Option<String>,
@@ -63,21 +63,21 @@ pub(crate) struct Change<'a> {
     pub(crate) verb: &'static str,
 }
 
-impl Hand {
+impl ChangeArgs {
     /// Makes a change, or says what it would be.
-    pub(crate) async fn change(&self, desk: &Desk, change: Change<'_>) -> Result<()> {
+    pub(crate) async fn apply(&self, open: &OpenInbox, change: Change<'_>) -> Result<()> {
         let select = change.select;
-        let operation = self.operation(desk, &change)?;
+        let operation = self.operation(open, &change)?;
         if select.may_be_many() && !self.dry_run && !self.yes {
             let forecast = dry(&operation);
-            let report = desk.inbox.operate(forecast).await?;
+            let report = open.inbox.operate(forecast).await?;
             if report.changed > 0 {
                 confirm(&operation, &report)?;
             }
         }
-        let report = all(desk, &operation).await?;
+        let report = all(open, &operation).await?;
         if report.changed == 0 && !select.may_be_many() {
-            return Err(unchanged(desk, &change).await?);
+            return Err(unchanged(open, &change).await?);
         }
         self.print(&operation, &report)?;
         if report.more {
@@ -86,10 +86,10 @@ impl Hand {
         Ok(())
     }
 
-    fn operation(&self, desk: &Desk, change: &Change<'_>) -> Result<Operation> {
+    fn operation(&self, open: &OpenInbox, change: &Change<'_>) -> Result<Operation> {
         Ok(Operation {
-            plan: desk.policies.plan(&change.select.consumer),
-            select: change.select.selection(change.states.clone(), desk.now()),
+            plan: open.policies.plan(&change.select.consumer),
+            select: change.select.selection(change.states.clone(), open.now()),
             action: change.action,
             by: self.by.actor()?,
             reason: self.reason.clone(),
@@ -124,14 +124,14 @@ fn dry(operation: &Operation) -> Operation {
 
 /// Rounds until nothing is left. A replayed message may be done and match again before the next round,
 /// so replays are not repeated.
-async fn all(desk: &Desk, operation: &Operation) -> Result<Report> {
-    let mut total = desk.inbox.operate(operation.clone()).await?;
+async fn all(open: &OpenInbox, operation: &Operation) -> Result<Report> {
+    let mut total = open.inbox.operate(operation.clone()).await?;
     let repeats = !operation.dry_run && !matches!(operation.action, Action::Replay { .. });
     for _ in 1..ROUNDS_MAX {
         if !total.more || !repeats {
             break;
         }
-        let next = desk.inbox.operate(operation.clone()).await?;
+        let next = open.inbox.operate(operation.clone()).await?;
         total.matched += next.changed;
         total.changed += next.changed;
         total.conflicts += next.conflicts;

@@ -37,7 +37,7 @@ pub(crate) enum Purpose {
 }
 
 /// An open inbox.
-pub(crate) struct Desk {
+pub(crate) struct OpenInbox {
     pub(crate) inbox: Arc<dyn Inbox>,
     pub(crate) policies: Policies,
     file: Option<File>,
@@ -47,7 +47,7 @@ pub(crate) struct Desk {
 
 impl ConfigArg {
     /// Opens the store that the command line, the environment or the file names.
-    pub(crate) async fn open(&self, store: StoreArgs, purpose: Purpose) -> Result<Desk> {
+    pub(crate) async fn open(&self, store: StoreArgs, purpose: Purpose) -> Result<OpenInbox> {
         let file = self.file(purpose)?;
         let policies = file.as_ref().map(policies).transpose()?;
         let named = file.as_ref().and_then(|file| file.store.as_ref());
@@ -55,7 +55,7 @@ impl ConfigArg {
         store.must_have_inbox()?;
         let opened = store.open_existing().await?;
         let inbox = opened.inbox.clone();
-        Ok(Desk {
+        Ok(OpenInbox {
             inbox: inbox.expect("SQLite and PostgreSQL have an inbox"),
             policies: policies.unwrap_or_default(),
             file,
@@ -87,7 +87,7 @@ impl ConfigArg {
     }
 }
 
-impl Desk {
+impl OpenInbox {
     /// What the file says about a consumer and about where its messages say who they are, or what is usual.
     pub(crate) fn consumer(&self, name: &Scope) -> Result<(Consumer, Rule)> {
         let bad = |error: semel_policy::Error| Error::new(Exit::Configuration, error.to_string());

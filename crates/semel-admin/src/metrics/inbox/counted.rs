@@ -17,7 +17,7 @@ use super::labels::{
 use crate::metrics::histogram::Histogram;
 
 #[derive(Debug)]
-pub(in crate::metrics) struct Told {
+pub(in crate::metrics) struct Counted {
     series: Series,
     consumers: Met<Scope, Consumer>,
 }
@@ -101,7 +101,7 @@ impl Series {
     }
 }
 
-impl Told {
+impl Counted {
     pub(in crate::metrics) fn register(registry: &mut Registry) -> Self {
         let series = Series::default();
         series.register(registry);
