@@ -30,6 +30,8 @@ pub struct Consumer {
     pub deadline: Duration,
     /// How many handlers run at the same time in one process.
     pub workers: usize,
+    /// How many messages may wait to be run before doors refuse new ones and sources are no longer read; `None`: any number.
+    pub backlog_max: Option<u64>,
     /// What becomes of a message whose worker was lost.
     pub on_unknown: UnknownPolicy,
     /// Whether a message without an id is refused; otherwise its id is derived from its payload.
@@ -56,6 +58,7 @@ impl Consumer {
             lease: LeaseTerm::default(),
             deadline: Duration::from_secs(60),
             workers: 16,
+            backlog_max: None,
             on_unknown: UnknownPolicy::Rerun,
             id_required: true,
             sequence_required: false,
