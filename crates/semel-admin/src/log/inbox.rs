@@ -2,6 +2,7 @@
 
 use semel_core::Scope;
 use semel_core::inbox::{Cause, Message, Operation, State};
+use semel_core::store::Actor;
 use semel_inbox::AttemptEnd;
 
 /// One event about one message.
@@ -87,4 +88,13 @@ pub(crate) fn operated(operation: &Operation, changed: u64) {
         by = operation.by.as_str(),
         changed,
     );
+}
+
+/// A consumer was paused or resumed through the API.
+pub(crate) fn paused(consumer: &Scope, paused: bool, by: &Actor) {
+    let event = match paused {
+        true => "paused",
+        false => "resumed",
+    };
+    tracing::info!(target: "semel::state", event, consumer = %consumer, by = by.as_str());
 }

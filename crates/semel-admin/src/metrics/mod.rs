@@ -23,12 +23,12 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use semel_core::clock::Doubt;
-use semel_core::inbox::Inbox;
 use semel_core::record::Claim;
 use semel_core::store::{self, Store, Swept};
 use semel_core::{Error, Kind, Scope, Timestamp};
 use tokio::time::{Instant, timeout};
 
+use crate::inbox::InboxPart;
 use crate::log;
 use beneath::Beneath;
 use gauges::Gauges;
@@ -117,12 +117,15 @@ impl Metrics {
     }
 
     /// Asks the inbox how it stands, unless it was asked a moment ago.
-    pub(crate) async fn refresh_inbox(&self, inbox: &dyn Inbox, now: impl Fn() -> Timestamp) {
+    pub(crate) async fn refresh_inbox(&self, part: &InboxPart, now: impl Fn() -> Timestamp) {
         if !self.inbox_asked.is_due() {
             return;
         }
-        match in_time(inbox.counts()).await {
-            Ok(counts) => self.inbox.set(&counts, now()),
+        match in_time(part.inbox.counts()).await {
+            Ok(counts) => {
+                self.inbox.set(&counts, now());
+                self.judge_unserved(&counts, &part.policies.get());
+            }
             Err(error) => {
                 tracing::warn!(target: "semel::admin", error = %error, "the inbox did not say how it stands");
             }
@@ -132,6 +135,11 @@ impl Metrics {
     /// Shows an alert of a consumer as not firing, before anybody has judged it.
     pub fn expect_alert(&self, consumer: &Scope, alert: &'static str) {
         self.counted.expect_alert(consumer, alert);
+    }
+
+    /// Shows an alert of a consumer as not firing, if it is shown at all, because no engine judges it any more.
+    pub fn forget_alert(&self, consumer: &Scope, alert: &'static str) {
+        self.counted.forget_alert(consumer, alert);
     }
 
     /// Counts what a step of the sweep did.

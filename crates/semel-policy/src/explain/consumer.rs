@@ -38,6 +38,16 @@ pub(super) fn describe(consumer: &CompiledConsumer) -> Lines {
                 show(policy.deadline)
             ),
         ));
+        if let Some(backlog_max) = policy.backlog_max {
+            let limit =
+                format!("more than {backlog_max} that wait are refused until some have run");
+            lines.push(("backlog", limit));
+        }
+        if consumer.paused {
+            let paused =
+                "from the start, until an operator resumes it: messages are received and none runs";
+            lines.push(("paused", paused.to_owned()));
+        }
     }
     lines.push(("intents", intents(policy)));
     lines.push(("replays", replays(consumer)));

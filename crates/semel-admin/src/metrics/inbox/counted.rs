@@ -194,6 +194,12 @@ impl Counted {
         drop(self.series.alerts.get_or_create(&labels));
     }
 
+    /// An alert that no engine judges any more does not fire.
+    pub(in crate::metrics) fn forget_alert(&self, consumer: &Scope, alert: &'static str) {
+        let consumer = self.consumer(consumer).label.clone();
+        self.series.alerts.remove(&ByAlert { consumer, alert });
+    }
+
     pub(super) fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
         let consumer = self.consumer(consumer).label.clone();
         let labels = ByAlert { consumer, alert };

@@ -13,11 +13,27 @@ pub(super) use counted::Counted;
 pub(super) use gauges::Gauges;
 
 use semel_core::Scope;
-use semel_core::inbox::{Message, Receipt};
+use semel_core::inbox::{Counts, Message, Receipt};
 use semel_inbox::{AttemptEnd, Observer};
 
 use super::Metrics;
+use crate::inbox::{Policies, UNSERVED};
 use crate::log::inbox as log;
+
+impl Metrics {
+    /// Says which consumers have messages that nothing runs, because the configuration does not name them.
+    pub(super) fn judge_unserved(&self, counts: &[Counts], policies: &Policies) {
+        let stranded = counts.iter().filter(|counts| policies.strands(counts));
+        let stranded = stranded.map(|counts| counts.consumer.clone()).collect();
+        let before = self.inbox.replace_unserved(&stranded);
+        for ended in before.difference(&stranded) {
+            self.alert(ended, UNSERVED, false);
+        }
+        for began in stranded.difference(&before) {
+            self.alert(began, UNSERVED, true);
+        }
+    }
+}
 
 impl Observer for Metrics {
     fn received(&self, message: &Message, receipt: Receipt) {

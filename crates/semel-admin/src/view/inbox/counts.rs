@@ -5,6 +5,7 @@ use semel_core::inbox;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::inbox::Policies;
 use crate::view::{Since, millis};
 
 /// How many messages of one consumer are in which state.
@@ -31,6 +32,31 @@ pub struct Counts {
     skipped_duplicate: u64,
     /// When the oldest message that is pending was received.
     oldest_pending: Option<Since>,
+    /// Whether the configuration names it, or there is none. What waits for a consumer that it does not name is run by nothing.
+    served: bool,
+    /// Since when and by whom it is paused; null if it is not.
+    paused: Option<Pause>,
+}
+
+/// A consumer that receives messages and does not run them.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Pause {
+    /// Since when.
+    since: Since,
+    /// Who decided.
+    by: String,
+    /// Why.
+    reason: Option<String>,
+}
+
+impl Pause {
+    fn of(pause: &inbox::Pause, now: Timestamp) -> Self {
+        Self {
+            since: Since::of(pause.at, now),
+            by: pause.by.clone(),
+            reason: pause.reason.clone(),
+        }
+    }
 }
 
 /// The counts of all consumers that have or had messages.
@@ -41,9 +67,11 @@ pub struct AllCounts {
 }
 
 impl AllCounts {
-    /// The counts as they stand at `now`.
-    pub fn of(counts: &[inbox::Counts], now: Timestamp) -> Self {
-        let consumers = counts.iter().map(|counts| Counts::of(counts, now));
+    /// The counts as they stand at `now`, under these policies.
+    pub fn of(counts: &[inbox::Counts], policies: &Policies, now: Timestamp) -> Self {
+        let consumers = counts
+            .iter()
+            .map(|counts| Counts::of(counts, policies, now));
         Self {
             consumers: consumers.collect(),
         }
@@ -51,7 +79,7 @@ impl AllCounts {
 }
 
 impl Counts {
-    fn of(counts: &inbox::Counts, now: Timestamp) -> Self {
+    fn of(counts: &inbox::Counts, policies: &Policies, now: Timestamp) -> Self {
         Self {
             consumer: counts.consumer.to_string(),
             pending: counts.pending(),
@@ -63,6 +91,8 @@ impl Counts {
             parked: counts.parked,
             skipped_duplicate: counts.skipped,
             oldest_pending: counts.oldest_pending.map(|at| Since::of(at, now)),
+            served: !policies.is_complete() || policies.knows(&counts.consumer),
+            paused: counts.paused.as_ref().map(|pause| Pause::of(pause, now)),
         }
     }
 }
@@ -79,6 +109,8 @@ pub struct Gaps {
 pub struct Gap {
     /// Whose lane, as `name@version`.
     consumer: String,
+    /// Whose tenant's lane.
+    tenant: String,
     /// Which lane.
     lane: String,
     /// The last version that was applied; null if none was.
@@ -120,6 +152,7 @@ impl Gap {
         };
         Self {
             consumer: gap.consumer.to_string(),
+            tenant: gap.tenant.to_string(),
             lane: gap.lane.to_string(),
             done: gap.done,
             missing: gap.missing.iter().map(missing).collect(),

@@ -18,9 +18,20 @@ pub(crate) struct Args {
     change: ChangeArgs,
 }
 
-pub(crate) async fn retry(args: &Args, open: &OpenInbox) -> Result<()> {
-    args.change(open, Action::Retry { new_key: false }, "inbox retry")
-        .await
+#[derive(Debug, clap::Args)]
+pub(crate) struct RetryArgs {
+    /// Give the provider a new key, with which it may do once more what it did before; needs --reason
+    #[arg(long, requires = "reason")]
+    new_key: bool,
+
+    #[command(flatten)]
+    args: Args,
+}
+
+pub(crate) async fn retry(args: &RetryArgs, open: &OpenInbox) -> Result<()> {
+    let new_key = args.new_key;
+    let action = Action::Retry { new_key };
+    args.args.change(open, action, "inbox retry").await
 }
 
 pub(crate) async fn park(args: &Args, open: &OpenInbox) -> Result<()> {

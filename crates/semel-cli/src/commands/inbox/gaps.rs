@@ -4,7 +4,7 @@ use clap::builder::styling::Style;
 use semel_admin::view::inbox as view;
 use semel_core::inbox::Gap;
 use semel_core::store::PAGE_MAX;
-use semel_core::{Scope, Timestamp};
+use semel_core::{Scope, Tenant, Timestamp};
 
 use crate::commands::messages::OpenInbox;
 use crate::error::Result;
@@ -43,7 +43,9 @@ pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
 }
 
 fn table(gaps: &[Gap], now: Timestamp) -> Table {
-    let mut table = Table::new(["KEY", ">APPLIED", "MISSING", ">WAITING", "DEADLINE"]);
+    let mut table = Table::new([
+        "TENANT", "KEY", ">APPLIED", "MISSING", ">WAITING", "DEADLINE",
+    ]);
     for gap in gaps {
         let deadline = gap.deadline.map(|at| match at > now {
             true => text::ahead(at, now),
@@ -52,6 +54,7 @@ fn table(gaps: &[Gap], now: Timestamp) -> Table {
         table.row(
             Style::new(),
             [
+                gap.tenant.to_string(),
                 gap.lane.to_string(),
                 gap.done.map_or("none".to_owned(), |done| done.to_string()),
                 missing(&gap.missing),
@@ -59,6 +62,9 @@ fn table(gaps: &[Gap], now: Timestamp) -> Table {
                 deadline.unwrap_or_else(|| "-".to_owned()),
             ],
         );
+    }
+    if gaps.iter().all(|gap| gap.tenant == Tenant::public()) {
+        table.hide(0);
     }
     table
 }

@@ -26,6 +26,10 @@ pub(crate) struct Args {
     #[arg(long)]
     whole_lines: bool,
 
+    /// The consumer may be one that neither a file nor the store has named so far
+    #[arg(long)]
+    new_consumer: bool,
+
     /// Write the counts as JSON
     #[arg(long)]
     json: bool,
@@ -41,6 +45,9 @@ struct Counts {
 }
 
 pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
+    if !args.new_consumer {
+        open.must_take(&args.consumer).await?;
+    }
     let (consumer, rule) = open.consumer(&args.consumer)?;
     let mut source = FileSource::new(&args.file);
     if args.whole_lines {

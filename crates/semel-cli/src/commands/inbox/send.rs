@@ -47,6 +47,10 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE", default_value = "-")]
     file: PathBuf,
 
+    /// The consumer may be one that neither a file nor the store has named so far
+    #[arg(long)]
+    new_consumer: bool,
+
     /// Write JSON: an object with `receipt` and `state`
     #[arg(long)]
     json: bool,
@@ -60,6 +64,9 @@ struct Answer {
 }
 
 pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
+    if !args.new_consumer {
+        open.must_take(&args.consumer).await?;
+    }
     let (consumer, rule) = open.consumer(&args.consumer)?;
     let message = args.message(&consumer, &rule)?;
     let identity = message.identity().clone();

@@ -29,6 +29,10 @@ pub(crate) struct Args {
     #[arg(long)]
     payload: bool,
 
+    /// Show what the handler answered to attempts that failed, which may hold personal data
+    #[arg(long)]
+    answers: bool,
+
     /// Write JSON: an object with `message`, `arrived`, `outcome`, `timeline`, `attempts` and `steps`
     #[arg(long)]
     json: bool,
@@ -41,20 +45,21 @@ pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
     };
     let now = open.now();
     if args.json {
-        let payload = match args.payload {
+        let shown = |wanted| match wanted {
             true => Payload::Shown,
             false => Payload::Hidden,
         };
-        return output::json(&view::inbox::Detail::of(&detail, payload, now));
+        let (payload, answers) = (shown(args.payload), shown(args.answers));
+        return output::json(&view::inbox::Detail::of(&detail, payload, answers, now));
     }
-    output::data(&text_of(&detail, args.payload, now))?;
+    output::data(&text_of(&detail, args, now))?;
     if let Some(hint) = next_steps(&detail, open) {
         output::hint(&hint);
     }
     Ok(())
 }
 
-/// What an operator can do about a message that nobody will touch by itself.
+/// What an operator can do about a message that waits for a decision.
 fn next_steps(detail: &Detail, open: &OpenInbox) -> Option<String> {
     let entry = &detail.entry;
     let command = |verb| command(verb, &entry.identity, "", open);
@@ -81,7 +86,7 @@ fn next_steps(detail: &Detail, open: &OpenInbox) -> Option<String> {
             command("inbox unpark"),
         )),
         (State::Parked | State::FailedTerminal, _) => Some(format!(
-            "nobody runs this until it is decided\n\
+            "nothing runs this until an operator decides\n\
              run it again:   {}\n\
              never run it:   {}",
             command("inbox retry"),
@@ -91,14 +96,15 @@ fn next_steps(detail: &Detail, open: &OpenInbox) -> Option<String> {
     }
 }
 
-fn text_of(detail: &Detail, payload: bool, now: Timestamp) -> String {
+fn text_of(detail: &Detail, args: &Args, now: Timestamp) -> String {
+    let payload = args.payload;
     let mut text = format!("{}\n", detail.entry.identity);
     text += &fields(&standing::fields(detail, now));
     text += "\ntimeline\n";
     text += &history::timeline(&detail.timeline());
     if !detail.attempts.is_empty() {
         text += "\nattempts that did not complete\n";
-        text += &history::attempts(&detail.attempts);
+        text += &history::attempts(&detail.attempts, args.answers);
     }
     if !detail.steps.is_empty() {
         text += "\nsteps that are done\n";

@@ -1,6 +1,7 @@
 //! Changes by hand: says what would change, asks where there may be much, does it, and says what became of it.
 
 mod report;
+mod stays;
 mod unchanged;
 
 use semel_admin::view::inbox as view;
@@ -41,7 +42,8 @@ pub(crate) struct ChangeArgs {
     json: bool,
 }
 
-fn reason(text: &str) -> Result<String, String> {
+/// A reason for the audit.
+pub(crate) fn reason(text: &str) -> Result<String, String> {
     match text {
         _ if text.len() > REASON_BYTES_MAX => {
             Err(format!("a reason has at most {REASON_BYTES_MAX} bytes"))
@@ -68,7 +70,9 @@ impl ChangeArgs {
     pub(crate) async fn apply(&self, open: &OpenInbox, change: Change<'_>) -> Result<()> {
         let select = change.select;
         let operation = self.operation(open, &change)?;
-        if select.may_be_many() && !self.dry_run && !self.yes {
+        open.check_order(&operation).await?;
+        let repeats = matches!(change.action, Action::Retry { new_key: true });
+        if (select.may_be_many() || repeats) && !self.dry_run && !self.yes {
             let forecast = dry(&operation);
             let report = open.inbox.operate(forecast).await?;
             if report.changed > 0 {
@@ -77,7 +81,7 @@ impl ChangeArgs {
         }
         let report = all(open, &operation).await?;
         if report.changed == 0 && !select.may_be_many() {
-            return Err(unchanged(open, &change).await?);
+            return Err(unchanged(open, &change, &report).await?);
         }
         self.print(&operation, &report)?;
         if report.more {
@@ -103,6 +107,9 @@ impl ChangeArgs {
             return output::json(&view::Report::of(report, operation));
         }
         output::data(&lines(operation, report))?;
+        for reason in stays::reasons(report) {
+            output::note(&reason);
+        }
         let some = sample(report);
         if report.matched == 0 {
             output::note("no message matches");
@@ -135,6 +142,12 @@ async fn all(open: &OpenInbox, operation: &Operation) -> Result<Report> {
         total.matched += next.changed;
         total.changed += next.changed;
         total.conflicts += next.conflicts;
+        // What stays is met again by every round.
+        total.skipped = next.skipped;
+        total.settled = next.settled;
+        total.older = next.older;
+        total.waiting = next.waiting;
+        total.gone = next.gone;
         // A round that changes nothing would be repeated for ever.
         total.more = next.more && next.changed > 0;
     }
@@ -146,15 +159,27 @@ fn confirm(operation: &Operation, report: &Report) -> Result<()> {
     let at_least = if report.more { "more than " } else { "" };
     let messages = text::plural(report.changed, "message", "messages");
     let (would, some) = (becomes(operation.action, true), sample(report));
-    let question = format!("{at_least}{messages} of {consumer} {would}, among them {some}. Go on?");
+    let warning = warning(operation.action);
+    let question =
+        format!("{at_least}{messages} of {consumer} {would}, among them {some}. {warning}Go on?");
     match output::ask(&question) {
         Some(true) => Ok(()),
         Some(false) => Err(Error::refused("not confirmed; nothing was changed")),
         None => Err(Error::refused(format!(
-            "{at_least}{messages} of {consumer} {would}; that needs a yes, and there is no terminal \
+            "{at_least}{messages} of {consumer} {would}. {warning}That needs a yes, and there is no terminal \
              to ask on; nothing was changed"
         ))
         .hint("look with --dry-run; add --yes if you are sure")),
+    }
+}
+
+/// What a person should know before saying yes.
+const fn warning(action: Action) -> &'static str {
+    match action {
+        Action::Retry { new_key: true } => {
+            "The provider is given a new key and may do once more what it did before. "
+        }
+        _ => "",
     }
 }
 

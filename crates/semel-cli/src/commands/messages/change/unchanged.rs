@@ -1,8 +1,9 @@
 //! Why messages that were named did not change.
 
-use semel_core::inbox::{Action, State};
+use semel_core::inbox::{Action, Report, State};
 use semel_core::{Identity, Key};
 
+use super::stays;
 use crate::commands::messages::{Change, OpenInbox, Select, command, not_found};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
@@ -11,8 +12,12 @@ use crate::text;
 /// Of how many ids it is said why they did not change.
 const EXPLAINED_MAX: usize = 10;
 
-/// Why none of the messages that were named changed.
-pub(super) async fn unchanged(open: &OpenInbox, change: &Change<'_>) -> Result<Error> {
+/// Why none of the messages that were named changed; the report counts why those in the right state stay.
+pub(super) async fn unchanged(
+    open: &OpenInbox,
+    change: &Change<'_>,
+    report: &Report,
+) -> Result<Error> {
     let (select, action, verb) = (change.select, change.action, change.verb);
     let mut found = Vec::new();
     for id in select.ids.iter().take(EXPLAINED_MAX) {
@@ -24,16 +29,17 @@ pub(super) async fn unchanged(open: &OpenInbox, change: &Change<'_>) -> Result<E
         [] => action.states(),
         said => said,
     };
-    let states: Vec<_> = states.iter().map(|state| state.name()).collect();
-    let states = states.join(", ");
+    let names: Vec<_> = states.iter().map(|state| state.name()).collect();
+    let (names, reasons) = (names.join(", "), stays::reasons(report));
     if let [(identity, state)] = found.as_slice() {
         return Ok(match state {
             None => not_found(identity, open),
             Some(state) => {
-                let message = format!(
-                    "{identity} is {}, and {verb} is for {states}; nothing was changed",
-                    state.name()
-                );
+                let why = match states.contains(state) {
+                    true => format!(": {}", or_unknown(&reasons).join("; ")),
+                    false => format!(", and {verb} is for {names}"),
+                };
+                let message = format!("{identity} is {}{why}; nothing was changed", state.name());
                 advised(Error::refused(message), open, identity, *state, action)
             }
         });
@@ -50,8 +56,23 @@ pub(super) async fn unchanged(open: &OpenInbox, change: &Change<'_>) -> Result<E
         true => Exit::NotFound,
         false => Exit::Refused,
     };
-    let message = format!("none of them is in a state that {verb} is for ({states}):{lines}");
+    let reasons: String = reasons.iter().map(|why| format!("\n{why}")).collect();
+    let message = match found
+        .iter()
+        .any(|(_, state)| state.is_some_and(|state| states.contains(&state)))
+    {
+        true => format!("none of them changed:{lines}{reasons}"),
+        false => format!("none of them is in a state that {verb} is for ({names}):{lines}"),
+    };
     Ok(Error::new(exit, message))
+}
+
+/// A store that names no reason still answers that the message stays.
+fn or_unknown(reasons: &[String]) -> Vec<String> {
+    match reasons.is_empty() {
+        true => vec!["it stays as it is".to_owned()],
+        false => reasons.to_vec(),
+    }
 }
 
 fn identity(select: &Select, id: &Key) -> Identity {
@@ -66,11 +87,10 @@ fn advised(
     action: Action,
 ) -> Error {
     match (state, action) {
-        (State::Completed | State::SkippedDuplicate, Action::Retry { new_key: false }) => error
-            .hint(format!(
-                "to run once more what was dealt with: {}",
-                command("replay", identity, "", open)
-            )),
+        (State::Completed | State::SkippedDuplicate, Action::Retry { .. }) => error.hint(format!(
+            "to run once more what was dealt with: {}",
+            command("replay", identity, "", open)
+        )),
         (State::FailedTerminal | State::Parked, Action::Replay { .. }) => error.hint(format!(
             "to run again what failed: {}",
             command("dlq replay", identity, "", open)

@@ -11,6 +11,9 @@ use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
+use semel_admin::Current;
 use semel_http::problem::{Problem, Type};
 use tokio::sync::Semaphore;
 use tokio::time::{Sleep, sleep};
@@ -24,18 +27,28 @@ struct Gate {
     body: Duration,
 }
 
-/// The routes behind a gate.
-pub(super) fn around(router: Router, in_flight_max: usize, body: Duration) -> Router {
+/// The routes of the moment behind a gate. Each request goes to those that hold when it comes, also on a connection that was open
+/// before.
+pub(super) fn around(router: Current<Router>, in_flight_max: usize, body: Duration) -> Router {
     let gate = Gate {
         turns: Arc::new(Semaphore::new(in_flight_max.min(Semaphore::MAX_PERMITS))),
         body,
     };
-    router
-        .fallback(nothing)
+    Router::new()
+        .fallback(route)
+        .with_state(router)
         .layer(middleware::from_fn_with_state(gate, pass))
 }
 
-async fn nothing() -> Response {
+async fn route(State(router): State<Current<Router>>, request: Request) -> Response {
+    let router = TowerToHyperService::new(router.get());
+    match router.call(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}
+
+pub(super) async fn nothing() -> Response {
     let detail = "messages are posted to /inbox/NAME, where NAME is a consumer";
     refused(Problem::new(Type::NotFound, detail))
 }
