@@ -90,7 +90,9 @@ fn sources_that_are_not_built_in_are_named() {
 #[test]
 fn names_are_checked() {
     assert_snapshot!(error("consumers:\n  'intent:mail': {}"), @"semel.yaml:2:3: consumers.intent:mail: expected a name that does not begin with intent:, because such are the senders of intents");
-    assert_snapshot!(error("consumers:\n  'mail@2': {}"), @"semel.yaml:2:3: XX");
+    assert_snapshot!(error("consumers:\n  'mail@two': {}"), @"semel.yaml:2:3: consumers.mail@two: expected a version from 1 on behind @, and no other @");
+    assert_snapshot!(error("consumers:\n  'mail@2': { version: 3 }"), @"semel.yaml:2:3: consumers.mail@2: expected a name that ends in @3, because version is 3");
+    assert_snapshot!(error("consumers:\n  mail: { version: 2 }\n  'mail@2': {}"), @"semel.yaml:3:3: consumers.mail@2: expected one consumer mail@2, found another");
     assert_snapshot!(error("consumers:\n  '': {}"), @"semel.yaml:2:3: consumers.: expected a name of 1 to 255 bytes without control characters");
     assert_snapshot!(error("consumers:\n  'a/b': { source: http }"), @"semel.yaml:2:3: consumers.a/b: expected a name of letters, digits, -, _, . and ~, because messages are posted to /inbox/NAME");
     assert_snapshot!(error("consumers:\n  a:\n"), @"semel.yaml:2:4: consumers.a: expected a map of source, deliver, strategy, dedup, ack, inbox, order, replay, alerts, id, key, sequence, …, found nothing");

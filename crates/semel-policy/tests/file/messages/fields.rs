@@ -320,3 +320,24 @@ fn a_consumer_with_nothing_special_is_legal() {
     assert!(is_place(&plain.fields.id, "idempotency-key") && plain.fields.cloud_events);
     assert_eq!(plain.body_bytes_max, 1024 * 1024);
 }
+
+#[test]
+fn two_versions_of_a_consumer_stand_beside_each_other() {
+    let text = "consumers: { mailer: { version: 2 }, mailer@1: { deliver: 'http://a/b' } }";
+    let file = super::super::parse(text).unwrap();
+    let names = file.consumers().unwrap();
+    let names: Vec<_> = names.iter().map(|one| one.name().to_string()).collect();
+    assert_eq!(names, ["mailer@2", "mailer@1"]);
+}
+
+#[test]
+fn a_consumer_can_be_paused_and_have_a_high_water_mark() {
+    let text = "consumers: { a: { paused: true, backlog_max: 500 }, b: { backlog_max: off } }";
+    let file = super::super::parse(text).unwrap();
+    let consumers = file.consumers().unwrap();
+    let found: Vec<_> = consumers
+        .iter()
+        .map(|one| (one.paused, one.policy.backlog_max))
+        .collect();
+    assert_eq!(found, [(true, Some(500)), (false, None)]);
+}

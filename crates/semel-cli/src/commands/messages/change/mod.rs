@@ -161,12 +161,12 @@ fn confirm(operation: &Operation, report: &Report) -> Result<()> {
     let (would, some) = (becomes(operation.action, true), sample(report));
     let warning = warning(operation.action);
     let question =
-        format!("{at_least}{messages} of {consumer} {would}, among them {some}. {warning}Go on?");
+        format!("{at_least}{messages} of {consumer} {would}, among them {some}{warning}. Go on?");
     match output::ask(&question) {
         Some(true) => Ok(()),
         Some(false) => Err(Error::refused("not confirmed; nothing was changed")),
         None => Err(Error::refused(format!(
-            "{at_least}{messages} of {consumer} {would}. {warning}That needs a yes, and there is no terminal \
+            "{at_least}{messages} of {consumer} {would}{warning}; that needs a yes, and there is no terminal \
              to ask on; nothing was changed"
         ))
         .hint("look with --dry-run; add --yes if you are sure")),
@@ -177,7 +177,7 @@ fn confirm(operation: &Operation, report: &Report) -> Result<()> {
 const fn warning(action: Action) -> &'static str {
     match action {
         Action::Retry { new_key: true } => {
-            "The provider is given a new key and may do once more what it did before. "
+            "; the provider is given a new key and may do once more what it did before"
         }
         _ => "",
     }
