@@ -175,6 +175,10 @@ fn messages_of_a_version_that_the_file_no_longer_names_are_named_and_run_beside_
     assert!(line.contains("consumer=mailer@1"), "{line}");
     first.answer(200);
     server.wait_for("the engine that was replaced has stopped");
+    assert_eq!(send(&server, "mailer", "evt-3").status, 202);
+    let newer = handler.next();
+    assert_eq!(newer.header("semel-consumer"), "mailer@2");
+    newer.answer(200);
     let metrics = server.get("/metrics").body;
     let series = r#"semel_alert{consumer="mailer@1",alert="unserved"} 1"#;
     assert!(metrics.contains(series), "{metrics}");

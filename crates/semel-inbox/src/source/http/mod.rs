@@ -1,6 +1,6 @@
 //! Webhooks: `POST /inbox/{consumer}`.
 //!
-//! The consumer is `name` or `name@version`. What the body is, and where its id is, says a [`Rule`](super::Rule): CloudEvents in any mode,
+//! The consumer is `name`, which is its newest version here, or `name@version`. What the body is, and where its id is, says a [`Rule`](super::Rule): CloudEvents in any mode,
 //! Stripe-like events, or configured places. A [`Signature`] is checked over the raw body before anything is looked at.
 //!
 //! | answer | what it means |
@@ -39,13 +39,14 @@ use crate::engine::Running;
 use hook::Hook;
 use problem::Problem;
 
-type Hooks = Arc<HashMap<Scope, Hook>>;
+/// By `name@version`, and the newest of each name by the name alone.
+type Hooks = Arc<HashMap<String, Arc<Hook>>>;
 
 impl Running {
     /// The routes of these webhooks, to be mounted on any server. They work as long as they are held, also while the engine shuts
     /// down: what they store then runs elsewhere or later.
     pub fn router(&self, webhooks: Vec<Webhook>) -> Result<Router> {
-        let mut hooks = HashMap::new();
+        let (mut hooks, mut newest) = (HashMap::new(), HashMap::<String, Scope>::new());
         for webhook in webhooks {
             let consumer = webhook.consumer().clone();
             let receiver = self.receiver(&consumer).ok_or_else(|| {
@@ -53,8 +54,17 @@ impl Running {
                     "a webhook is for consumer {consumer}, which the engine does not have"
                 ))
             })?;
-            let hook = Hook::new(webhook, receiver, self.shared().clone());
-            if hooks.insert(consumer.clone(), hook).is_some() {
+            let hook = Arc::new(Hook::new(webhook, receiver, self.shared().clone()));
+            // Producers post to the name, and its newest version takes what they post.
+            let name = consumer.name().to_owned();
+            if newest
+                .get(&name)
+                .is_none_or(|known| known.version() < consumer.version())
+            {
+                newest.insert(name.clone(), consumer.clone());
+                hooks.insert(name, hook.clone());
+            }
+            if hooks.insert(consumer.to_string(), hook).is_some() {
                 return Err(Error::invalid(format!(
                     "consumer {consumer} has two webhooks"
                 )));
@@ -72,8 +82,7 @@ async fn receive(
     Path(consumer): Path<String>,
     request: Request,
 ) -> Response {
-    let known = consumer.parse::<Scope>().ok();
-    match known.and_then(|consumer| hooks.get(&consumer)) {
+    match hooks.get(&consumer) {
         Some(hook) => hook.take(request).await,
         None => Problem::ConsumerUnknown
             .response("no consumer of this name takes messages here".to_owned()),
