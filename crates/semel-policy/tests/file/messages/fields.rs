@@ -98,7 +98,9 @@ const IDENTITY: [Row; 26] = [
     ("version: 2", |c| c.name().to_string() == "a@2"),
 ];
 
-const WORK: [Row; 25] = [
+const WORK: [Row; 27] = [
+    ("paused: true", |c| c.paused),
+    ("backlog_max: 500", |c| c.policy.backlog_max == Some(500)),
     ("fingerprint: raw", |c| c.fingerprint == Fingerprint::Raw),
     ("fingerprint: off", |c| c.fingerprint == Fingerprint::Off),
     ("order: arrival", |c| {
@@ -328,16 +330,4 @@ fn two_versions_of_a_consumer_stand_beside_each_other() {
     let names = file.consumers().unwrap();
     let names: Vec<_> = names.iter().map(|one| one.name().to_string()).collect();
     assert_eq!(names, ["mailer@2", "mailer@1"]);
-}
-
-#[test]
-fn a_consumer_can_be_paused_and_have_a_high_water_mark() {
-    let text = "consumers: { a: { paused: true, backlog_max: 500 }, b: { backlog_max: off } }";
-    let file = super::super::parse(text).unwrap();
-    let consumers = file.consumers().unwrap();
-    let found: Vec<_> = consumers
-        .iter()
-        .map(|one| (one.paused, one.policy.backlog_max))
-        .collect();
-    assert_eq!(found, [(true, Some(500)), (false, None)]);
 }
