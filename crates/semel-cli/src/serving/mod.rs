@@ -60,9 +60,7 @@ pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
     let (ending, hangups) = (signals::ending(), signals::hangups());
     let mut messages = Messages::default();
     let prepared = messages.prepare(&process, &file).await?;
-    messages
-        .take(&process, &file, prepared, ending.clone())
-        .await?;
+    messages.take(&process, &file, prepared, ending.clone())?;
     if admin.is_none() && gateway.is_none() && !messages.is_running() {
         return Err(nothing_to_do());
     }

@@ -67,8 +67,7 @@ impl Live<'_> {
         let prepared = self.messages.prepare(self.process, &file).await?;
         self.reload_gateway(&file)?;
         self.messages
-            .take(self.process, &file, prepared, ending.clone())
-            .await?;
+            .take(self.process, &file, prepared, ending.clone())?;
         if let (Some(admin), Some(token)) = (&self.admin, token) {
             admin.set_token(token)?;
         }

@@ -37,6 +37,7 @@ pub(in crate::serving) struct Prepared {
     engine: Engine,
     hooks: Vec<Webhook>,
     listener: Option<TcpListener>,
+    paused: HashSet<Scope>,
 }
 
 impl Messages {
@@ -51,7 +52,7 @@ impl Messages {
     }
 
     /// Makes an engine of what the file names, and takes the address of its door if there is none yet; `None` if it names nothing. What
-    /// runs is not touched.
+    /// the store must know, views and pauses, is told to it; what runs is not touched.
     pub(in crate::serving) async fn prepare(
         &self,
         process: &Process,
@@ -68,17 +69,19 @@ impl Messages {
             false => Some(door::bind(file.inbox.listen.0).await?),
         };
         expose(&*inbox, &named.consumers).await?;
+        let paused = paused::apply(&*inbox, &named.consumers, &self.paused).await?;
         Ok(Some(Prepared {
             named,
             engine,
             hooks,
             listener,
+            paused,
         }))
     }
 
     /// Starts what was prepared in the place of what runs. The engine before it finishes what it has begun and returns the rest; until then
     /// both work on the same inbox, as two processes would.
-    pub(in crate::serving) async fn take(
+    pub(in crate::serving) fn take(
         &mut self,
         process: &Process,
         file: &File,
@@ -86,20 +89,17 @@ impl Messages {
         ending: Receiver<bool>,
     ) -> Result<()> {
         let metrics = process.watchers.metrics();
-        let Some(prepared) = prepared else {
-            self.router.set(door::closed());
-            self.replace(None);
-            for policy in self.policies.drain(..) {
-                expected::forget(&metrics, &policy);
-            }
-            return Ok(());
-        };
-        let consumers = &prepared.named.consumers;
-        let inbox = process.inbox()?;
-        self.paused = paused::apply(&*inbox, consumers, &self.paused).await?;
         for policy in self.policies.drain(..) {
             expected::forget(&metrics, &policy);
         }
+        let Some(prepared) = prepared else {
+            self.router.set(door::closed());
+            self.replace(None);
+            self.paused.clear();
+            return Ok(());
+        };
+        let consumers = &prepared.named.consumers;
+        self.paused = prepared.paused;
         for consumer in consumers {
             expected::expect(&metrics, &consumer.policy);
             self.policies.push(consumer.policy.clone());
@@ -108,6 +108,7 @@ impl Messages {
         let router = running.router(prepared.hooks)?;
         self.router.set(door::routed(router));
         self.replace(Some(running));
+        process.health.part("inbox").ready();
         if let Some(listener) = prepared.listener {
             self.open(process, file, listener, ending)?;
         }

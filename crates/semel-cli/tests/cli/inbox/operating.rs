@@ -141,3 +141,16 @@ fn a_new_key_needs_a_reason_and_a_yes() {
     let audit = store.semel("audit --json").json();
     assert_eq!(audit["audit"][0]["action"], "retry-with-new-key");
 }
+
+#[test]
+fn intents_for_a_target_that_the_file_does_not_name_are_named() {
+    let store = Fixture::with_messages();
+    let line = "inbox send intent:charge --id evt-1/charge --new-consumer";
+    assert_eq!(store.semel(line).code, 0);
+    let file = "consumers: { mailer: {}, indexer: {} }\nintents: { pay: { url: 'http://a/b' } }\n";
+    std::fs::write(store.path().with_file_name("semel.yaml"), file).unwrap();
+    let checked = store.semel("check --config semel.yaml");
+    let said = "! inbox   1 message waits for intent:charge@1, which the file does not name: keep the target charge in intents";
+    assert!(checked.stdout.contains(said), "{}", checked.stdout);
+    assert_eq!(checked.stdout.matches("! inbox").count(), 1);
+}
