@@ -8,7 +8,7 @@ use semel_core::inbox::{Counts, Order};
 use semel_core::{Result, Scope, Timestamp};
 use tokio::time::sleep;
 
-use crate::engine::{ActiveConsumer, Shared, Stopping};
+use crate::engine::{ActiveConsumer, CircuitState, Shared, Stopping};
 
 /// More than a tenth of what arrives in a minute are duplicates.
 pub const DUPLICATE_SPIKE: &str = "duplicate-spike";
@@ -18,6 +18,11 @@ pub const SEQUENCE_GAP: &str = "sequence-gap";
 pub const PENDING_AGE: &str = "pending-age";
 /// Too many messages are parked or failed for good.
 pub const PARKED: &str = "parked";
+
+/// The handler or provider of a consumer is away, and its circuit is open.
+pub const CIRCUIT_OPEN: &str = "circuit-open";
+/// A person has paused the consumer.
+pub const PAUSED: &str = "paused";
 
 /// Judges until it is stopped.
 pub(crate) async fn run(
@@ -47,6 +52,11 @@ async fn judge(shared: &Shared, consumers: &[Arc<ActiveConsumer>]) -> Result<Jud
         let (consumer, name) = (&active.policy, active.policy.name());
         let counts = counts.iter().find(|counts| counts.consumer == *name);
         let mut say = |alert, firing| all.push((name.clone(), alert, firing));
+        active.backlog.counted(counts.map_or(0, Counts::pending));
+        say(
+            CIRCUIT_OPEN,
+            active.breaker.state() != CircuitState::Closed,
+        );
         for (alert, firing) in by_counts(consumer, counts, shared.clock.now()) {
             say(alert, firing);
         }
@@ -77,6 +87,8 @@ fn by_counts(
         let dead = counts.map_or(0, |counts| counts.parked + counts.failed_terminal);
         all.push((PARKED, dead >= limit.max(1)));
     }
+    let paused = counts.and_then(|counts| counts.paused.as_ref());
+    all.push((PAUSED, paused.is_some()));
     all
 }
 
@@ -111,15 +123,15 @@ mod tests {
         let judge = |counts: &Counts| by_counts(&consumer, Some(counts), now);
         assert_eq!(
             judge(&counts(40_000, 1, 0)),
-            [(PENDING_AGE, false), (PARKED, false)]
+            [(PENDING_AGE, false), (PARKED, false), (PAUSED, false)]
         );
         assert_eq!(
             judge(&counts(39_999, 1, 1)),
-            [(PENDING_AGE, true), (PARKED, true)]
+            [(PENDING_AGE, true), (PARKED, true), (PAUSED, false)]
         );
         assert_eq!(
             by_counts(&consumer, None, now),
-            [(PENDING_AGE, false), (PARKED, false)]
+            [(PENDING_AGE, false), (PARKED, false), (PAUSED, false)]
         );
     }
 }

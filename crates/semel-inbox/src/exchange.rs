@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, StatusCode};
+use crate::policy::Signal;
 use semel_core::outcome::BODY_BYTES_MAX;
 use semel_core::{Body, Headers, Outcome, Timestamp, Verdict};
 
@@ -42,12 +43,14 @@ pub(crate) enum Broken {
     NotReached(String),
     /// It may have arrived.
     Unknown(String),
+    /// It may have arrived, and nothing came back in time.
+    TimedOut(String),
 }
 
 impl Broken {
     pub(crate) fn text(&self) -> &str {
         match self {
-            Self::NotReached(text) | Self::Unknown(text) => text,
+            Self::NotReached(text) | Self::Unknown(text) | Self::TimedOut(text) => text,
         }
     }
 }
@@ -63,7 +66,7 @@ pub(crate) async fn exchange(
         read(response).await
     };
     let answer = tokio::time::timeout(limit, whole).await;
-    answer.unwrap_or_else(|_| Err(Broken::Unknown(format!("no answer within {limit:?}"))))
+    answer.unwrap_or_else(|_| Err(Broken::TimedOut(format!("no answer within {limit:?}"))))
 }
 
 async fn read(mut response: reqwest::Response) -> Result<Answer, Broken> {
@@ -102,6 +105,15 @@ fn broken(error: reqwest::Error) -> Broken {
 impl Answer {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok().map(str::trim)
+    }
+
+    /// What the status says about the other side as a whole; `after` is how long it asks to be left alone.
+    pub(crate) fn signal(&self, after: Option<Duration>) -> Signal {
+        match (self.status.as_u16(), after) {
+            (429 | 503, Some(after)) => Signal::Busy(after),
+            (502..=504, _) => Signal::Away,
+            _ => Signal::Answered,
+        }
     }
 
     /// The media type, without parameters and in lower case.

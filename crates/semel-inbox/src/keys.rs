@@ -12,10 +12,18 @@ pub const KEY_BYTES_MAX: usize = 255;
 
 /// What is encoded in a part: everything that is not printable ASCII, and what separates parts.
 const PART: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b':');
-/// In the first part `/` stands between a tenant and a consumer.
-const OWNER: &AsciiSet = &PART.add(b'/');
+/// In the first part `/` stands between a tenant and a consumer; a quote in front would make a header's value a quoted string (RFC 9651).
+const OWNER: &AsciiSet = &PART.add(b'/').add(b'"');
 
-/// The text of a message: consumer and message id.
+/// The text that takes the place of another one when an operator asks for a new key, for the first time or again in a later generation.
+pub fn renewed(text: &str, generation: u32) -> String {
+    match generation {
+        0 => text.to_owned(),
+        generation => bounded(format!("{text}:key-{generation}")),
+    }
+}
+
+/// The text of a message: tenant, consumer and message id.
 pub fn of_message(message: &Identity) -> String {
     joined(message, &[])
 }
@@ -44,6 +52,11 @@ fn joined(message: &Identity, names: &[&str]) -> String {
         text.push(':');
         text.push_str(&encoded(name, PART));
     }
+    bounded(text)
+}
+
+/// The text, or its hash if it is too long.
+fn bounded(text: String) -> String {
     match text.len() <= KEY_BYTES_MAX {
         true => text,
         false => format!("semel-{}", hash(&text)),
@@ -87,6 +100,30 @@ mod tests {
         let (tenant, slash) = (message("t", "a", "x"), message("public", "t/a", "x"));
         assert_ne!(of_message(&tenant), of_message(&slash));
         assert_ne!(of_step(&a, "n"), of_intent(&a, "step:n"));
+    }
+
+    #[test]
+    fn a_new_key_is_another_one_in_every_generation_and_none_is_the_old_one() {
+        let long = of_message(&message("public", "orders", &"x".repeat(240)));
+        for text in ["orders@1:evt-17", &long] {
+            let keys = [0, 1, 2].map(|generation| renewed(text, generation));
+            assert_eq!(keys[0], text);
+            assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2]);
+            assert!(keys.iter().all(|key| key.len() <= KEY_BYTES_MAX));
+        }
+    }
+
+    #[test]
+    fn keys_can_stand_in_a_header() {
+        for (tenant, consumer, id) in [
+            ("public", "\"quoted", "1"),
+            ("\"t", "a", " é\u{7f}"),
+            ("public", "a", "\n"),
+        ] {
+            let key = of_message(&message(tenant, consumer, id));
+            let is_plain = key.bytes().all(|byte| (b'!'..=b'~').contains(&byte));
+            assert!(is_plain && !key.starts_with('"'), "{key}");
+        }
     }
 
     #[test]

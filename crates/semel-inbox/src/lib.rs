@@ -3,9 +3,8 @@
 //! ```no_run
 //! use std::sync::Arc;
 //! use semel_core::inbox::Inbox;
-//! use crate::policy::{Consumer};
 //! use semel_inbox::intents::{Target, Vendor};
-//! use semel_inbox::{Done, Engine, FileSource, HttpHandler, Rule, Webhook, handler_fn};
+//! use semel_inbox::{Consumer, Done, Engine, FileSource, HttpHandler, Rule, Webhook, handler_fn};
 //!
 //! # async fn run(inbox: Arc<dyn Inbox>) -> semel_core::Result<()> {
 //! let orders = Consumer::new("orders".parse()?);
@@ -49,7 +48,7 @@ pub mod receiver;
 pub mod source;
 
 pub use deliver::HttpHandler;
-pub use engine::{Builder, Engine, Running, Settings};
+pub use engine::{Builder, CircuitState, CircuitView, Engine, Running, Settings};
 pub use exchange::client_builder;
 pub use handler::{Ctx, Done, Failure, Handler, Handling, handler_fn};
 pub use observer::{AttemptEnd, NoObserver, Observer};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use semel_core::Scope;
+use crate::engine::CircuitState;
+use semel_core::{Identity, Scope};
 use semel_core::inbox::message::Message;
 use semel_core::inbox::state::{Cause, State};
 use semel_core::inbox::work::Receipt;
@@ -23,6 +24,16 @@ pub trait Observer: Send + Sync + 'static {
 
     /// An alert of a consumer began (`true`) or ended.
     fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool);
+
+    /// A message that was due did not run, because another door had settled its record.
+    fn settled_elsewhere(&self, message: &Identity) {
+        let _ = message;
+    }
+
+    /// The circuit of a consumer changed to this state. The consumer of a target is `intent:NAME@1`.
+    fn circuit(&self, consumer: &Scope, state: CircuitState) {
+        let _ = (consumer, state);
+    }
 }
 
 /// The end of an attempt.

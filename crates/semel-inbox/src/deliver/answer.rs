@@ -1,10 +1,10 @@
 //! What a handler's answer means.
 
+use crate::policy::Signal;
 use crate::policy::retry::Failure;
 use http::StatusCode;
 use semel_core::Timestamp;
 use semel_core::inbox::Step;
-use serde::Deserialize;
 
 use super::steps;
 use crate::exchange::{Answer, Broken};
@@ -28,13 +28,14 @@ pub(super) fn meaning(answer: &Answer, now: Timestamp) -> Meaning {
     match said.as_deref() {
         None => by_status(answer, now),
         Some("final") if answer.status.is_success() => success(answer),
-        Some("final") => Meaning::Failed(Failure::terminal(describe(answer))),
+        Some("final") => Meaning::Done,
         Some("retryable") => Meaning::Failed(retryable(answer, now)),
-        Some("park") => Meaning::Failed(Failure::park(describe(answer))),
+        Some("park") => Meaning::Failed(failed(answer, Failure::park)),
         Some("skip") => Meaning::Skip,
-        Some(_) => Meaning::Failed(Failure::terminal(
-            "Semel-Outcome is final, retryable, park or skip, found something else",
-        )),
+        Some(_) => Meaning::Failed(failed(answer, |answered| {
+            let allowed = "Semel-Outcome is final, retryable, park or skip";
+            Failure::terminal(format!("{allowed}, found something else; {answered}"))
+        })),
     }
 }
 
@@ -42,8 +43,7 @@ fn by_status(answer: &Answer, now: Timestamp) -> Meaning {
     match answer.status {
         status if status.is_success() => success(answer),
         status if is_passing(status) => Meaning::Failed(retryable(answer, now)),
-        StatusCode::CONFLICT if is_semels_own(answer) => Meaning::Failed(retryable(answer, now)),
-        _ => Meaning::Failed(Failure::terminal(describe(answer))),
+        _ => Meaning::Failed(failed(answer, Failure::terminal)),
     }
 }
 
@@ -60,31 +60,21 @@ fn success(answer: &Answer) -> Meaning {
 
 /// Whether a status means that trying again may help.
 fn is_passing(status: StatusCode) -> bool {
-    status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429)
-}
-
-/// Whether a conflict is a refusal by a Semel that stands before the handler: somebody else runs it, or nobody knows.
-fn is_semels_own(answer: &Answer) -> bool {
-    #[derive(Deserialize)]
-    struct Problem {
-        r#type: String,
-    }
-    let is_problem = answer.media_type().as_deref() == Some("application/problem+json");
-    let problem = serde_json::from_slice::<Problem>(&answer.body);
-    is_problem
-        && problem.is_ok_and(|problem| {
-            matches!(
-                problem.r#type.strip_prefix("urn:semel:problem:"),
-                Some("in-progress" | "outcome-unknown" | "lease-lost" | "late-outcome")
-            )
-        })
+    status.is_server_error() || matches!(status.as_u16(), 408 | 409 | 423 | 425 | 429)
 }
 
 fn retryable(answer: &Answer, now: Timestamp) -> Failure {
-    match answer.retry_after(now) {
-        Some(after) => Failure::retryable_after(after, describe(answer)),
-        None => Failure::retryable(describe(answer)),
-    }
+    let after = answer.retry_after(now);
+    let failure = failed(answer, |text| match after {
+        Some(after) => Failure::retryable_after(after, text),
+        None => Failure::retryable(text),
+    });
+    failure.telling(answer.signal(after))
+}
+
+/// A failure that says which status it was and keeps the body.
+fn failed(answer: &Answer, make: impl FnOnce(String) -> Failure) -> Failure {
+    make(describe(answer)).with_answer(&answer.body)
 }
 
 /// The status, never the body.
@@ -96,13 +86,17 @@ fn describe(answer: &Answer) -> String {
     format!("the handler answered {}{redirect}", answer.status)
 }
 
-/// What no whole answer means: the handler knows the message's id, so it is asked again.
+/// What no whole answer means: nothing has happened, or nobody knows.
 pub(super) fn broken(broken: &Broken) -> Failure {
     match broken {
         Broken::NotReached(text) => {
-            Failure::retryable(format!("the handler was not reached: {text}"))
+            Failure::not_reached(format!("the handler was not reached: {text}"))
         }
-        Broken::Unknown(text) => Failure::retryable(format!("the handler did not answer: {text}")),
+        Broken::Unknown(text) => Failure::unknown(format!("the handler did not answer: {text}")),
+        Broken::TimedOut(text) => {
+            let failure = Failure::unknown(format!("the handler did not answer: {text}"));
+            failure.telling(Signal::Away)
+        }
     }
 }
 
@@ -140,11 +134,11 @@ mod tests {
         for status in [200, 201, 202, 204, 226] {
             assert_eq!(class(&answer(status, &[], "")), None, "{status}");
         }
-        for status in [408, 425, 429, 500, 502, 503, 504, 599] {
+        for status in [408, 409, 423, 425, 429, 500, 502, 503, 504, 599] {
             let class = class(&answer(status, &[], ""));
             assert_eq!(class, Some(Class::Retryable(None)), "{status}");
         }
-        for status in [301, 307, 400, 401, 403, 404, 409, 410, 413, 422] {
+        for status in [301, 307, 400, 401, 403, 404, 410, 413, 422] {
             let class = class(&answer(status, &[], ""));
             assert_eq!(class, Some(Class::Terminal), "{status}");
         }
@@ -156,7 +150,8 @@ mod tests {
     #[test]
     fn the_handlers_word_overrides_the_status() {
         for (said, status, expected) in [
-            ("final", 500, Some(Class::Terminal)),
+            ("final", 500, None),
+            ("final", 404, None),
             ("final", 200, None),
             ("retryable", 200, Some(Class::Retryable(None))),
             ("Retryable", 404, Some(Class::Retryable(None))),
@@ -172,12 +167,42 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_of_semels_own_passes() {
-        let problem = &[("content-type", "application/problem+json")];
-        let own = answer(409, problem, r#"{"type":"urn:semel:problem:in-progress"}"#);
-        assert_eq!(class(&own), Some(Class::Retryable(None)));
-        let other = answer(409, problem, r#"{"type":"urn:semel:problem:key-reused"}"#);
-        assert_eq!(class(&other), Some(Class::Terminal));
+    fn a_handler_that_is_away_or_asks_to_be_left_alone_says_so_to_the_circuit() {
+        let minute = Duration::from_secs(60);
+        let wait = &[("retry-after", "60")][..];
+        for (status, headers, expected) in [
+            (503, wait, Signal::Busy(minute)),
+            (429, wait, Signal::Busy(minute)),
+            (503, &[], Signal::Away),
+            (502, &[], Signal::Away),
+            (504, wait, Signal::Away),
+            (429, &[], Signal::Answered),
+            (500, wait, Signal::Answered),
+            (409, wait, Signal::Answered),
+            (401, &[], Signal::Answered),
+        ] {
+            let answer = answer(status, headers, "");
+            let Meaning::Failed(failure) = meaning(&answer, Timestamp::from_millis(0)) else {
+                panic!("{status} is a failure");
+            };
+            assert_eq!(failure.signal, expected, "{status}");
+        }
+        let broken = |how| super::broken(&how).signal;
+        assert_eq!(broken(Broken::NotReached("a".into())), Signal::Away);
+        assert_eq!(broken(Broken::TimedOut("a".into())), Signal::Away);
+        assert_eq!(broken(Broken::Unknown("a".into())), Signal::Nothing);
+    }
+
+    #[test]
+    fn the_body_of_a_failed_answer_is_kept_and_not_in_the_text() {
+        for status in [400, 500] {
+            let answer = answer(status, &[], "s3cret");
+            let Meaning::Failed(failure) = meaning(&answer, Timestamp::from_millis(0)) else {
+                panic!("{status} is a failure");
+            };
+            assert_eq!(failure.error.answer().unwrap(), "s3cret");
+            assert!(!failure.error.as_str().contains("s3cret"));
+        }
     }
 
     #[test]

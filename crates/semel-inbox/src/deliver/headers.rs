@@ -7,24 +7,21 @@ use semel_core::Headers;
 use semel_http::replay::HOP_BY_HOP;
 
 use crate::handler::Ctx;
-use crate::keys;
 
 /// What is encoded in a header's text: everything that is not printable ASCII, and the sign of the encoding itself.
 const TEXT: &AsciiSet = &CONTROLS.add(b'%');
-/// What stands before the hash of an id that cannot stand in a header.
-const HASHED: &str = "semel:";
 
 /// The headers of a delivery, without its steps.
 pub(super) fn of(ctx: &Ctx) -> HeaderMap {
     let mut headers = own(ctx.message().headers());
     let octets = HeaderValue::from_static("application/octet-stream");
     headers.entry(CONTENT_TYPE).or_insert(octets);
-    let id = ctx.message().identity().key().as_str();
-    headers.insert("idempotency-key", key(id));
+    let identity = ctx.message().identity();
     let mut say = |name: &'static str, value: &str| {
         headers.insert(HeaderName::from_static(name), text(value));
     };
-    say("semel-message-id", id);
+    say("semel-message-id", identity.key().as_str());
+    say("semel-tenant", identity.tenant().as_str());
     say("semel-consumer", &ctx.consumer().to_string());
     say("semel-attempt", &ctx.attempt().to_string());
     say("semel-fence", &ctx.claim().fence.to_string());
@@ -39,6 +36,8 @@ pub(super) fn of(ctx: &Ctx) -> HeaderMap {
     if let Some(sequence) = ctx.message().sequence() {
         say("semel-sequence", &sequence.to_string());
     }
+    let key = HeaderValue::from_str(&ctx.idempotency_key());
+    headers.insert("idempotency-key", key.expect("keys are printable ASCII"));
     headers
 }
 
@@ -65,17 +64,6 @@ pub(crate) fn is_own(name: &HeaderName) -> bool {
     !(ours || framing || HOP_BY_HOP.contains(name))
 }
 
-/// The id as the value of `Idempotency-Key`.
-fn key(id: &str) -> HeaderValue {
-    let printable = id.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    let plain = printable && id.trim() == id && !id.starts_with('"') && !id.starts_with(HASHED);
-    let text = match plain {
-        true => id.to_owned(),
-        false => format!("{HASHED}{}", keys::hash(id)),
-    };
-    HeaderValue::from_str(&text).expect("a printable text is a header's value")
-}
-
 /// Any text as a header's value; percent-decoding gives it back.
 fn text(value: &str) -> HeaderValue {
     let encoded = utf8_percent_encode(value, TEXT).to_string();
@@ -88,21 +76,11 @@ mod tests {
     use bytes::Bytes;
 
     #[test]
-    fn ids_are_sent_as_they_are_or_as_a_hash_that_no_id_equals() {
-        for plain in ["evt-1", "a b", "100%", "x:y/z"] {
-            assert_eq!(key(plain), plain);
-        }
-        let hashed = ["é", "\"quoted\"", " a", "semel:abc"].map(key);
-        let is_hash = |key: &HeaderValue| key.as_bytes().starts_with(HASHED.as_bytes());
-        assert!(hashed.iter().all(is_hash));
-        assert_ne!(hashed[0], hashed[1]);
-    }
-
-    #[test]
     fn a_message_cannot_say_what_only_semel_says() {
         let fields = [
             ("Content-Type", "application/json"),
             ("Semel-Fence", "99"),
+            ("Semel-Tenant", "other"),
             ("Idempotency-Key", "forged"),
             ("Connection", "close"),
             ("Transfer-Encoding", "chunked"),

@@ -9,6 +9,8 @@ use semel_core::{Clock, Identity};
 
 use tokio::sync::watch;
 
+use super::backlog::Backlog;
+use super::breaker::Breaker;
 use super::finals::Finals;
 use super::flights::Flights;
 use super::settings::Settings;
@@ -37,6 +39,10 @@ pub(crate) struct ActiveConsumer {
     pub(crate) shared: Arc<Shared>,
     /// What arrives, for alerts.
     pub(crate) tally: Arc<Tally>,
+    /// Whether its handler is there.
+    pub(crate) breaker: Breaker,
+    /// How much waits, and whether more may be taken in.
+    pub(crate) backlog: Backlog,
 }
 
 impl ActiveConsumer {

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::observer::AttemptEnd;
-use crate::policy::Consumer;
-use crate::policy::retry::Failure;
+use crate::policy::retry::{Class, Failure};
+use crate::policy::{Consumer, Signal};
 use futures_util::FutureExt;
+use semel_core::inbox::work::ErrorText;
 use semel_core::inbox::{Cause, Disposition, Finish, Job, Message, State};
 use tokio::time::timeout;
 
 use super::active::ActiveConsumer;
+use super::circuit::Pass;
 use super::flights::Lost;
 use crate::handler::{Ctx, Done, How};
 use crate::pause;
@@ -30,6 +32,7 @@ pub(super) enum Attempted {
 /// The end of an attempt and the message it is about.
 pub(super) struct FinishedAttempt {
     pub(super) message: Arc<Message>,
+    pub(super) attempt: u32,
     pub(super) finish: Finish,
 }
 
@@ -43,12 +46,33 @@ impl FinishedAttempt {
             late,
         }
     }
+
+    /// Tells the log why an attempt failed; never what the handler answered.
+    pub(super) fn log_failure(&self) {
+        let Some(error) = error(&self.finish.disposition) else {
+            return;
+        };
+        let identity = self.message.identity();
+        let (consumer, message) = (identity.scope(), identity.key());
+        let (attempt, state) = (self.attempt, self.finish.disposition.state());
+        let (error, state_name) = (error.as_str(), state.name());
+        let cause = cause(&self.finish.disposition).map(Cause::name);
+        match state {
+            State::FailedRetryable => {
+                tracing::info!(%consumer, %message, attempt, state = state_name, cause, error, "attempt failed, it is tried again");
+            }
+            _ => {
+                tracing::warn!(%consumer, %message, attempt, state = state_name, cause, error, "attempt failed");
+            }
+        }
+    }
 }
 
-/// Runs one attempt.
-pub(super) async fn run(active: &ActiveConsumer, job: Job, lost: Lost) -> Attempted {
-    let message = job.message.clone();
-    if job.attempt > active.policy.retry.attempts_max() {
+/// Runs one attempt. The circuit is told how it ended.
+pub(super) async fn run(active: &ActiveConsumer, job: Job, lost: Lost, pass: Pass) -> Attempted {
+    let (message, attempt) = (job.message.clone(), job.attempt);
+    if attempt > active.policy.retry.attempts_max() {
+        active.breaker.unused(pass);
         return Attempted::Finish(worn_out(active, job));
     }
     let ctx = active.ctx(job);
@@ -56,11 +80,13 @@ pub(super) async fn run(active: &ActiveConsumer, job: Job, lost: Lost) -> Attemp
         biased;
         // A sender that is gone means that the claim has ended in another way, which cannot happen before this.
         Ok(()) = lost => {
-            active.note(message.identity(), "the claim of a message was lost, its handler is cancelled");
+            active.note(message.identity(), "claim lost: another worker has claimed the message, and its handler is cancelled");
+            active.breaker.unused(pass);
             return Attempted::Lost;
         }
         result = handled(active, &ctx) => result,
     };
+    let result = seen_by_circuit(active, pass, result);
     let finish = |disposition| Finish {
         claim: ctx.claim().clone(),
         took: ctx.took(),
@@ -74,14 +100,43 @@ pub(super) async fn run(active: &ActiveConsumer, job: Job, lost: Lost) -> Attemp
         active.shared.watch.suppressed(&message, ctx.suppressed());
     }
     let finish = finish(disposition);
-    let ending = FinishedAttempt { message, finish };
+    let ending = FinishedAttempt {
+        message,
+        attempt,
+        finish,
+    };
     match is_finished {
         true => Attempted::Already(ending),
         false => Attempted::Finish(ending),
     }
 }
 
-/// What the handler made of it, within the deadline. A panic is a failure that may pass.
+/// Tells the circuit how an attempt ended. As long as it is open for our credentials, refusing them says nothing about the message.
+fn seen_by_circuit(
+    active: &ActiveConsumer,
+    pass: Pass,
+    result: Result<Done, Failure>,
+) -> Result<Done, Failure> {
+    let failure = match result {
+        Ok(done) => {
+            active.breaker.ended(pass, Signal::Success, None);
+            return Ok(done);
+        }
+        Err(failure) => failure,
+    };
+    let (signal, reason) = (failure.signal, failure.error.as_str());
+    let forgives = active.breaker.ended(pass, signal, Some(reason));
+    Err(match (signal, forgives) {
+        (Signal::Denied, true) => Failure {
+            class: Class::NotReached,
+            cause: Cause::NotReached,
+            ..failure
+        },
+        _ => failure,
+    })
+}
+
+/// What the handler made of it, within the deadline. After a panic or a deadline it is not known whether the effect happened.
 async fn handled(active: &ActiveConsumer, ctx: &Ctx) -> Result<Done, Failure> {
     // Calling the handler is inside, because it may panic before it returns its future.
     let handling =
@@ -89,13 +144,13 @@ async fn handled(active: &ActiveConsumer, ctx: &Ctx) -> Result<Done, Failure> {
     let limit = active.policy.deadline;
     match timeout(limit, handling).await {
         Ok(Ok(result)) => result,
-        Ok(Err(panic)) => Err(Failure::retryable(format!(
-            "the handler panicked: {}",
-            panic_text(&*panic)
-        ))),
+        Ok(Err(panic)) => {
+            let text = panic_text(&*panic);
+            Err(Failure::unknown(format!("the handler panicked: {text}")))
+        }
         Err(_) => {
             let text = format!("the handler took longer than its deadline of {limit:?}");
-            Err(Failure::retryable(text).because(Cause::DeadlineExceeded))
+            Err(Failure::unknown(text).telling(Signal::Away))
         }
     }
 }
@@ -125,7 +180,9 @@ fn judged(consumer: &Consumer, ctx: &Ctx, result: Result<Done, Failure>) -> Judg
 
 /// What becomes of a message whose attempt failed.
 fn decided(consumer: &Consumer, attempt: u32, failure: Failure) -> Disposition {
-    match consumer.retry.decide(attempt, failure, pause::jitter()) {
+    let on_unknown = consumer.on_unknown;
+    let jitter = pause::jitter();
+    match consumer.retry.decide(attempt, failure, on_unknown, jitter) {
         Disposition::Park {
             cause: Cause::AttemptsExhausted,
             error,
@@ -146,6 +203,7 @@ fn worn_out(active: &ActiveConsumer, job: Job) -> FinishedAttempt {
             disposition: decided(&active.policy, job.attempt, failure),
             claim: job.claim,
         },
+        attempt: job.attempt,
         message: job.message,
     }
 }
@@ -160,6 +218,17 @@ pub(super) const fn cause(disposition: &Disposition) -> Option<Cause> {
         Disposition::Terminal { .. } => Some(Cause::Terminal),
         Disposition::NotReached { .. } => Some(Cause::NotReached),
         Disposition::Return => Some(Cause::Returned),
+    }
+}
+
+/// What went wrong, if anything did.
+const fn error(disposition: &Disposition) -> Option<&ErrorText> {
+    match disposition {
+        Disposition::Retry { error, .. }
+        | Disposition::Terminal { error }
+        | Disposition::Park { error, .. }
+        | Disposition::NotReached { error, .. } => Some(error),
+        Disposition::Completed { .. } | Disposition::Skip { .. } | Disposition::Return => None,
     }
 }
 

@@ -13,6 +13,8 @@ use semel_core::{Clock, Error, Result, Scope, SystemClock};
 use tokio::sync::watch;
 
 use super::active::{ActiveConsumer, Shared};
+use super::backlog::Backlog;
+use super::breaker::Breaker;
 use super::finals::Finals;
 use super::flights::Flights;
 use super::running::Running;
@@ -151,7 +153,10 @@ impl Builder {
             nudge: watch::Sender::new(()),
         });
         let consumers = consumers.into_iter().map(|(consumer, handler)| {
+            let (name, observer) = (consumer.name().clone(), shared.watch.clone());
             Arc::new(ActiveConsumer {
+                breaker: Breaker::new(name, consumer.workers, observer),
+                backlog: Backlog::new(consumer.backlog_max),
                 policy: Arc::new(consumer),
                 handler,
                 shared: shared.clone(),
@@ -206,6 +211,11 @@ fn check(consumer: &Consumer) -> Result<()> {
     if consumer.deadline.is_zero() {
         return Err(Error::invalid(format!(
             "consumer {name} needs a deadline above zero"
+        )));
+    }
+    if consumer.backlog_max == Some(0) {
+        return Err(Error::invalid(format!(
+            "consumer {name} needs a largest backlog above zero, or none"
         )));
     }
     if name.name().starts_with(CONSUMER_PREFIX) {

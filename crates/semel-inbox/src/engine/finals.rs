@@ -4,36 +4,50 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use semel_core::inbox::{Inbox, State};
+use semel_core::inbox::{BATCH_MAX, Inbox, State};
 use semel_core::{Digest, Identity};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep};
 
-/// How long to wait before the store is asked for the first time, and then at most.
-const LOOK_FIRST: Duration = Duration::from_millis(500);
+/// How often the store is asked for all messages whose time has come, in one call.
+const TICK: Duration = Duration::from_millis(500);
+/// How long to wait before the store is asked for one message for the first time, and then at most.
+const LOOK_FIRST: Duration = TICK;
 const LOOK_LAST: Duration = Duration::from_secs(15);
 
-/// Tells waiters in this process what became of messages. Whoever else dealt with one is found by asking the store now and then.
+/// Tells waiters in this process what became of messages. What another process dealt with is found by asking the store now and then.
 #[derive(Debug, Default)]
-pub(crate) struct Finals(Mutex<HashMap<Digest, watch::Sender<Option<State>>>>);
+pub(crate) struct Finals(Mutex<HashMap<Digest, Awaited>>);
+
+#[derive(Debug)]
+struct Awaited {
+    identity: Identity,
+    told: watch::Sender<Option<State>>,
+    look_at: Instant,
+    pause: Duration,
+}
 
 /// Waits for one message.
 pub(crate) struct Waiter {
     finals: Arc<Finals>,
-    identity: Identity,
+    digest: Digest,
     heard: watch::Receiver<Option<State>>,
 }
 
 impl Finals {
     /// Waits for this message from now on; what is told before the wait begins counts.
     pub(crate) fn waiter(self: &Arc<Self>, identity: &Identity) -> Waiter {
-        let mut all = self.all();
-        let sender = all.entry(identity.digest()).or_default();
-        let heard = sender.subscribe();
-        Waiter {
-            finals: self.clone(),
+        let (mut all, digest) = (self.all(), identity.digest());
+        let awaited = all.entry(digest).or_insert_with(|| Awaited {
             identity: identity.clone(),
-            heard,
+            told: watch::Sender::default(),
+            look_at: Instant::now() + LOOK_FIRST,
+            pause: LOOK_FIRST,
+        });
+        Waiter {
+            heard: awaited.told.subscribe(),
+            finals: self.clone(),
+            digest,
         }
     }
 
@@ -42,12 +56,44 @@ impl Finals {
         if !is_settled(state) {
             return;
         }
-        if let Some(sender) = self.all().get(&identity.digest()) {
-            sender.send_replace(Some(state));
+        if let Some(awaited) = self.all().get(&identity.digest()) {
+            awaited.told.send_replace(Some(state));
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<Digest, watch::Sender<Option<State>>>> {
+    /// Asks the store for ever, in one call for all messages that are due to be looked at.
+    pub(super) async fn look_for_ever(&self, inbox: &dyn Inbox) {
+        loop {
+            sleep(TICK).await;
+            let due = self.due();
+            if due.is_empty() {
+                continue;
+            }
+            // A store that is away is asked again at the next look.
+            let states = inbox.states(due.clone()).await.unwrap_or_default();
+            for (identity, state) in due.iter().zip(states) {
+                if let Some(state) = state {
+                    self.tell(identity, state);
+                }
+            }
+        }
+    }
+
+    /// The messages to look at now, those that have waited longest for it first, at most as many as one call takes.
+    fn due(&self) -> Vec<Identity> {
+        let (mut all, now) = (self.all(), Instant::now());
+        let due = all.values_mut().filter(|awaited| awaited.look_at <= now);
+        let mut due: Vec<&mut Awaited> = due.collect();
+        due.sort_unstable_by_key(|awaited| awaited.look_at);
+        let looked_at = due.into_iter().take(BATCH_MAX).map(|awaited| {
+            awaited.pause = (awaited.pause * 2).min(LOOK_LAST);
+            awaited.look_at = now + awaited.pause;
+            awaited.identity.clone()
+        });
+        looked_at.collect()
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<Digest, Awaited>> {
         // The map is whole after every statement, so a poisoned lock protects nothing.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -60,27 +106,15 @@ pub(crate) const fn is_settled(state: State) -> bool {
 
 impl Waiter {
     /// The state in which the message came to rest.
-    pub(crate) async fn settled(mut self, inbox: &dyn Inbox) -> State {
-        let mut look = LOOK_FIRST;
+    pub(crate) async fn settled(mut self) -> State {
         loop {
-            if let Some(state) = self.told(look).await {
+            // The sender is kept until the last waiter is dropped.
+            if let Ok(state) = self.heard.wait_for(Option::is_some).await
+                && let Some(state) = *state
+            {
                 return state;
             }
-            if let Ok(Some(detail)) = inbox.message(self.identity.clone()).await
-                && is_settled(detail.entry.state)
-            {
-                return detail.entry.state;
-            }
-            look = (look * 2).min(LOOK_LAST);
         }
-    }
-}
-
-impl Waiter {
-    /// What is told within this time.
-    async fn told(&mut self, limit: Duration) -> Option<State> {
-        let told = timeout(limit, self.heard.wait_for(Option::is_some)).await;
-        told.ok().and_then(|state| *state.ok()?)
     }
 }
 
@@ -88,9 +122,9 @@ impl Drop for Waiter {
     /// Without the last waiter nobody need be told.
     fn drop(&mut self) {
         let mut all = self.finals.all();
-        let digest = self.identity.digest();
-        if all.get(&digest).is_some_and(|s| s.receiver_count() <= 1) {
-            all.remove(&digest);
+        let is_last = |awaited: &Awaited| awaited.told.receiver_count() <= 1;
+        if all.get(&self.digest).is_some_and(is_last) {
+            all.remove(&self.digest);
         }
     }
 }

@@ -5,9 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use semel_core::inbox::Claim;
-use semel_core::{Digest, LeaseTerm};
+use semel_core::{Clock, Digest, LeaseTerm};
 use tokio::sync::oneshot;
-use tokio::time::Instant;
+
+use super::moment::Moment;
 
 /// Every claim in flight, one per message.
 #[derive(Debug, Default)]
@@ -18,7 +19,7 @@ struct Flight {
     claim: Claim,
     lease: LeaseTerm,
     /// The lease lasts at least a term from here: when it was last asked for and then given.
-    alive_from: Instant,
+    alive_from: Moment,
     lost: oneshot::Sender<()>,
 }
 
@@ -28,7 +29,7 @@ pub(crate) type Lost = oneshot::Receiver<()>;
 impl Flights {
     /// A claim that was asked for at `asked`. An older claim of the same message is lost with it: its lease has ended, and here nobody
     /// need wait for the store to say so.
-    pub(crate) fn begin(&self, claim: Claim, lease: LeaseTerm, asked: Instant) -> Lost {
+    pub(crate) fn begin(&self, claim: Claim, lease: LeaseTerm, asked: Moment) -> Lost {
         let (sender, lost) = oneshot::channel();
         let flight = Flight {
             lease,
@@ -54,17 +55,28 @@ impl Flights {
         let all = self.all();
         let due = all
             .values()
-            .filter(|flight| flight.lease == lease && flight.alive_from.elapsed() >= age);
+            .filter(|flight| flight.lease == lease && flight.alive_from.steady.elapsed() >= age);
         due.map(|flight| flight.claim.clone()).collect()
     }
 
     /// A claim was renewed; it was asked for at `asked`.
-    pub(super) fn renewed(&self, claim: &Claim, asked: Instant) {
+    pub(super) fn renewed(&self, claim: &Claim, asked: Moment) {
         let mut all = self.all();
         let flight = all.get_mut(&claim.identity.digest());
         if let Some(flight) = flight.filter(|flight| flight.claim.fence == claim.fence) {
             flight.alive_from = asked;
         }
+    }
+
+    /// Whether something may begin under this claim now: its lease has not ended, as far as this process can tell. A process that stood still, because it
+    /// was stopped, swapped out or its machine suspended, must ask this right before it begins.
+    pub(super) fn may_begin(&self, claim: &Claim, clock: &dyn Clock) -> bool {
+        let all = self.all();
+        let flight = all.get(&claim.identity.digest());
+        flight.is_some_and(|flight| {
+            let elapsed = flight.alive_from.elapsed_with_suspend(clock);
+            flight.claim.fence == claim.fence && elapsed < flight.lease.get()
+        })
     }
 
     /// A claim is somebody else's now: whoever works on it is told.
@@ -92,7 +104,7 @@ impl Flights {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use semel_core::{Fence, Identity};
+    use semel_core::{Fence, Identity, ManualClock, SystemClock, Timestamp};
 
     fn claim(fence: u64) -> Claim {
         Claim {
@@ -104,8 +116,9 @@ mod tests {
     #[tokio::test]
     async fn a_newer_claim_of_the_same_message_ends_the_older_one_and_not_the_other_way_round() {
         let (flights, lease) = (Flights::default(), LeaseTerm::default());
-        let older = flights.begin(claim(1), lease, Instant::now());
-        let mut newer = flights.begin(claim(2), lease, Instant::now());
+        let now = || Moment::now(&SystemClock::new());
+        let older = flights.begin(claim(1), lease, now());
+        let mut newer = flights.begin(claim(2), lease, now());
         assert!(older.await.is_ok());
         flights.lost(&claim(1));
         flights.end(&claim(1));
@@ -114,5 +127,26 @@ mod tests {
         flights.lost(&claim(2));
         assert!(newer.await.is_ok());
         assert!(flights.older(lease, Duration::ZERO).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_begins_under_a_lease_that_has_ended_by_either_clock() {
+        let (flights, lease) = (Flights::default(), LeaseTerm::default());
+        let clock = ManualClock::at(Timestamp::from_millis(0));
+        let _lost = flights.begin(claim(1), lease, Moment::now(&clock));
+        assert!(flights.may_begin(&claim(1), &clock));
+        assert!(!flights.may_begin(&claim(2), &clock));
+        // Stopped: both clocks have gone on.
+        tokio::time::advance(lease.get()).await;
+        assert!(!flights.may_begin(&claim(1), &clock));
+        flights.renewed(&claim(1), Moment::now(&clock));
+        assert!(flights.may_begin(&claim(1), &clock));
+        // Suspended: only the wall clock has.
+        clock.advance(lease.get());
+        assert!(!flights.may_begin(&claim(1), &clock));
+        // A wall clock that was set back says nothing.
+        flights.renewed(&claim(1), Moment::now(&clock));
+        clock.set(Timestamp::from_millis(0));
+        assert!(flights.may_begin(&claim(1), &clock));
     }
 }

@@ -9,9 +9,10 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 use semel_core::LeaseTerm;
 use semel_core::inbox::{BATCH_MAX, Claim, Renewal};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::active::Shared;
+use super::moment::Moment;
 use crate::source::Open;
 
 /// Beats for ever: once in a third of each lease.
@@ -41,7 +42,7 @@ async fn renew(shared: &Shared, lease: LeaseTerm) {
 }
 
 async fn renew_batch(shared: &Shared, lease: LeaseTerm, claims: &[Claim]) -> bool {
-    let asked = Instant::now();
+    let asked = Moment::now(&*shared.clock);
     let answer = shared.inbox.renew(claims.to_vec(), lease);
     let answers = match timeout(lease.get() / 6, answer).await {
         Ok(Ok(answers)) => answers,

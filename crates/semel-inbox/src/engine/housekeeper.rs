@@ -1,8 +1,7 @@
-//! Housekeeping of consumers by sequence: gaps whose time has passed.
+//! Housekeeping: gaps whose time has passed, and what waits under an order that its consumer no longer has.
 
 use std::sync::Arc;
 
-use semel_core::inbox::Order;
 use tokio::time::sleep;
 
 use super::active::{ActiveConsumer, Shared};
@@ -11,7 +10,8 @@ use super::stop::Stopping;
 /// The most messages that one step changes.
 const STEP: usize = 500;
 
-/// Tends all consumers by sequence now and then, until it is stopped.
+/// Moves the lanes of all consumers on now and then, until it is stopped. Also of those without an order: what waited under an earlier one
+/// must not wait for ever.
 pub(super) async fn run(
     shared: Arc<Shared>,
     consumers: Vec<Arc<ActiveConsumer>>,
@@ -28,11 +28,6 @@ pub(super) async fn run(
     }
 }
 
-/// Whether a consumer needs it.
-pub(super) const fn is_needed(order: Order) -> bool {
-    matches!(order, Order::Sequence { .. })
-}
-
 async fn keep_house(active: &ActiveConsumer, stopping: &Stopping) {
     while !stopping.is_stopped() {
         match active
@@ -45,7 +40,7 @@ async fn keep_house(active: &ActiveConsumer, stopping: &Stopping) {
             Ok(_) => return,
             Err(error) => {
                 let consumer = active.policy.name();
-                tracing::warn!(%consumer, %error, "gaps cannot be looked for");
+                tracing::warn!(%consumer, %error, "lanes cannot be moved on, trying again");
                 return;
             }
         }

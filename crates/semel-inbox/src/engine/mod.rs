@@ -5,19 +5,24 @@
 //!          │
 //!          ▼            queue of claimed work             at most `workers` at once
 //!      claimer ─────────────────────────▶ starter ─────────────────────────▶ attempt ──▶ handler
-//!          ▲                                 │ shutdown: returned unstarted     │
-//!          │ room                            ▼                                  ▼
-//!          └───────────────────────────── finisher ◀──────────── disposition ───────┘
-//!                                            │ all that wait, in one call
+//!        ▲   ▲                              │ returned unstarted on shutdown,   │
+//!        │   │ room                         ▼ when they age, or the circuit opens ▼
+//!        │   └──────────────────────────── finisher ◀──────────── disposition ───────┤
+//!        │                                   │ all that wait, in one call           │ signal
+//!        └── circuit: closed, open, half-open ◀──────────────────────────────────────┘
 //!   heartbeat: renews every claim in flight, extends what sources keep open
 //! ```
 //!
-//! A claimer, a starter and a finisher for each consumer; one heartbeat, one housekeeper and one watchman for alerts for all of them.
+//! A claimer, a starter, a finisher and a circuit for each consumer; one heartbeat, one housekeeper, one poller for waiters and one watchman for
+//! alerts for all of them.
 //! What is in memory can be lost at any moment: a claim whose engine is gone is claimed again when its lease ends.
 
 mod active;
 mod attempt;
+mod backlog;
+mod breaker;
 mod build;
+mod circuit;
 mod claimer;
 mod finals;
 mod finisher;
@@ -25,13 +30,16 @@ mod flights;
 mod heartbeat;
 mod housekeeper;
 mod load;
+mod moment;
 mod running;
 mod settings;
 mod starter;
 mod stop;
 
 pub(crate) use active::{ActiveConsumer, Shared};
+pub use breaker::CircuitView;
 pub use build::{Builder, Engine};
+pub use circuit::CircuitState;
 pub(crate) use finals::{Waiter, is_settled};
 pub use running::Running;
 pub use settings::Settings;

@@ -10,11 +10,13 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::active::{ActiveConsumer, Shared};
+use super::breaker::CircuitView;
 use super::build::Engine;
+use super::claimer::Claimer;
 use super::load::Load;
 use super::starter::Starter;
 use super::stop::{Stop, Stopping};
-use super::{claimer, finisher, heartbeat, housekeeper};
+use super::{finisher, heartbeat, housekeeper};
 use crate::alerts;
 use crate::receiver::Receiver;
 use crate::source::{Feed, Open, Pump};
@@ -26,8 +28,12 @@ const FLUSH: Duration = Duration::from_secs(5);
 pub struct Running {
     shared: Arc<Shared>,
     receivers: HashMap<Scope, Receiver>,
+    consumers: Vec<Arc<ActiveConsumer>>,
     stop: Stop,
     stopping: Stopping,
+    /// Tells sources that nothing more will be dealt with here.
+    drained: Stop,
+    draining: Stopping,
     /// What brings messages in.
     pumps: JoinSet<()>,
     /// Claimers, starters and finishers.
@@ -44,6 +50,7 @@ impl Running {
             feeds,
         } = engine;
         let (stop, stopping) = Stop::new();
+        let (drained, draining) = Stop::new();
         let receivers = consumers.iter();
         let receivers = receivers.map(|active| {
             (
@@ -54,8 +61,11 @@ impl Running {
         let mut running = Self {
             receivers: receivers.collect(),
             shared,
+            consumers: consumers.clone(),
             stop,
             stopping,
+            drained,
+            draining,
             pumps: JoinSet::new(),
             workers: JoinSet::new(),
             background: JoinSet::new(),
@@ -72,7 +82,11 @@ impl Running {
         let mut all = Vec::new();
         for feed in feeds {
             let receiver = self.receivers[&feed.consumer].clone();
-            let pump = Pump::new(feed, receiver, self.shared.clone(), self.stopping.clone());
+            let mut consumers = self.consumers.iter();
+            let active = consumers.find(|active| *active.policy.name() == feed.consumer);
+            let active = active.expect("sources without their consumer were refused");
+            let (stopping, draining) = (self.stopping.clone(), self.draining.clone());
+            let pump = Pump::new(feed, receiver, active.clone(), stopping, draining);
             all.push(pump.open());
             self.pumps.spawn(pump.run());
         }
@@ -84,7 +98,12 @@ impl Running {
         let (queue, queued) = mpsc::unbounded_channel();
         let (endings, ended) = mpsc::channel(finisher::WAITING_MAX);
         let stopping = self.stopping.clone();
-        let claimer = claimer::run(active.clone(), load.clone(), queue, stopping.clone());
+        let claimer = Claimer {
+            active: active.clone(),
+            load: load.clone(),
+            queue,
+            stopping: stopping.clone(),
+        };
         let starter = Starter {
             active: active.clone(),
             load,
@@ -92,7 +111,7 @@ impl Running {
             finisher: endings,
             stopping,
         };
-        self.workers.spawn(claimer);
+        self.workers.spawn(claimer.run());
         self.workers.spawn(starter.run());
         self.workers.spawn(finisher::run(active.clone(), ended));
     }
@@ -104,14 +123,14 @@ impl Running {
                 leases.push(active.policy.lease);
             }
         }
-        let by_sequence = consumers.iter();
-        let by_sequence =
-            by_sequence.filter(|active| housekeeper::is_needed(active.policy.plan.order));
-        let by_sequence = by_sequence.cloned().collect();
         let (shared, stopping) = (&self.shared, &self.stopping);
         let beat = heartbeat::run(shared.clone(), leases, open);
-        let housekeeper = housekeeper::run(shared.clone(), by_sequence, stopping.clone());
+        let housekeeper = housekeeper::run(shared.clone(), consumers.clone(), stopping.clone());
         let alerts = alerts::run(shared.clone(), consumers, stopping.clone());
+        let looking = shared.clone();
+        self.background.spawn(async move {
+            looking.finals.look_for_ever(&*looking.inbox).await;
+        });
         self.background.spawn(beat);
         self.background.spawn(housekeeper);
         self.background.spawn(alerts);
@@ -128,18 +147,26 @@ impl Running {
         join(&mut self.pumps).await;
     }
 
+    /// How the circuits of all consumers and targets stand.
+    pub fn circuits(&self) -> Vec<CircuitView> {
+        let all = self.consumers.iter();
+        all.map(|active| active.breaker.view(&*self.shared.clock))
+            .collect()
+    }
+
     pub(crate) const fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
     /// Ends well: nothing more is claimed, what was not begun is returned and may run elsewhere at once, handlers that run may finish
-    /// for the drain time, and the rest is left to its leases.
+    /// for the drain time, and the rest is left to its leases. Deliveries whose messages are dealt with in that time are acknowledged, the others
+    /// given back.
     pub async fn shutdown(mut self) {
         self.stop.stop();
         let drain = self.shared.settings.drain;
-        let pumps = timeout(drain, join(&mut self.pumps));
-        let workers = timeout(drain + FLUSH, join(&mut self.workers));
-        let (pumps, workers) = tokio::join!(pumps, workers);
+        let workers = timeout(drain + FLUSH, join(&mut self.workers)).await;
+        self.drained.stop();
+        let pumps = timeout(FLUSH, join(&mut self.pumps)).await;
         if pumps.is_err() || workers.is_err() {
             tracing::warn!(
                 "the engine did not stop in time; what it had claimed is left to its leases"

@@ -98,9 +98,22 @@ impl Ctx {
         self.0.job.claimed_at.after(self.0.began.elapsed())
     }
 
-    /// A text that names this message to this consumer: the same for every attempt and replay, at most 255 bytes of printable ASCII.
+    /// When it was first tried in a way that may have had an effect under the key it has now, by the store's clock; when it was claimed, if it
+    /// never was.
+    pub fn first_tried_at(&self) -> Timestamp {
+        self.0.job.first_tried_at
+    }
+
+    /// The generation in which an operator gave it a new key for its provider; 0 if none did.
+    pub fn key_generation(&self) -> u32 {
+        self.0.job.key_generation
+    }
+
+    /// A text that names this message to this consumer for its tenant: the same for every attempt and replay, unless an operator gives it a new
+    /// key; at most 255 bytes of printable ASCII.
     pub fn idempotency_key(&self) -> String {
-        keys::of_message(&self.0.job.claim.identity)
+        let key = keys::of_message(&self.0.job.claim.identity);
+        keys::renewed(&key, self.key_generation())
     }
 
     /// The right to finish the message, for a handler that does so in its own transaction.

@@ -20,7 +20,8 @@ pub type Handling<'a> = Pin<Box<dyn Future<Output = Result<Done, Failure>> + Sen
 
 /// Does something with messages.
 ///
-/// The future is dropped when the attempt's deadline passes or its claim is lost; a panic is a failure that may pass.
+/// The future is dropped when the attempt's deadline passes or its claim is lost. After a deadline or a panic it is not known whether the effect
+/// happened, and the consumer's policy decides.
 pub trait Handler: Send + Sync + 'static {
     /// Handles one message.
     fn handle(&self, ctx: Ctx) -> Handling<'_>;

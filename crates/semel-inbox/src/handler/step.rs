@@ -39,9 +39,11 @@ impl Ctx {
         Ok(result)
     }
 
-    /// A text that names this step of this message: the same for every attempt, at most 255 bytes of printable ASCII.
+    /// A text that names this step of this message: the same for every attempt, unless an operator gives the message a new key; at most
+    /// 255 bytes of printable ASCII.
     pub fn step_key(&self, name: &str) -> String {
-        keys::of_step(&self.claim().identity, name)
+        let key = keys::of_step(&self.claim().identity, name);
+        keys::renewed(&key, self.key_generation())
     }
 
     /// The steps that are done, in their order.

@@ -7,10 +7,14 @@
 //! | the provider | the intent |
 //! |---|---|
 //! | 2xx | done; status, some headers and the body are kept |
-//! | 408, 409, 425, 429, 503, or it was not reached | tried again, not before `Retry-After` |
+//! | 408, 409, 425, 429, 503 | tried again, not before `Retry-After` |
+//! | it was not reached | tried again, and the attempt does not count |
+//! | 401 or 403, several times in a row and nothing succeeds | its circuit opens: tried again, and the attempt does not count, until a request succeeds |
 //! | other 3xx and 4xx | failed for good |
 //! | other 5xx, no answer in time, or the connection broke after something was sent | unknown: [`OnUnknown`] decides |
-//! | its key would no longer be recognised | parked with cause `key-expired`, not sent |
+//! | it was first sent so long ago that its key would no longer be recognised | parked with cause `key-expired`, not sent; an operator's retry with a new key sends it |
+//!
+//! A provider that is away opens the circuit of its target as a handler does that of its consumer: see [`crate::deliver`].
 
 mod convention;
 mod draft;

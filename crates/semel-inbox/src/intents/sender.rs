@@ -1,5 +1,6 @@
 //! The handler that sends intents to their provider.
 
+use crate::policy::Signal;
 use crate::policy::retry::Failure;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
@@ -11,6 +12,7 @@ use super::target::{OnUnknown, Target};
 use crate::deliver;
 use crate::exchange::{self, Answer, Broken};
 use crate::handler::{Ctx, Done, Handler, Handling};
+use crate::keys;
 
 /// Sends the intents of one target.
 pub(crate) struct Sender {
@@ -37,46 +39,59 @@ impl Sender {
         let exchanged = exchange::exchange(&self.client, request, self.target.timeout).await;
         let doubt = match exchanged {
             Ok(answer) if answer.status.is_success() => return Ok(done(&answer)),
-            Ok(answer) => self.refused(ctx, answer)?,
+            Ok(answer) => match self.refused(ctx, &answer) {
+                Refused::Done => return Ok(done(&answer)),
+                Refused::Failed(failure) => return Err(failure),
+                Refused::Doubt(failure) => failure,
+            },
             Err(Broken::NotReached(text)) => {
-                return Err(Failure::retryable(format!(
-                    "the provider was not reached: {text}"
-                )));
+                let text = format!("the provider was not reached: {text}");
+                return Err(Failure::not_reached(text));
             }
-            Err(Broken::Unknown(text)) => Doubt::Why(text),
+            Err(Broken::Unknown(text)) => Failure::unknown(text),
+            Err(Broken::TimedOut(text)) => Failure::unknown(text).telling(Signal::Away),
         };
-        match doubt {
-            Doubt::None(done) => Ok(done),
-            Doubt::Why(why) => self.in_doubt(&unknown, &key, &why).await,
-        }
+        self.in_doubt(&unknown, &key, doubt).await
     }
 
     /// What an answer other than success means.
-    fn refused(&self, ctx: &Ctx, answer: Answer) -> Result<Doubt, Failure> {
+    fn refused(&self, ctx: &Ctx, answer: &Answer) -> Refused {
         let text = format!("the provider answered {}", answer.status);
-        match answer.status {
-            StatusCode::CONFLICT if self.target.conflict_is_done => Ok(Doubt::None(done(&answer))),
-            status if is_passing(status) => Err(match answer.retry_after(ctx.now()) {
-                Some(after) => Failure::retryable_after(after, text),
-                None => Failure::retryable(text),
-            }),
-            status if status.is_server_error() => Ok(Doubt::Why(text)),
-            _ => Err(Failure::terminal(text)),
+        let after = answer.retry_after(ctx.now());
+        let signal = match answer.status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Signal::Denied,
+            _ => answer.signal(after),
+        };
+        let kept = |failure: Failure| failure.with_answer(&answer.body).telling(signal);
+        match (answer.status, after) {
+            (StatusCode::CONFLICT, _) if self.target.conflict_is_done => Refused::Done,
+            (status, Some(after)) if is_passing(status) => {
+                Refused::Failed(kept(Failure::retryable_after(after, text)))
+            }
+            (status, None) if is_passing(status) => Refused::Failed(kept(Failure::retryable(text))),
+            (status, _) if status.is_server_error() => Refused::Doubt(kept(Failure::unknown(text))),
+            _ => Refused::Failed(kept(Failure::terminal(text))),
         }
     }
 
-    /// Nobody knows whether it happened.
-    async fn in_doubt(&self, unknown: &OnUnknown, key: &str, why: &str) -> Result<Done, Failure> {
-        match unknown {
-            OnUnknown::Hold => Err(Failure::park(format!(
-                "nobody knows whether it happened: {why}"
-            ))
-            .because(Cause::Unknown)),
-            OnUnknown::Retry => Err(Failure::retryable(why).because(Cause::Unknown)),
-            OnUnknown::Reconcile(url) => match self.reconcile(url, key).await? {
-                Some(done) => Ok(done),
-                None => Err(Failure::retryable(format!("it did not happen: {why}"))),
-            },
+    /// Nobody knows whether it happened: the target's policy decides. What is held or sent again is so by the consumer's policy, which follows from
+    /// the target's.
+    async fn in_doubt(
+        &self,
+        unknown: &OnUnknown,
+        key: &str,
+        doubt: Failure,
+    ) -> Result<Done, Failure> {
+        let OnUnknown::Reconcile(url) = unknown else {
+            return Err(doubt);
+        };
+        match self.reconcile(url, key).await? {
+            Some(done) => Ok(done),
+            None => {
+                let why = doubt.error.as_str();
+                let failure = Failure::retryable(format!("it did not happen: {why}"));
+                Err(failure.telling(doubt.signal))
+            }
         }
     }
 
@@ -86,22 +101,21 @@ impl Sender {
         match url.ask(&self.client, headers, key, limit).await {
             Reconciled::Happened(answer) => Ok(Some(done(&answer))),
             Reconciled::Absent => Ok(None),
-            Reconciled::CannotTell(why) => Err(Failure::retryable(format!(
+            Reconciled::CannotTell(why) => Err(Failure::unknown(format!(
                 "the reconcile URL could not tell whether it happened: {why}"
-            ))
-            .because(Cause::Unknown)),
+            ))),
         }
     }
 
-    /// Refuses to send what the provider would no longer recognise as a repetition.
+    /// Refuses to send again what the provider would no longer recognise as a repetition: its key counts from the first time it was sent with it.
     fn check_lifetime(&self, ctx: &Ctx) -> Result<(), Failure> {
         let Some(lifetime) = self.target.key_lifetime.filter(|_| self.target.takes_key()) else {
             return Ok(());
         };
-        let age = ctx.now().since(ctx.received_at());
+        let age = ctx.now().since(ctx.first_tried_at());
         match age > lifetime {
             true => Err(Failure::park(format!(
-                "it is {age:?} old, and the provider remembers keys for {lifetime:?}"
+                "it was first sent {age:?} ago, and the provider remembers keys for {lifetime:?}"
             ))
             .because(Cause::KeyExpired)),
             false => Ok(()),
@@ -110,7 +124,8 @@ impl Sender {
 
     fn key(&self, ctx: &Ctx) -> String {
         let id = ctx.message().identity().key().as_str();
-        format!("{}{}", self.target.key_prefix, self.target.shape.fit(id))
+        let key = keys::renewed(id, ctx.key_generation());
+        format!("{}{}", self.target.key_prefix, self.target.shape.fit(&key))
     }
 
     fn request(&self, ctx: &Ctx, key: &str) -> Result<reqwest::Request, Failure> {
@@ -143,10 +158,13 @@ impl Sender {
     }
 }
 
-/// Whether something is in doubt after an answer.
-enum Doubt {
-    None(Done),
-    Why(String),
+/// What an answer other than success means.
+enum Refused {
+    /// It is done all the same.
+    Done,
+    Failed(Failure),
+    /// Nobody knows whether it happened.
+    Doubt(Failure),
 }
 
 /// Whether a provider says with a status that nothing happened and that trying again may help.

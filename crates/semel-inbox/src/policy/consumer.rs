@@ -30,9 +30,7 @@ pub struct Consumer {
     pub deadline: Duration,
     /// How many handlers run at the same time in one process.
     pub workers: usize,
-    /// How many messages may wait to be run before doors refuse new ones and sources are no longer read; `None`: any number.
-    pub backlog_max: Option<u64>,
-    /// What becomes of a message whose worker was lost.
+    /// What becomes of a message of which it is not known whether its effect happened.
     pub on_unknown: UnknownPolicy,
     /// Whether a message without an id is refused; otherwise its id is derived from its payload.
     pub id_required: bool,
@@ -42,6 +40,9 @@ pub struct Consumer {
     pub derived_intent_ids: bool,
     /// Whether intents may only go to targets that take an idempotency key.
     pub provider_keys_required: bool,
+    /// So many messages or more that wait, and nothing more is taken in until a tenth of them is done: sources are not asked, and
+    /// senders are told to come later. `None` takes in what comes.
+    pub backlog_max: Option<u64>,
     /// What to watch for.
     pub alerts: Alerts,
 }
@@ -58,12 +59,12 @@ impl Consumer {
             lease: LeaseTerm::default(),
             deadline: Duration::from_secs(60),
             workers: 16,
-            backlog_max: None,
             on_unknown: UnknownPolicy::Rerun,
             id_required: true,
             sequence_required: false,
             derived_intent_ids: true,
             provider_keys_required: false,
+            backlog_max: None,
             alerts: Alerts::default(),
         }
     }

@@ -3,7 +3,9 @@
 pub mod consumer;
 pub mod replay;
 pub mod retry;
+mod signal;
 
 pub use consumer::{Ack, Alerts, Consumer};
 pub use replay::Replay;
 pub use retry::{Failure, Retry};
+pub(crate) use signal::Signal;

@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use semel_core::inbox::UnknownPolicy;
 use semel_core::inbox::state::Cause;
 use semel_core::inbox::work::{Disposition, ErrorText};
 use semel_core::{Error, Result};
+
+use super::signal::Signal;
 
 /// The most attempts that a consumer may ask for.
 pub const ATTEMPTS_MAX: u32 = 1_000;
@@ -60,6 +64,8 @@ pub struct Failure {
     pub cause: Cause,
     /// What went wrong, in words; never a payload.
     pub error: ErrorText,
+    /// What it says about the other side as a whole.
+    pub(crate) signal: Signal,
 }
 
 /// Whether trying again may help.
@@ -71,6 +77,10 @@ pub enum Class {
     Terminal,
     /// A person must look, whatever attempts are left.
     Park,
+    /// Whether the effect happened is not known: the consumer's [`UnknownPolicy`] decides.
+    Unknown,
+    /// The other side was certainly not reached: it is tried again, and the attempt does not count.
+    NotReached,
 }
 
 impl Failure {
@@ -94,13 +104,39 @@ impl Failure {
         Self::new(Class::Park, Cause::Handler, error)
     }
 
+    /// A failure of which it is not known whether the effect happened: the consumer's policy decides whether it runs again or is held.
+    pub fn unknown(error: impl std::fmt::Display) -> Self {
+        Self::new(Class::Unknown, Cause::Unknown, error).telling(Signal::Nothing)
+    }
+
+    /// A failure before anything can have happened, because the other side was not reached: it is tried again, and the attempt does not
+    /// count. A few of them in a row open the consumer's circuit.
+    pub fn not_reached(error: impl std::fmt::Display) -> Self {
+        Self::new(Class::NotReached, Cause::NotReached, error).telling(Signal::Away)
+    }
+
     fn new(class: Class, cause: Cause, error: impl std::fmt::Display) -> Self {
         let error = ErrorText::new(error);
         Self {
             class,
             cause,
             error,
+            signal: Signal::Answered,
         }
+    }
+
+    /// The same failure with the body that the other side answered with; it is kept for operators and never logged.
+    #[must_use]
+    pub fn with_answer(mut self, body: &Bytes) -> Self {
+        self.error = self.error.with_answer(body);
+        self
+    }
+
+    /// The same failure, which says this about the other side as a whole.
+    #[must_use]
+    pub(crate) fn telling(mut self, signal: Signal) -> Self {
+        self.signal = signal;
+        self
     }
 
     /// The same failure with another cause.
@@ -176,28 +212,42 @@ impl Retry {
     }
 
     /// What becomes of a message whose attempt failed; `jitter` is drawn from 0 to 1.
-    pub fn decide(&self, attempt: u32, failure: Failure, jitter: f64) -> Disposition {
+    pub fn decide(
+        &self,
+        attempt: u32,
+        failure: Failure,
+        on_unknown: UnknownPolicy,
+        jitter: f64,
+    ) -> Disposition {
         let Failure {
             class,
             cause,
             error,
+            ..
         } = failure;
-        match class {
-            Class::Terminal => Disposition::Terminal { error },
-            Class::Park => Disposition::Park { cause, error },
-            Class::Retryable(_) if attempt >= self.attempts_max => Disposition::Park {
-                cause: Cause::AttemptsExhausted,
-                error,
-            },
-            Class::Retryable(asked) => {
-                let own = self.delay(attempt, jitter);
-                let after = own.max(asked.unwrap_or_default()).min(DELAY_MAX);
-                Disposition::Retry {
-                    after,
-                    cause,
-                    error,
-                }
+        let asked = match class {
+            Class::Terminal => return Disposition::Terminal { error },
+            Class::Park => return Disposition::Park { cause, error },
+            Class::Unknown if on_unknown == UnknownPolicy::Hold => {
+                let cause = Cause::Unknown;
+                return Disposition::Park { cause, error };
             }
+            Class::NotReached => {
+                let after = self.delay(attempt, jitter);
+                return Disposition::NotReached { after, error };
+            }
+            Class::Retryable(asked) => asked,
+            Class::Unknown => None,
+        };
+        if attempt >= self.attempts_max {
+            let cause = Cause::AttemptsExhausted;
+            return Disposition::Park { cause, error };
+        }
+        let own = self.delay(attempt, jitter);
+        Disposition::Retry {
+            after: own.max(asked.unwrap_or_default()).min(DELAY_MAX),
+            cause,
+            error,
         }
     }
 }
@@ -234,7 +284,7 @@ mod tests {
     #[test]
     fn attempts_end_parked_terminal_ones_at_once_and_retry_after_is_heeded() {
         let retry = retry(3, false);
-        let decide = |attempt, failure| retry.decide(attempt, failure, 0.0);
+        let decide = |attempt, failure| retry.decide(attempt, failure, UnknownPolicy::Rerun, 0.0);
         assert!(matches!(
             decide(2, Failure::retryable("busy")),
             Disposition::Retry { after, .. } if after == Duration::from_secs(2)
@@ -261,6 +311,37 @@ mod tests {
                 ..
             }
         ));
+    }
+
+    #[test]
+    fn the_unknown_goes_by_policy_and_what_was_not_reached_costs_no_attempt() {
+        let retry = retry(3, false);
+        let unknown = |attempt, policy| retry.decide(attempt, Failure::unknown("?"), policy, 0.0);
+        assert!(matches!(
+            unknown(1, UnknownPolicy::Hold),
+            Disposition::Park {
+                cause: Cause::Unknown,
+                ..
+            }
+        ));
+        assert!(matches!(
+            unknown(1, UnknownPolicy::Rerun),
+            Disposition::Retry {
+                cause: Cause::Unknown,
+                ..
+            }
+        ));
+        assert!(matches!(
+            unknown(3, UnknownPolicy::Rerun),
+            Disposition::Park {
+                cause: Cause::AttemptsExhausted,
+                ..
+            }
+        ));
+        for policy in [UnknownPolicy::Hold, UnknownPolicy::Rerun] {
+            let not_reached = retry.decide(3, Failure::not_reached("refused"), policy, 0.0);
+            assert!(matches!(not_reached, Disposition::NotReached { .. }));
+        }
     }
 
     #[test]

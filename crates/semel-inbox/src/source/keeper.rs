@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use semel_core::inbox::Inbox;
 use tokio::sync::mpsc;
 
 use super::open::{Open, Ref};
@@ -15,36 +15,37 @@ pub(super) struct Kept {
     pub(super) waiter: Waiter,
 }
 
-/// Acknowledges until it is stopped, or all senders are gone and nothing is left to wait for.
+/// Acknowledges until all senders are gone and nothing is left to wait for, or nothing more will be dealt with here: a handler that drains while the
+/// engine stops still has its delivery acknowledged.
 pub(super) async fn run(
-    inbox: Arc<dyn Inbox>,
     open: Arc<Open>,
     mut kept: mpsc::UnboundedReceiver<Kept>,
-    mut stopping: Stopping,
+    mut drained: Stopping,
 ) {
     let mut waiting = FuturesUnordered::new();
     let mut is_closed = false;
     while !(is_closed && waiting.is_empty()) {
         tokio::select! {
             biased;
-            () = stopping.stopped() => break,
             next = kept.recv(), if !is_closed => match next {
-                Some(next) => waiting.push(settled(inbox.clone(), next)),
+                Some(next) => waiting.push(settled(next)),
                 None => is_closed = true,
             },
             Some(first) = waiting.next(), if !waiting.is_empty() => {
                 let mut all = vec![first];
                 // Whatever else has come to rest meanwhile goes along.
-                while let Some(Some(more)) = futures_util::FutureExt::now_or_never(waiting.next()) {
+                while let Some(Some(more)) = waiting.next().now_or_never() {
                     all.push(more);
                 }
                 open.ack(all).await;
             }
+            // Last, so that what has come to rest by then is acknowledged first.
+            () = drained.stopped() => break,
         }
     }
 }
 
-async fn settled(inbox: Arc<dyn Inbox>, kept: Kept) -> Ref {
-    kept.waiter.settled(&*inbox).await;
+async fn settled(kept: Kept) -> Ref {
+    kept.waiter.settled().await;
     kept.open
 }

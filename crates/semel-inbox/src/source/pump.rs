@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use super::keeper::{self, Kept};
 use super::open::{Open, Ref};
 use super::{Batch, Delivery, Rule, Source};
-use crate::engine::{Shared, Stopping, is_settled};
+use crate::engine::{ActiveConsumer, Stopping, is_settled};
 use crate::pause;
 use crate::receiver::Receiver;
 
@@ -33,25 +33,29 @@ pub(crate) struct Feed {
 pub(crate) struct Pump {
     feed: Feed,
     receiver: Receiver,
-    shared: Arc<Shared>,
+    active: Arc<ActiveConsumer>,
     open: Arc<Open>,
     stopping: Stopping,
+    /// Nothing more will be dealt with here.
+    drained: Stopping,
 }
 
 impl Pump {
     pub(crate) fn new(
         feed: Feed,
         receiver: Receiver,
-        shared: Arc<Shared>,
+        active: Arc<ActiveConsumer>,
         stopping: Stopping,
+        drained: Stopping,
     ) -> Self {
         let open = Arc::new(Open::new(feed.source.clone()));
         Self {
             feed,
             receiver,
-            shared,
+            active,
             open,
             stopping,
+            drained,
         }
     }
 
@@ -61,12 +65,7 @@ impl Pump {
 
     pub(crate) async fn run(self) {
         let (keep, kept) = mpsc::unbounded_channel();
-        let keeper = keeper::run(
-            self.shared.inbox.clone(),
-            self.open.clone(),
-            kept,
-            self.stopping.clone(),
-        );
+        let keeper = keeper::run(self.open.clone(), kept, self.drained.clone());
         tokio::join!(self.pump(keep), keeper);
         // What is still open was not dealt with here; whoever gets it next finds it in the inbox.
         self.open.give_back().await;
@@ -102,14 +101,21 @@ impl Pump {
     async fn resume(&self) {
         self.insist("a source cannot be resumed", || {
             Box::pin(async {
-                let position = self.shared.inbox.position(self.position_name()).await?;
+                let position = self.active.shared.inbox.position(self.position_name()).await?;
                 self.feed.source.resume(position).await
             })
         })
         .await;
     }
 
+    /// The next deliveries. While too much waits already, the source is not asked, and keeps what it has.
     async fn next(&self) -> Batch {
+        let backlog = &self.active.backlog;
+        if backlog.is_full() {
+            let (source, consumer) = (self.feed.source.name(), &self.feed.consumer);
+            tracing::warn!(source, %consumer, "the backlog is full; the source waits until some of it is done");
+            backlog.has_room().await;
+        }
         let room = self.open.room().await.min(BATCH);
         self.insist("a source cannot be read", || self.feed.source.next(room))
             .await
@@ -127,7 +133,7 @@ impl Pump {
         let waiters: Vec<_> = match after_effect {
             true => messages
                 .iter()
-                .map(|message| Some(self.shared.finals.waiter(message.identity())))
+                .map(|message| Some(self.active.shared.finals.waiter(message.identity())))
                 .collect(),
             false => messages.iter().map(|_| None).collect(),
         };
@@ -140,6 +146,9 @@ impl Pump {
                 },
             )
             .await;
+        let is_new = |receipt: &&Receipt| matches!(receipt, Receipt::Stored { .. });
+        let new = receipts.iter().filter(is_new).count();
+        self.active.backlog.add(new as u64);
         let mut done = Vec::new();
         for ((open, waiter), receipt) in open.into_iter().zip(waiters).zip(receipts) {
             match waiter {

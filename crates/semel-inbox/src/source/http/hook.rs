@@ -218,7 +218,7 @@ impl Hook {
             if let Some(waiter) = waiter
                 && receipt != Receipt::Conflict
                 && !is_settled(told.state)
-                && let Ok(state) = timeout_at(until, waiter.settled(&*self.shared.inbox)).await
+                && let Ok(state) = timeout_at(until, waiter.settled()).await
             {
                 told.state = state;
             }
