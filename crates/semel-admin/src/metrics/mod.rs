@@ -26,13 +26,14 @@ use semel_core::clock::Doubt;
 use semel_core::record::Claim;
 use semel_core::store::{self, Store, Swept};
 use semel_core::{Error, Kind, Scope, Timestamp};
+use semel_inbox::CircuitState;
 use tokio::time::{Instant, timeout};
 
 use crate::inbox::InboxPart;
 use crate::log;
 use beneath::Beneath;
 use gauges::Gauges;
-use inbox::Counted;
+use inbox::{Circuits, Counted};
 use requests::Requests;
 use verbs::Verbs;
 
@@ -46,7 +47,7 @@ const STATS_TIMEOUT: Duration = Duration::from_secs(2);
 /// Everything that is counted and measured.
 ///
 /// Doors report to it as a [`semel_http::RequestObserver`], stores as a [`semel_core::store::StoreObserver`], engines as a
-/// [`semel_core::inbox::Observer`], and [`crate::Metered`] counts what a store answers.
+/// [`semel_inbox::Observer`], and [`crate::Metered`] counts what a store answers.
 pub struct Metrics {
     registry: Registry,
     requests: Requests,
@@ -55,6 +56,7 @@ pub struct Metrics {
     gauges: Gauges,
     counted: Counted,
     inbox: inbox::Gauges,
+    circuits: Circuits,
     stats_asked: Asked,
     inbox_asked: Asked,
 }
@@ -88,6 +90,7 @@ impl Metrics {
             gauges: Gauges::register(&mut registry),
             counted: Counted::register(&mut registry),
             inbox: inbox::Gauges::register(&mut registry),
+            circuits: Circuits::register(&mut registry),
             registry,
             stats_asked: Asked::default(),
             inbox_asked: Asked::default(),
@@ -135,6 +138,21 @@ impl Metrics {
     /// Shows an alert of a consumer as not firing, before anybody has judged it.
     pub fn expect_alert(&self, consumer: &Scope, alert: &'static str) {
         self.counted.expect_alert(consumer, alert);
+    }
+
+    /// Shows the circuit of a consumer or target as closed, before an engine has said anything about it.
+    pub fn expect_circuit(&self, consumer: &Scope) {
+        self.circuits.set(consumer, CircuitState::Closed);
+    }
+
+    /// Shows no circuit of a consumer or target, because no engine has it any more.
+    pub fn forget_circuit(&self, consumer: &Scope) {
+        self.circuits.forget(consumer);
+    }
+
+    /// How the circuit of a consumer or target stands in this process; `None` if no engine here has it.
+    pub fn circuit_of(&self, consumer: &Scope) -> Option<CircuitState> {
+        self.circuits.of(consumer)
     }
 
     /// Shows an alert of a consumer as not firing, if it is shown at all, because no engine judges it any more.

@@ -2,6 +2,7 @@
 
 use semel_core::inbox::work::ErrorText;
 use semel_core::inbox::{Cause, Disposition};
+use semel_inbox::{CircuitState, Observer};
 use serde_json::json;
 
 use crate::inbox::{failed, filled, message};
@@ -127,5 +128,25 @@ impl Server {
         let message = message("sender@1", id).with_lane("order-1".parse().unwrap());
         self.receive(vec![message]).await;
         self.claimed("sender@1").await
+    }
+}
+
+#[tokio::test]
+async fn the_circuit_of_a_consumer_is_in_the_counts_and_in_the_metrics() {
+    let server = filled().await;
+    let counts = server.get("/api/v1/inbox/counts").await.json();
+    assert!(counts["consumers"][0]["circuit"].is_null());
+    let consumer = "mailer@1".parse().unwrap();
+    for (state, name, number) in [
+        (CircuitState::Open, "open", 2),
+        (CircuitState::HalfOpen, "half-open", 1),
+        (CircuitState::Closed, "closed", 0),
+    ] {
+        server.metrics.circuit(&consumer, state);
+        let counts = server.get("/api/v1/inbox/counts").await.json();
+        assert_eq!(counts["consumers"][0]["circuit"], name);
+        let text = server.get("/metrics").await.body;
+        let series = format!("semel_inbox_circuit{{consumer=\"mailer@1\"}} {number}");
+        assert_has(&text, &[&series]);
     }
 }

@@ -84,7 +84,9 @@ pub(crate) async fn counts(State(app): State<Shared>) -> Result<Json<view::AllCo
     let part = part(&app)?;
     let counts = ask(part.inbox.counts()).await?;
     let policies = part.policies.get();
-    Ok(Json(view::AllCounts::of(&counts, &policies, app.now())))
+    let shown = view::AllCounts::of(&counts, &policies, app.now());
+    let metrics = app.parts.store.metrics();
+    Ok(Json(shown.with_circuits(&counts, metrics)))
 }
 
 /// Which versions the lanes of a consumer wait for.

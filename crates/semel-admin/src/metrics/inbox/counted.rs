@@ -53,6 +53,7 @@ struct Consumer {
     conflict: Counter,
     reclaimed: Counter,
     late: Counter,
+    settled_elsewhere: Counter,
     types: Met<String, EventType>,
 }
 
@@ -80,6 +81,7 @@ impl Series {
             conflict: claims("conflict"),
             reclaimed: claims("reclaimed"),
             late: claims("late"),
+            settled_elsewhere: claims("settled-elsewhere"),
             types: Met::new(EVENT_TYPES_MAX),
             label,
         }
@@ -182,6 +184,10 @@ impl Counted {
         event_type.reclaimed.inc();
     }
 
+    pub(super) fn settled_elsewhere(&self, consumer: &Scope) {
+        self.consumer(consumer).settled_elsewhere.inc();
+    }
+
     pub(super) fn suppressed(&self, message: &Message, intents: usize) {
         let (_, event_type) = self.labels(message);
         event_type.suppressed.inc_by(intents as u64);
@@ -230,7 +236,7 @@ impl Series {
         );
         registry.register(
             "semel_inbox_claims",
-            "What the identity of a message was found to be: new, duplicate, conflict; reclaimed from a lost worker; late",
+            "What the identity of a message was found to be: new, duplicate, conflict; reclaimed from a lost worker; late; settled-elsewhere",
             self.claims.clone(),
         );
         registry.register(

@@ -3,18 +3,20 @@
 //! Labels are consumers and kinds of events. What a producer puts into its messages decides the latter, so both are bounded:
 //! by [`CONSUMERS_MAX`] and, per consumer, by [`EVENT_TYPES_MAX`].
 
+mod circuits;
 mod counted;
 mod gauges;
 mod labels;
 
 pub use labels::{CONSUMERS_MAX, EVENT_TYPES_MAX};
 
+pub(super) use circuits::Circuits;
 pub(super) use counted::Counted;
 pub(super) use gauges::Gauges;
 
-use semel_core::Scope;
 use semel_core::inbox::{Counts, Message, Receipt};
-use semel_inbox::{AttemptEnd, Observer};
+use semel_core::{Identity, Scope};
+use semel_inbox::{AttemptEnd, CircuitState, Observer};
 
 use super::Metrics;
 use crate::inbox::{Policies, UNSERVED};
@@ -63,5 +65,15 @@ impl Observer for Metrics {
     fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
         self.counted.alert(consumer, alert, firing);
         log::alert(consumer, alert, firing);
+    }
+
+    fn settled_elsewhere(&self, message: &Identity) {
+        self.counted.settled_elsewhere(message.scope());
+        log::settled_elsewhere(message);
+    }
+
+    fn circuit(&self, consumer: &Scope, state: CircuitState) {
+        self.circuits.set(consumer, state);
+        log::circuit(consumer, state);
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::inbox::Policies;
+use crate::metrics::Metrics;
 use crate::view::{Since, millis};
 
 /// How many messages of one consumer are in which state.
@@ -36,6 +37,9 @@ pub struct Counts {
     served: bool,
     /// Since when and by whom it is paused; null if it is not.
     paused: Option<Pause>,
+    /// How its circuit stands in this process, `closed`, `half-open` or `open`: whether its handler or provider is there; null if this process does
+    /// not serve it.
+    circuit: Option<&'static str>,
 }
 
 /// A consumer that receives messages and does not run them.
@@ -76,6 +80,16 @@ impl AllCounts {
             consumers: consumers.collect(),
         }
     }
+
+    /// The same with how circuits stand in a process that serves them.
+    #[must_use]
+    pub fn with_circuits(mut self, counts: &[inbox::Counts], metrics: &Metrics) -> Self {
+        for (shown, counts) in self.consumers.iter_mut().zip(counts) {
+            let circuit = metrics.circuit_of(&counts.consumer);
+            shown.circuit = circuit.map(semel_inbox::CircuitState::name);
+        }
+        self
+    }
 }
 
 impl Counts {
@@ -93,6 +107,7 @@ impl Counts {
             oldest_pending: counts.oldest_pending.map(|at| Since::of(at, now)),
             served: !policies.is_complete() || policies.knows(&counts.consumer),
             paused: counts.paused.as_ref().map(|pause| Pause::of(pause, now)),
+            circuit: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! An engine at work and the door in front of it; both go on while the engine is replaced by one with other consumers.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use axum::Router;
 use semel_admin::Current;
@@ -12,6 +13,7 @@ use tokio::sync::watch::Receiver;
 use tokio::task::JoinHandle;
 
 use super::door::{self, Door};
+use super::observer::EngineObserver;
 use super::{Named, engine, expected, expose, parts, paused};
 use crate::error::Result;
 use crate::serving::{Process, ended};
@@ -25,8 +27,11 @@ pub(in crate::serving) struct Messages {
     running: Option<Running>,
     /// The engine that was replaced last, until its handlers have finished.
     draining: Option<JoinHandle<()>>,
+    observer: Option<EngineObserver>,
     /// The policies that the engine carries out.
     policies: Vec<Consumer>,
+    /// The senders of intents that it has.
+    senders: Vec<Scope>,
     /// The consumers that the file pauses.
     paused: HashSet<Scope>,
 }
@@ -35,6 +40,7 @@ pub(in crate::serving) struct Messages {
 pub(in crate::serving) struct Prepared {
     named: Named,
     engine: Engine,
+    observer: EngineObserver,
     hooks: Vec<Webhook>,
     listener: Option<TcpListener>,
     paused: HashSet<Scope>,
@@ -62,7 +68,9 @@ impl Messages {
             return Ok(None);
         };
         let inbox = process.inbox()?;
-        let engine = engine(process, file, &named, inbox.clone())?;
+        let observer = EngineObserver::new(process.watchers.metrics());
+        let reports = Arc::new(observer.clone());
+        let engine = engine(process, file, &named, inbox.clone(), reports)?;
         let hooks = parts::webhooks(&named.consumers)?;
         let listener = match hooks.is_empty() || self.door.is_some() {
             true => None,
@@ -73,6 +81,7 @@ impl Messages {
         Ok(Some(Prepared {
             named,
             engine,
+            observer,
             hooks,
             listener,
             paused,
@@ -89,8 +98,14 @@ impl Messages {
         ending: Receiver<bool>,
     ) -> Result<()> {
         let metrics = process.watchers.metrics();
+        if let Some(observer) = self.observer.take() {
+            observer.replaced();
+        }
         for policy in self.policies.drain(..) {
             expected::forget(&metrics, &policy);
+        }
+        for sender in self.senders.drain(..) {
+            metrics.forget_circuit(&sender);
         }
         let Some(prepared) = prepared else {
             self.router.set(door::closed());
@@ -104,6 +119,11 @@ impl Messages {
             expected::expect(&metrics, &consumer.policy);
             self.policies.push(consumer.policy.clone());
         }
+        for target in &prepared.named.targets {
+            metrics.expect_circuit(&target.sender);
+            self.senders.push(target.sender.clone());
+        }
+        self.observer = Some(prepared.observer);
         let running = prepared.engine.start();
         let router = running.router(prepared.hooks)?;
         self.router.set(door::routed(router));

@@ -1,12 +1,14 @@
 //! Consumers and intents: the engine, the door for posted messages, and their end.
 //!
-//! - `parts` and `target` turn what the file says into what the engine takes; `expected` are its alerts, `paused` its pauses.
+//! - `parts` and `target` turn what the file says into what the engine takes; `expected` are its alerts, `paused` its pauses, `observer` what it
+//!   reports.
 //! - `door` listens for messages that are posted.
 //! - `messages` has the engine at work, and replaces it when the file changes.
 
 mod door;
 mod expected;
 mod messages;
+mod observer;
 mod parts;
 mod paused;
 mod target;
@@ -18,7 +20,7 @@ pub(crate) use parts::rule;
 use std::sync::Arc;
 
 use semel_core::inbox::Inbox;
-use semel_inbox::{Engine, HttpHandler, Settings};
+use semel_inbox::{Engine, HttpHandler, Observer, Settings};
 use semel_policy::{CompiledConsumer, CompiledTarget, File};
 
 use crate::error::{Error, Result};
@@ -74,7 +76,13 @@ async fn expose(inbox: &dyn Inbox, consumers: &[CompiledConsumer]) -> Result<()>
     Ok(())
 }
 
-fn engine(process: &Process, file: &File, named: &Named, inbox: Arc<dyn Inbox>) -> Result<Engine> {
+fn engine(
+    process: &Process,
+    file: &File,
+    named: &Named,
+    inbox: Arc<dyn Inbox>,
+    observer: Arc<dyn Observer>,
+) -> Result<Engine> {
     let client = semel_inbox::client_builder().build();
     let client = client.map_err(|error| {
         let message = format!("the HTTP client cannot be made: {error}");
@@ -82,7 +90,7 @@ fn engine(process: &Process, file: &File, named: &Named, inbox: Arc<dyn Inbox>) 
     })?;
     let mut engine = Engine::builder(inbox)
         .clock(process.opened.clock.clone())
-        .watch(process.watchers.metrics())
+        .watch(observer)
         .client(client.clone())
         .settings(Settings {
             drain: file.inbox.timeouts.drain.0,
