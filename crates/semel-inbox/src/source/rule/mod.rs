@@ -14,7 +14,8 @@ pub use refusal::Refusal;
 pub(crate) use cloud_event::split;
 
 use crate::policy::Consumer;
-use semel_core::inbox::Message;
+use semel_core::inbox::message::SEQUENCE_MAX;
+use semel_core::inbox::{Message, Order};
 use semel_core::{Fingerprint, Headers, Identity, Key, Tenant};
 use serde_json::Value;
 
@@ -104,9 +105,14 @@ impl Rule {
         let tenant = tenant.map_or_else(|| Ok(Tenant::public()), Tenant::new)?;
         let kind = found(&self.kind)?.or(event.kind).or(raw.kind.clone());
         let lane = found(&self.lane)?.or(event.lane).or(raw.lane.clone());
-        let sequence = match found(&self.sequence)?.or(event.sequence) {
-            Some(text) => Some(number("the sequence", &text)?),
-            None => raw.sequence,
+        let sequence = match (found(&self.sequence)?, event.sequence) {
+            (Some(text), _) => Some(number("the sequence", &text)?),
+            (None, Some(text)) if wants_sequence(consumer) => Some(number("the sequence", &text)?),
+            // A CloudEvent's sequence is any text; without an order it is the event's own business.
+            (None, Some(text)) => number("the sequence", &text)
+                .ok()
+                .filter(|n| *n <= SEQUENCE_MAX),
+            (None, None) => raw.sequence,
         };
         let version = match found(&self.version)? {
             Some(text) => Some(number("the version", &text)?),
@@ -150,6 +156,11 @@ impl Rule {
         }
         Ok(event.id.clone().or(raw.id.clone()))
     }
+}
+
+/// Whether messages of this consumer cannot go without a number.
+fn wants_sequence(consumer: &Consumer) -> bool {
+    consumer.sequence_required || matches!(consumer.plan.order, Order::Sequence { .. })
 }
 
 /// The fingerprint of a payload: of JSON the canonical one, so that a producer that writes it differently the second time is understood.
