@@ -54,7 +54,7 @@ pub(crate) fn served(file: &File) -> Result<(usize, usize)> {
     for consumer in &named.consumers {
         parts::deliver(consumer)?;
     }
-    parts::webhooks(&named.consumers)?;
+    parts::webhooks(&named.consumers, file.inbox.timeouts.body.0)?;
     for target in &named.targets {
         target::target(target)?.check()?;
     }
@@ -76,7 +76,7 @@ impl Messages {
         let inbox = inbox.expect("a store without an inbox was refused before it was opened");
         expose(&*inbox, &named.consumers).await?;
         let engine = engine(process, file, &named, inbox)?;
-        let hooks = parts::webhooks(&named.consumers)?;
+        let hooks = parts::webhooks(&named.consumers, file.inbox.timeouts.body.0)?;
         let listener = match hooks.is_empty() {
             true => None,
             false => Some(door::bind(file.inbox.listen.0).await?),

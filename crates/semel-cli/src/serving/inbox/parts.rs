@@ -1,6 +1,7 @@
 //! What the file says about consumers, as what the engine takes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use semel_inbox::source::http::Encoding;
 use semel_inbox::source::{Compare, Locator, Source};
@@ -81,10 +82,14 @@ pub(super) fn file_source(consumer: &CompiledConsumer) -> Option<Arc<dyn Source>
     Some(Arc::new(source))
 }
 
-/// The doors of all consumers that messages are posted to.
-pub(super) fn webhooks(consumers: &[CompiledConsumer]) -> Result<Vec<Webhook>> {
+/// The doors of all consumers that messages are posted to; a body may take so long to arrive.
+pub(super) fn webhooks(
+    consumers: &[CompiledConsumer],
+    body_timeout: Duration,
+) -> Result<Vec<Webhook>> {
     let posted = consumers.iter().filter(|consumer| consumer.is_posted());
-    posted.map(webhook).collect()
+    let hooks = posted.map(|consumer| Ok(webhook(consumer)?.body_timeout(body_timeout)));
+    hooks.collect()
 }
 
 fn webhook(consumer: &CompiledConsumer) -> Result<Webhook> {
