@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel_core::inbox::{Baseline, OnGap, OnTerminal, Order, State};
-use semel_core::{Inbox, ManualClock, Timestamp};
-use semel_inbox::{Ack, Consumer};
+use semel_core::{Identity, Inbox, ManualClock, Timestamp};
+use semel_inbox::{Ack, Consumer, Vendor};
 use semel_inbox::{Done, Failure, Rule, Running, Signature, Webhook, handler_fn};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
@@ -470,5 +470,31 @@ async fn a_full_backlog_asks_senders_to_come_back() {
     let told = hook.post("/inbox/mail", &[], r#"{"id":"1"}"#).await;
     assert_eq!(told.status, 202);
     drop(receiver);
+    hook.stop().await;
+}
+
+#[tokio::test]
+async fn a_vendors_preset_finds_id_type_and_tenant_and_checks_the_signature() {
+    let rig = Rig::new();
+    // The notification and its signature are those of Adyen's documentation.
+    let key = "44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056";
+    let body = r#"{"live":"false","notificationItems":[{"NotificationRequestItem":{
+        "additionalData":{"hmacSignature":"coqCmt/IZ4E3CzPvMY8zTjQVL5hYJUiBRg8UU+iCWo0="},
+        "amount":{"value":1130,"currency":"EUR"},"pspReference":"7914073381342284",
+        "eventCode":"AUTHORISATION","merchantAccountCode":"TestMerchant",
+        "merchantReference":"TestPayment-1407325143704","success":"true"}}]}"#;
+    let webhook = Webhook::new("mail".parse().unwrap())
+        .rule(Rule::vendor(Vendor::Adyen).unwrap())
+        .signature(Signature::vendor(Vendor::Adyen, [key]).unwrap());
+    let hook = Hook::start(&rig, consumer("mail"), webhook).await;
+    let told = hook.post("/inbox/mail", &[], body).await;
+    assert_eq!(told.body["id"], "AUTHORISATION:7914073381342284");
+    let id = "AUTHORISATION:7914073381342284";
+    let identity = Identity::parse("TestMerchant", "mail", id).unwrap();
+    let detail = rig.until(&identity, State::Completed).await;
+    assert_eq!(detail.entry.kind.as_deref(), Some("AUTHORISATION"));
+    let forged = body.replace("1130", "1");
+    let told = hook.post("/inbox/mail", &[], &forged).await;
+    assert_eq!((told.status, told.problem()), (401, "signature-invalid"));
     hook.stop().await;
 }

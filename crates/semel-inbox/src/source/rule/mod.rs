@@ -20,6 +20,7 @@ use semel_core::{Fingerprint, Headers, Identity, Key, Tenant};
 use serde_json::Value;
 
 use super::Raw;
+use crate::vendors::Vendor;
 use cloud_event::CloudEvent;
 use locator::Seen;
 
@@ -70,13 +71,22 @@ impl Rule {
     /// Events whose body has `$.id` and `$.type`, as Stripe's and many others' do. Bodies are not compared, because Stripe's count the
     /// deliveries that are still to be made.
     pub fn stripe() -> Self {
-        let at = |path: &str| Locator::body(path).expect("the path is valid");
-        Self {
-            id: vec![at("$.id")],
-            kind: Some(at("$.type")),
-            compare: Compare::Nothing,
+        Self::vendor(Vendor::Stripe).expect("Stripe sends events")
+    }
+
+    /// The places where a vendor's events have id, type and tenant; `None` if it sends none that are known.
+    pub fn vendor(vendor: Vendor) -> Option<Self> {
+        let events = vendor.events()?;
+        Some(Self {
+            id: events.id.iter().map(Locator::from).collect(),
+            kind: Some((&events.kind).into()),
+            tenant: events.tenant.as_ref().map(Into::into),
+            compare: match events.ids_say_all {
+                true => Compare::Nothing,
+                false => Compare::default(),
+            },
             ..Self::default()
-        }
+        })
     }
 
     /// The message that was delivered to this consumer.
