@@ -37,7 +37,7 @@ fn gateway(old: Option<&Gateway>, new: Option<&Gateway>) -> [(&'static str, bool
     ]
 }
 
-fn inbox(old: &InboxListen, new: &InboxListen) -> [(&'static str, bool); 7] {
+fn inbox(old: &InboxListen, new: &InboxListen) -> [(&'static str, bool); 6] {
     let (limits, others) = (&old.limits, &new.limits);
     let (times, other) = (&old.timeouts, &new.timeouts);
     [
@@ -55,7 +55,6 @@ fn inbox(old: &InboxListen, new: &InboxListen) -> [(&'static str, bool); 7] {
             limits.header_bytes != others.header_bytes,
         ),
         ("inbox.timeouts.header", times.header != other.header),
-        ("inbox.timeouts.body", times.body != other.body),
         ("inbox.timeouts.idle", times.idle != other.idle),
     ]
 }
@@ -74,7 +73,7 @@ mod tests {
         let new = file(
             "store: sqlite:other.db\nlog: { format: json, level: debug }\nadmin: off\n\
              gateway: { upstream: 'http://127.0.0.1:2', listen: '127.0.0.1:9' }\n\
-             inbox: { listen: '127.0.0.1:8', timeouts: { body: 1s, drain: 1s } }",
+             inbox: { listen: '127.0.0.1:8', timeouts: { body: 1s, idle: 1s, drain: 1s } }",
         );
         let keys = changed(&old, &new, false);
         let expected = [
@@ -83,7 +82,7 @@ mod tests {
             "admin.listen",
             "gateway.listen",
             "inbox.listen",
-            "inbox.timeouts.body",
+            "inbox.timeouts.idle",
         ];
         assert_eq!(keys, expected);
         assert!(!changed(&old, &new, true).contains(&"store"));

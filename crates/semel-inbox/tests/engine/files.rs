@@ -77,6 +77,33 @@ async fn lines_become_messages_and_bad_ones_are_set_aside() {
 }
 
 #[tokio::test]
+async fn while_rejects_cannot_be_written_no_line_is_passed_over() {
+    let rig = Rig::new();
+    let path = rig.dir.path().join("orders.jsonl");
+    let rejected = rig.dir.path().join("orders.jsonl.rejected");
+    // A directory of that name: nothing can be appended to it.
+    std::fs::create_dir(&rejected).unwrap();
+    append(&path, &(line("o-1") + "not json\n" + &line("o-2")));
+    let source = Arc::new(FileSource::new(&path));
+    let mut running = start(&rig, source.clone(), Rule::default());
+    eventually("a rejected line", async || {
+        (source.rejected() > 0).then_some(())
+    })
+    .await;
+    let name = format!("orders@1 file:{}", path.display());
+    assert_eq!(rig.store.position(name).await.unwrap(), None);
+    assert_eq!(arrivals(&rig), 0);
+    std::fs::remove_dir(&rejected).unwrap();
+    running.sources_ended().await;
+    assert_eq!(arrivals(&rig), 2);
+    completed(&rig, "o-1").await;
+    completed(&rig, "o-2").await;
+    running.shutdown().await;
+    assert_eq!(source.rejected(), 1);
+    assert_eq!(std::fs::read_to_string(&rejected).unwrap(), "not json\n");
+}
+
+#[tokio::test]
 async fn after_a_restart_reading_goes_on_where_it_was_left() {
     let rig = Rig::new();
     let path = rig.dir.path().join("orders.jsonl");

@@ -82,11 +82,11 @@ fn source(consumer: &CompiledConsumer) -> String {
         Some(SourceUrl::Http) => {
             let name = consumer.name().name();
             let signed = match &consumer.signature {
-                Some(signature) => format!(
-                    "signed in {} ({})",
-                    header(&signature.header),
-                    signature.scheme.name()
-                ),
+                Some(signature) => {
+                    let place = signature.header.as_ref();
+                    let place = place.map_or_else(|| "the body".to_owned(), header);
+                    format!("signed in {place} ({})", signature.scheme.name())
+                }
                 None => "not signed".to_owned(),
             };
             format!("POST /inbox/{name}, {signed}; at most {max}")

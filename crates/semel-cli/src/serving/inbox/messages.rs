@@ -71,7 +71,7 @@ impl Messages {
         let observer = EngineObserver::new(process.watchers.metrics());
         let reports = Arc::new(observer.clone());
         let engine = engine(process, file, &named, inbox.clone(), reports)?;
-        let hooks = parts::webhooks(&named.consumers)?;
+        let hooks = parts::webhooks(&named.consumers, file.inbox.timeouts.body.0)?;
         let listener = match hooks.is_empty() || self.door.is_some() {
             true => None,
             false => Some(door::bind(file.inbox.listen.0).await?),

@@ -53,7 +53,7 @@ pub(crate) fn served(file: &File) -> Result<(usize, usize)> {
     for consumer in &named.consumers {
         parts::deliver(consumer)?;
     }
-    parts::webhooks(&named.consumers)?;
+    parts::webhooks(&named.consumers, file.inbox.timeouts.body.0)?;
     for target in &named.targets {
         target::target(target)?.check()?;
     }

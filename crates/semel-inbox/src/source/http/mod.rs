@@ -5,18 +5,20 @@
 //!
 //! | answer | what it means |
 //! |---|---|
-//! | 202 `{"id", "state", "duplicate"}` | stored; or, after the effect, still in progress: `Retry-After` |
-//! | 200 `{"id", "state", "duplicate"}` | known already; or, after the effect, dealt with |
+//! | 202 | it is durable: to run, waiting, parked, failed or in conflict with a known message. `Retry-After`: its effect may come by itself |
+//! | 200 | it is durable and nothing more is to come: known already; or, after the effect, dealt with |
+//! | 207 | some events of a batch are durable and some are not; each has its own `status` |
 //! | 400 `message-id-missing`, `message-sequence-missing`, `message-invalid` | it is no message of this consumer |
-//! | 401 `signature-invalid` | the signature is missing, wrong or too old; nothing is stored |
+//! | 401 `signature-invalid` | the signature is missing, wrong or too old |
 //! | 404 `consumer-unknown` | there is no such consumer here |
-//! | 408 `body-timeout` | the body stopped arriving |
-//! | 409 `message-conflict` | the id is known with another payload; this one is parked beside it |
+//! | 408 `body-timeout` | the body did not arrive in time |
 //! | 413 `body-too-large` | the body is above the limit |
-//! | 422 `message-failed` | after the effect: it failed for good or is parked |
-//! | 503 `store-unavailable` | nothing was stored; send it again after `Retry-After` |
+//! | 503 `backlog-full` | the consumer has more to do than it may; send it again after `Retry-After` |
+//! | 503 `store-unavailable` | send it again after `Retry-After` |
 //!
-//! A batch of CloudEvents is answered with `{"messages": […]}`, and with the worst of its events' statuses.
+//! Whatever is durable is 2xx: `{"id", "state", "duplicate", "waiting"}`, with `cause` where the state alone does not say why, and
+//! `"conflict": true` if the id is known with another payload. The header `Semel-State` has the state too. A problem always means that nothing was
+//! stored. A batch of CloudEvents is answered with `{"messages": […]}`, the result of each with its own `status`; one bad event holds up no other.
 
 mod hook;
 mod problem;

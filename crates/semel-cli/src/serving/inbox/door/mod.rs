@@ -1,7 +1,7 @@
 //! The door for messages that are posted: listens, serves, and ends gracefully.
 //!
 //! - `connection` serves one connection; `pulse` knows whether it idles.
-//! - `gate` bounds what is in flight and how long a body may take.
+//! - `gate` bounds what is in flight.
 
 mod connection;
 mod gate;
@@ -69,7 +69,7 @@ impl Door {
         Ok(Self {
             listener,
             address,
-            router: gate::around(router, limits.in_flight.0.0, timeouts.body.0),
+            router: gate::around(router, limits.in_flight.0.0),
             limits: Limits {
                 head_bytes_max: limits.header_bytes.0.0,
                 header: timeouts.header.0,
