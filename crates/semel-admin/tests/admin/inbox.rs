@@ -477,6 +477,7 @@ async fn the_documentation_names_every_series_and_no_other() {
     server.metrics.finished(&message, end);
     let consumer = message.identity().scope();
     server.metrics.expect_alert(consumer, "parked");
+    server.metrics.expect_circuit(consumer);
     let text = server.get("/metrics").await.body;
     let declared = text.lines().filter_map(|line| {
         let (name, kind) = line.strip_prefix("# TYPE ")?.split_once(' ')?;

@@ -52,7 +52,8 @@ fn a_posted_message_is_delivered_once_and_its_duplicate_is_acknowledged() {
     let delivery = handler.next();
     assert_eq!(delivery.body, r#"{"to":"ada"}"#);
     for (name, value) in [
-        ("idempotency-key", "evt-1"),
+        ("idempotency-key", "mailer@1:evt-1"),
+        ("semel-message-id", "evt-1"),
         ("semel-consumer", "mailer@1"),
         ("semel-attempt", "1"),
         ("semel-replay", "false"),
@@ -115,7 +116,7 @@ fn what_failed_for_good_runs_again_from_the_dead_letters_with_the_same_id_and_he
     assert_eq!(code, Some(0));
     assert!(said.starts_with("run again  1\n"), "{said}");
     let again = handler.next();
-    assert_eq!(again.header("idempotency-key"), "evt-1");
+    assert_eq!(again.header("idempotency-key"), "mailer@1:evt-1");
     assert_eq!(again.header("x-trace"), "t-1");
     assert_eq!(again.header("semel-generation"), "1");
     assert_eq!(again.header("semel-replay"), "false");
@@ -184,7 +185,7 @@ fn killed_in_the_middle_the_message_is_delivered_again_with_a_higher_fence() {
     assert_eq!(server.wait(), None);
     let server = Semel::start_inbox(dir.path());
     let second = handler.next();
-    assert_eq!(second.header("idempotency-key"), "evt-1");
+    assert_eq!(second.header("idempotency-key"), "mailer@1:evt-1");
     let fence = |delivery: &Delivery| delivery.header("semel-fence").parse::<u64>().unwrap();
     assert!(fence(&second) > fence(&first));
     second.answer(200);
