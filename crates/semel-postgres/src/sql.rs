@@ -35,11 +35,8 @@ const OPEN: &str = "(SELECT digest, fence FROM {s}semel_open \
 
 /// The columns that a row of work is read from; see `inbox::rows`.
 const WORK: &str = "w.digest, w.expires_ms, w.fence, w.changed_ms, w.due_ms, w.deadline_ms, \
-    w.sequence, w.attempts, w.generation, w.state, w.replay, w.stepped, w.worker, w.lane, w.cause, w.error";
-
-/// Whether a row of work keeps those behind it in its lane from going on.
-const STUCK: &str =
-    "(w.state = 4 OR (w.state = 5 AND w.cause NOT IN ('gap', 'gap-expired', 'behind-failed')))";
+    w.sequence, w.attempts, w.generation, w.state, w.replay, w.stepped, w.worker, w.lane, w.cause, w.error, w.tenant, \
+    w.first_ms, w.key_generation, w.rebuild, w.number, w.received_ms";
 
 /// The columns that a message is read from.
 const MESSAGE: &str = "m.tenant, m.scope, m.version, m.key, m.fingerprint, m.lane, m.sequence, m.kind, m.schema_version, \
@@ -82,7 +79,6 @@ pub(crate) fn text(schema: &str, template: &str) -> String {
         .replace("{kept}", KEPT)
         .replace("{message}", MESSAGE)
         .replace("{work}", WORK)
-        .replace("{stuck}", STUCK)
         .replace("{settled_anew}", SETTLED_ANEW)
         .replace("{open}", OPEN)
         .replace("{followed}", FOLLOWED)
@@ -202,13 +198,13 @@ statements! {
     make_lanes,
     lock_lanes,
     save_lanes,
-    sequences,
-    occupied,
     moving,
-    first_stuck,
-    hold_behind,
-    release_behind,
-    fronts,
+    lane_first,
+    lane_around,
+    states,
+    pause,
+    is_paused,
+    claimed,
     lock_work,
     lanes_of,
     save,
@@ -225,6 +221,5 @@ statements! {
     sweep_skipped,
     sweep_rest,
     overdue,
-    stranded,
     ended,
 }

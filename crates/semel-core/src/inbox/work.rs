@@ -148,8 +148,10 @@ pub struct Job {
 /// Whether a claim still holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Renewal {
-    /// It does.
+    /// It does, and its lease begins anew.
     Held,
+    /// It does as far as can be seen, but its lease is what it was: another transaction is at the message.
+    Busy,
     /// Somebody else has claimed the message, or it is finished.
     Lost,
 }

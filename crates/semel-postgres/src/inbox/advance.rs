@@ -1,14 +1,14 @@
-//! Housekeeping of lanes: waits for missing versions that have lasted too long, and what claims left for their lanes to hear.
+//! Lanes that go on by themselves: waits for missing versions that have lasted too long, what a change of plan left behind, and what a
+//! call left to do because it was too much for one transaction.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use semel_core::inbox::{Cause, Order, Plan, State};
-use semel_core::{Result, Timestamp};
+use semel_core::Result;
+use semel_core::inbox::lanes::Event;
+use semel_core::inbox::{Order, Plan};
 use uuid::Uuid;
 
-use super::lanes::{Care, Places, stick};
-use super::notes::Transition;
-use super::rows::Work;
+use super::lanes::LaneKey;
 use super::tries::Call;
 use crate::connection::{Failure, Link};
 use crate::engine::Engine;
@@ -18,7 +18,7 @@ use crate::value::Value;
 /// The most rows of one step.
 const STEP_MAX: usize = 1_024;
 
-/// A step of housekeeping on its way.
+/// A step on its way.
 pub(crate) struct Advancing<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) limit: usize,
@@ -34,7 +34,7 @@ pub(crate) struct Advanced {
 impl Call for Advancing<'_> {
     type Answer = Advanced;
 
-    const DOING: &'static str = "advancing lanes";
+    const DOING: &'static str = "moving lanes on";
 
     async fn make(&self, engine: &Engine, link: &mut Link) -> Result<Advanced, Failure> {
         let mut session = Session::new(link, &engine.sql);
@@ -46,86 +46,58 @@ impl Call for Advancing<'_> {
 
 impl<D: Driver> Session<'_, D> {
     async fn advance_lanes(&mut self, plan: &Plan, limit: usize) -> Result<Advanced, D::Error> {
-        let sql = match plan.order {
-            Order::None => &self.sql.inbox.stranded,
-            Order::Arrival { .. } | Order::Sequence { .. } => &self.sql.inbox.overdue,
-        };
         let params = vec![
             Value::text(plan.consumer.to_string()),
             Value::int(i64::try_from(limit).unwrap_or(i64::MAX)),
+            Value::int(match plan.order {
+                Order::None => 0,
+                Order::Sequence { .. } => 1,
+                Order::Arrival { .. } => 2,
+            }),
         ];
-        let rows = self.driver.rows(sql, params).await?;
+        let rows = self.driver.rows(&self.sql.inbox.overdue, params).await?;
         if rows.is_empty() {
             return Ok(Advanced::default());
         }
-        let (mut digests, mut names): (Vec<Uuid>, BTreeSet<String>) = (Vec::new(), BTreeSet::new());
+        let mut overdue: BTreeMap<Uuid, LaneKey> = BTreeMap::new();
         for row in &rows {
-            digests.push(row.digest(0)?);
-            names.insert(row.word(1)?.to_owned());
+            let key = LaneKey {
+                lane: row.word(1)?.to_owned(),
+                tenant: row.word(2)?.to_owned(),
+            };
+            overdue.insert(row.digest(0)?, key);
         }
-        let lanes = self.lock_lanes(plan, names).await?;
-        let mut places = self.look_into(plan, lanes).await?;
-        let locked = self.lock_work(digests).await?;
-        let now = self.now().await?;
-        let patience = Patience::ended(plan, &mut places, locked.into_values(), now);
-        self.save(&patience.saved).await?;
-        self.note_transitions(&patience.notes).await?;
-        let due = self.turn(plan, &mut places.lanes, Care::Usual, now).await?;
-        let changed = match plan.order {
-            Order::None => places.lanes.len(),
-            Order::Arrival { .. } | Order::Sequence { .. } => patience.changed,
-        };
-        Ok(Advanced { changed, due })
+        self.look_at(plan, overdue).await
     }
-}
 
-/// What becomes of rows that have waited long enough.
-#[derive(Debug, Default)]
-struct Patience {
-    saved: Vec<Work>,
-    notes: Vec<Transition>,
-    changed: usize,
-}
-
-impl Patience {
-    fn ended(
+    /// Looks at lanes because of these rows, whose time has come.
+    pub(crate) async fn look_at(
+        &mut self,
         plan: &Plan,
-        places: &mut Places,
-        rows: impl Iterator<Item = Work>,
-        now: Timestamp,
-    ) -> Self {
-        let mut ended = Self::default();
-        for work in rows {
-            let overdue = work.deadline_ms.is_some_and(|at| at <= now.as_millis());
-            if overdue && work.state == State::Parked {
-                ended.end(plan, places, work, now);
-            }
+        overdue: BTreeMap<Uuid, LaneKey>,
+    ) -> Result<Advanced, D::Error> {
+        let keys: BTreeSet<LaneKey> = overdue.values().cloned().collect();
+        let mut lanes = self.lock_lanes(plan, keys).await?;
+        self.load_moving(plan, &mut lanes).await?;
+        let digests = overdue.into_keys().collect();
+        let mut locked: Vec<_> = self.lock_work(digests).await?.into_values().collect();
+        locked.sort_by_key(|work| work.number);
+        let now = self.now().await?;
+        for work in locked {
+            let Some(key) = work.lane_key() else {
+                continue;
+            };
+            let row = work.row();
+            lanes.keep(work);
+            lanes.happen(&key, Event::Overdue(row))?;
         }
-        ended.saved.sort_by_key(|work| work.digest);
-        ended
-    }
-
-    fn end(&mut self, plan: &Plan, places: &mut Places, mut work: Work, now: Timestamp) {
-        let Some(name) = work.lane.clone() else {
-            return;
-        };
-        let missing = work
-            .sequence
-            .is_some_and(|sequence| places.is_missing_before(&name, sequence));
-        work.deadline_ms = None;
-        if work.is_stuck() {
-            // Its worker was lost, and whoever found out knew nothing of lanes.
-            self.changed += 1;
-            if let Some(lane) = places.lanes.get_mut(&name) {
-                stick(plan, lane, &mut work);
-            }
-        } else if missing {
-            self.changed += 1;
-            work.cause = Some(Cause::GapExpired);
-            self.notes
-                .push(Transition::of(&work, Cause::GapExpired, now));
-        }
-        // Otherwise everything that it waits for has arrived, and there is nothing to run out of.
-        self.saved.push(work);
+        let settled = self
+            .settle_lanes(plan, &mut lanes, BTreeSet::new(), now)
+            .await?;
+        let answers = settled.answers.values().flatten();
+        Ok(Advanced {
+            changed: answers.filter(|answer| answer.is_some()).count(),
+            due: settled.due,
+        })
     }
 }

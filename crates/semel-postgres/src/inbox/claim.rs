@@ -1,15 +1,21 @@
 //! Work that is handed out, kept, and given back by whoever no longer wants it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use semel_core::inbox::{BATCH_MAX, Claim, ClaimBatch, Claimed, Job, Step, UnknownPolicy};
+use semel_core::inbox::lanes::Event;
+use semel_core::inbox::{
+    BATCH_MAX, Cause, Claim, ClaimBatch, Claimed, Job, Plan, State, Step, UnknownPolicy,
+};
+use semel_core::store::remote::Nonce;
 use semel_core::{Error, Kind, Result, Timestamp};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::rows::{message_of, small};
+use super::notes::Transition;
+use super::rows::{identity_of, message_of, small};
 use super::tries::Call;
 use crate::connection::{Failure, Link};
 use crate::engine::Engine;
@@ -18,7 +24,7 @@ use crate::session::{Driver, Session};
 use crate::value::{Row, Value};
 
 /// The columns of a claim that stand before the message's own.
-const CLAIM_COLUMNS: usize = 10;
+const CLAIM_COLUMNS: usize = 14;
 /// From so many attempts on it is worth looking whether too many are kept.
 const ATTEMPTS_MANY: i64 = 90;
 
@@ -27,7 +33,12 @@ pub(crate) async fn claim_or_return(engine: Arc<Engine>, ask: ClaimBatch) -> Res
     let (send, heard) = oneshot::channel();
     // A task of its own, because a statement that is on its way cannot be called back.
     tokio::spawn(async move {
-        let claimed = engine.call(&Claiming(&ask)).await;
+        let claiming = Claiming {
+            ask: &ask,
+            nonce: Nonce::fresh().to_i64(),
+            is_again: AtomicBool::new(false),
+        };
+        let claimed = engine.call(&claiming).await;
         if let Err(Ok(claimed)) = send.send(claimed)
             && !claimed.jobs.is_empty()
         {
@@ -40,8 +51,12 @@ pub(crate) async fn claim_or_return(engine: Arc<Engine>, ask: ClaimBatch) -> Res
     heard.await.map_err(gone)?
 }
 
-/// A claim on its way.
-struct Claiming<'a>(&'a ClaimBatch);
+/// A claim on its way, with a mark by which a call that is made again finds what the one before it claimed.
+struct Claiming<'a> {
+    ask: &'a ClaimBatch,
+    nonce: i64,
+    is_again: AtomicBool,
+}
 
 impl Call for Claiming<'_> {
     type Answer = Claimed;
@@ -49,57 +64,200 @@ impl Call for Claiming<'_> {
     const DOING: &'static str = "claiming messages";
 
     async fn make(&self, engine: &Engine, link: &mut Link) -> Result<Claimed, Failure> {
-        claim(link, engine, self.0).await
-    }
-}
-
-async fn claim(link: &mut Link, engine: &Engine, ask: &ClaimBatch) -> Result<Claimed, Failure> {
-    let sql = &engine.sql.inbox;
-    let max = ask.max.min(BATCH_MAX);
-    let (mut claimed, mut digests, mut aged) = (Claimed::default(), Vec::new(), Vec::new());
-    let mut all = max == 0;
-    while !all {
-        let want = max - claimed.jobs.len();
-        let rows = link.ask_alone(&sql.claim, &claim_values(ask, want)).await?;
-        all = rows.len() < want;
-        for row in &rows {
-            if row.number(2)? > ATTEMPTS_MANY && row.number(9)? != 0 {
-                aged.push(row.digest(0)?);
-            }
-            // A row whose worker was lost may have been parked instead of claimed.
-            if row.number(8)? == 0 {
-                if row.number(5)? != 0 {
-                    digests.push(row.digest(0)?);
-                }
-                claimed.jobs.push(job_of(row)?);
+        if self.is_again.swap(true, Ordering::Relaxed) {
+            let claimed = self.claimed_before(engine, link).await?;
+            if !claimed.jobs.is_empty() {
+                return Ok(claimed);
             }
         }
-        all |= claimed.jobs.len() >= max;
+        self.claim(engine, link).await
     }
-    let mut session = Session::new(link, &engine.sql);
-    if !aged.is_empty() {
-        session.trim_attempts(aged).await?;
-    }
-    if !digests.is_empty() {
-        session.put_steps(digests, &mut claimed.jobs).await?;
-    }
-    if claimed.jobs.len() < ask.max && max > 0 {
-        let params = [Value::text(ask.plan.consumer.to_string())];
-        let rows = link.ask_alone(&sql.next_due, &params).await?;
-        let wait = rows.first().map_or(Ok(None), |row| row.int(0))?;
-        claimed.next_due = wait.map(|ms| Duration::from_millis(u64::try_from(ms).unwrap_or(0)));
-    }
-    Ok(claimed)
 }
 
-fn claim_values(ask: &ClaimBatch, max: usize) -> [Value; 5] {
-    [
-        Value::text(ask.plan.consumer.to_string()),
-        Value::int(i64::try_from(max).unwrap_or(i64::MAX)),
-        Value::text(ask.worker.as_str()),
-        Value::int(sql_ms(ask.lease.get())),
-        Value::int(ask.on_unknown == UnknownPolicy::Hold),
-    ]
+/// What the rows of a claim came to.
+#[derive(Default)]
+struct Found {
+    claimed: Claimed,
+    /// Messages that remember steps.
+    stepped: Vec<Uuid>,
+    /// Messages with so many attempts that too many may be kept.
+    aged: Vec<Uuid>,
+    /// Messages whose workers were lost and that are held, and those that another door settled: their lanes hear of it.
+    held: Vec<Uuid>,
+    settled: Vec<Uuid>,
+}
+
+impl Found {
+    fn add(&mut self, row: &Row) -> Result<()> {
+        let digest = row.digest(0)?;
+        if row.number(10)? != 0 {
+            self.claimed.settled.push(identity_of(row, CLAIM_COLUMNS)?);
+            self.settled.push(digest);
+            return Ok(());
+        }
+        if row.number(2)? > ATTEMPTS_MANY && row.number(9)? != 0 {
+            self.aged.push(digest);
+        }
+        if row.number(8)? != 0 {
+            if row.text(11)?.is_some() {
+                self.held.push(digest);
+            }
+            return Ok(());
+        }
+        if row.number(5)? != 0 {
+            self.stepped.push(digest);
+        }
+        self.claimed.jobs.push(job_of(row)?);
+        Ok(())
+    }
+}
+
+impl Claiming<'_> {
+    async fn claim(&self, engine: &Engine, link: &mut Link) -> Result<Claimed, Failure> {
+        let (sql, ask) = (&engine.sql.inbox, self.ask);
+        let max = ask.max.min(BATCH_MAX);
+        let mut found = Found::default();
+        let mut all = max == 0;
+        while !all {
+            let want = max - found.claimed.jobs.len();
+            let before = found.claimed.jobs.len();
+            let rows = link.ask_alone(&sql.claim, &self.values(want)).await?;
+            for row in &rows {
+                found.add(row)?;
+            }
+            let gained = found.claimed.jobs.len() - before;
+            self.tell_lanes(engine, link, &mut found).await?;
+            // Only what was held or settled leaves room for others.
+            all = rows.len() < want || gained == rows.len() || found.claimed.jobs.len() >= max;
+        }
+        let mut session = Session::new(link, &engine.sql);
+        if !found.aged.is_empty() {
+            session.trim_attempts(found.aged).await?;
+        }
+        let mut claimed = found.claimed;
+        if !found.stepped.is_empty() {
+            session.put_steps(found.stepped, &mut claimed.jobs).await?;
+        }
+        if claimed.jobs.len() < ask.max && max > 0 {
+            self.look_ahead(engine, link, &mut claimed).await?;
+        }
+        Ok(claimed)
+    }
+
+    /// When the next one is due, and whether the consumer is paused.
+    async fn look_ahead(
+        &self,
+        engine: &Engine,
+        link: &mut Link,
+        claimed: &mut Claimed,
+    ) -> Result<(), Failure> {
+        let (sql, params) = (&engine.sql.inbox, [self.consumer()]);
+        if claimed.jobs.is_empty() {
+            let paused = link.ask_alone(&sql.is_paused, &params).await?;
+            claimed.paused = !paused.is_empty();
+        }
+        if !claimed.paused {
+            let rows = link.ask_alone(&sql.next_due, &params).await?;
+            let wait = rows.first().map_or(Ok(None), |row| row.int(0))?;
+            claimed.next_due = wait.map(|ms| Duration::from_millis(u64::try_from(ms).unwrap_or(0)));
+        }
+        Ok(())
+    }
+
+    /// What a call of before has claimed, whose answer was lost.
+    async fn claimed_before(&self, engine: &Engine, link: &mut Link) -> Result<Claimed, Failure> {
+        let params = [
+            self.consumer(),
+            Value::int(self.nonce),
+            Value::text(self.ask.worker.as_str()),
+        ];
+        let rows = link.ask_alone(&engine.sql.inbox.claimed, &params).await?;
+        let mut found = Found::default();
+        for row in &rows {
+            found.add(row)?;
+        }
+        let mut claimed = found.claimed;
+        if !found.stepped.is_empty() {
+            let mut session = Session::new(link, &engine.sql);
+            session.put_steps(found.stepped, &mut claimed.jobs).await?;
+        }
+        Ok(claimed)
+    }
+
+    /// Lets lanes go on, or stop, because of what was held or was settled elsewhere.
+    async fn tell_lanes(
+        &self,
+        engine: &Engine,
+        link: &mut Link,
+        found: &mut Found,
+    ) -> Result<(), Failure> {
+        let held = std::mem::take(&mut found.held);
+        let settled = std::mem::take(&mut found.settled);
+        if held.is_empty() && settled.is_empty() {
+            return Ok(());
+        }
+        link.begin_patiently().await?;
+        let mut session = Session::new(link, &engine.sql);
+        let told = session.tell_lanes(&self.ask.plan, held, settled).await;
+        link.end(told).await
+    }
+
+    fn consumer(&self) -> Value {
+        Value::text(self.ask.plan.consumer.to_string())
+    }
+
+    fn values(&self, max: usize) -> [Value; 7] {
+        let ask = self.ask;
+        [
+            self.consumer(),
+            Value::int(i64::try_from(max).unwrap_or(i64::MAX)),
+            Value::text(ask.worker.as_str()),
+            Value::int(sql_ms(ask.lease.get())),
+            Value::int(ask.on_unknown == UnknownPolicy::Hold),
+            Value::int(self.nonce),
+            Value::int(i64::try_from(ask.bytes_max).unwrap_or(i64::MAX)),
+        ]
+    }
+}
+
+impl<D: Driver> Session<'_, D> {
+    /// Rows that were held are stuck in their lanes, and rows that another door settled are passed over.
+    async fn tell_lanes(
+        &mut self,
+        plan: &Plan,
+        held: Vec<Uuid>,
+        settled: Vec<Uuid>,
+    ) -> Result<(), D::Error> {
+        let digests: Vec<Uuid> = held.iter().chain(&settled).copied().collect();
+        let mut lanes = self.lock_lanes_of(plan, digests.clone()).await?;
+        let locked = self.lock_work(digests).await?;
+        let now = self.now().await?;
+        let (mut changed, mut notes) = (BTreeSet::new(), Vec::new());
+        for (digest, mut work) in locked {
+            let (key, spot) = (work.lane_key(), work.spot());
+            let is_due = work.due_ms.is_some_and(|due_ms| due_ms <= now.as_millis());
+            let event = if settled.contains(&digest) && is_due && !work.replay {
+                let cause = Cause::SettledElsewhere;
+                work.change(State::SkippedDuplicate, Some(cause), now);
+                work.deadline_ms = Some(now.after(plan.retention.keep()).as_millis());
+                work.leave();
+                notes.push(Transition::of(&work, cause, now));
+                Event::Applied(spot)
+            } else if work.state == State::Parked && work.cause == Some(Cause::Unknown) {
+                work.deadline_ms = None;
+                Event::Stuck(work.row())
+            } else {
+                continue;
+            };
+            changed.insert(work.number);
+            lanes.keep(work);
+            if let Some(key) = key {
+                lanes.happen(&key, event)?;
+            }
+        }
+        self.settle_lanes(plan, &mut lanes, changed, now).await?;
+        self.note_transitions(&notes).await
+    }
 }
 
 fn job_of(row: &Row) -> Result<Job> {
@@ -115,8 +273,8 @@ fn job_of(row: &Row) -> Result<Job> {
         replay: row.number(4)? != 0,
         reclaimed: row.number(9)? != 0,
         received_at,
-        first_tried_at: Timestamp::from_millis(row.number(6)?),
-        key_generation: 0,
+        first_tried_at: Timestamp::from_millis(row.number(12)?),
+        key_generation: small(row.number(13)?),
         claimed_at: Timestamp::from_millis(row.number(6)?),
         lease_until: Timestamp::from_millis(row.number(7)?),
         steps: Vec::new(),

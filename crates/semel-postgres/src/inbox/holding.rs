@@ -36,18 +36,19 @@ impl Call for Renewing<'_> {
             Value::int(sql_ms(self.lease.get())),
         ];
         let rows = link.ask_alone(&engine.sql.inbox.renew, &params).await?;
-        let mut held: HashMap<Uuid, i64> = HashMap::new();
+        let mut held: HashMap<Uuid, Renewal> = HashMap::new();
         for row in &rows {
-            held.insert(row.digest(0)?, row.number(1)?);
+            let renewal = match (row.number(1)? > 0, row.number(2)? > 0) {
+                (true, _) => Renewal::Held,
+                // Another transaction holds the row, maybe the owner's own: the claim is what it was.
+                (false, true) => Renewal::Busy,
+                (false, false) => Renewal::Lost,
+            };
+            held.insert(row.digest(0)?, renewal);
         }
-        let judge = |claim: &Claim| {
-            let fence = held.get(&digest(&claim.identity));
-            match fence == Some(&sql_fence(claim.fence)) {
-                true => Renewal::Held,
-                false => Renewal::Lost,
-            }
-        };
-        Ok(self.claims.iter().map(judge).collect())
+        let judge = |claim: &Claim| held.get(&digest(&claim.identity)).copied();
+        let judged = self.claims.iter().map(judge);
+        Ok(judged.map(|held| held.unwrap_or(Renewal::Lost)).collect())
     }
 }
 

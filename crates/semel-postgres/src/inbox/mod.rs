@@ -46,6 +46,7 @@ mod inspect;
 mod lanes;
 mod notes;
 mod operate;
+mod pauses;
 mod receive;
 mod rows;
 mod save;

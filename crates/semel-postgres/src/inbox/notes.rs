@@ -1,5 +1,6 @@
 //! What did not go as it should, kept for people: attempts that did not complete, and changes of state.
 
+use bytes::Bytes;
 use semel_core::inbox::{Cause, State};
 use semel_core::{Fence, Timestamp};
 use uuid::Uuid;
@@ -27,6 +28,7 @@ pub(crate) struct Attempt {
     pub(crate) worker: Option<String>,
     pub(crate) cause: Option<Cause>,
     pub(crate) error: Option<String>,
+    pub(crate) answer: Option<Bytes>,
 }
 
 /// A change of state.
@@ -87,6 +89,7 @@ impl<D: Driver> Session<'_, D> {
             texts(&|a| a.worker.clone()),
             texts(&|a| a.cause.map(|cause| cause.name().to_owned())),
             texts(&|a| a.error.clone()),
+            Value::ByteStrings(all.iter().map(|a| a.answer.clone()).collect()),
         ];
         self.driver
             .rows(&self.sql.inbox.note_attempts, params)

@@ -1,5 +1,6 @@
 //! Between rows and messages.
 
+use semel_core::inbox::lanes::Rerun;
 use semel_core::inbox::{Cause, Message, Origin, State};
 use semel_core::{
     Error, Fence, Fingerprint, Headers, Identity, Key, Result, Scope, Tenant, Timestamp,
@@ -29,7 +30,17 @@ pub(crate) struct Work {
     pub(crate) lane: Option<String>,
     pub(crate) cause: Option<Cause>,
     pub(crate) error: Option<String>,
+    /// Whose lane it stands in, if it stands in one.
+    pub(crate) tenant: Option<String>,
+    pub(crate) first_ms: Option<i64>,
+    pub(crate) key_generation: i64,
+    pub(crate) rebuild: bool,
+    pub(crate) number: i64,
+    pub(crate) received_ms: i64,
 }
+
+/// How many columns `{work}` has.
+pub(crate) const WORK_COLUMNS: usize = 22;
 
 impl Work {
     /// Reads `{work}`.
@@ -52,6 +63,12 @@ impl Work {
             lane: text(13)?,
             cause: cause_of(row.text(14)?)?,
             error: text(15)?,
+            tenant: text(16)?,
+            first_ms: row.int(17)?,
+            key_generation: row.number(18)?,
+            rebuild: row.number(19)? != 0,
+            number: row.number(20)?,
+            received_ms: row.number(21)?,
         })
     }
 
@@ -63,34 +80,24 @@ impl Work {
 
     /// Takes it out of its lane.
     pub(crate) fn leave(&mut self) {
-        (self.lane, self.sequence) = (None, None);
+        (self.lane, self.tenant, self.sequence) = (None, None, None);
     }
 
-    /// Whether a worker may claim it now or later, or has claimed it.
-    pub(crate) const fn is_moving(&self) -> bool {
-        self.due_ms.is_some()
-    }
-
-    /// Whether it waits for others of its lane, and for nothing else.
-    pub(crate) const fn is_waiting(&self) -> bool {
-        let behind = matches!(
-            self.cause,
-            Some(Cause::Gap | Cause::GapExpired | Cause::BehindFailed)
-        );
-        match self.state {
-            State::Received => self.due_ms.is_none(),
-            State::Parked => behind,
-            State::InProgress
-            | State::Completed
-            | State::FailedRetryable
-            | State::FailedTerminal
-            | State::SkippedDuplicate => false,
+    /// Whether it runs once more.
+    pub(crate) const fn rerun(&self) -> Rerun {
+        match (self.replay, self.rebuild) {
+            (_, true) => Rerun::Rebuild,
+            (true, false) => Rerun::Replay,
+            (false, false) => Rerun::No,
         }
     }
 
-    /// Whether it keeps those behind it from going on.
-    pub(crate) const fn is_stuck(&self) -> bool {
-        matches!(self.state, State::FailedTerminal | State::Parked) && !self.is_waiting()
+    /// The attempt under its claim does not count, and was no first one.
+    pub(crate) fn uncount(&mut self, claimed_ms: i64) {
+        self.attempts = (self.attempts - 1).max(0);
+        if self.first_ms == Some(claimed_ms) {
+            self.first_ms = None;
+        }
     }
 }
 

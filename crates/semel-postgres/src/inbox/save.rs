@@ -50,6 +50,10 @@ impl<D: Driver> Session<'_, D> {
             texts(&|w| w.lane.clone()),
             texts(&|w| w.cause.map(|cause| cause.name().to_owned())),
             texts(&|w| w.error.clone()),
+            texts(&|w| w.tenant.clone()),
+            ints(&|w| w.first_ms),
+            ints(&|w| Some(w.key_generation)),
+            ints(&|w| Some(i64::from(w.rebuild))),
         ];
         let saved = self.driver.rows(&self.sql.inbox.save, params);
         saved.await.map(drop)

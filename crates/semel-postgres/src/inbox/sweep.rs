@@ -18,11 +18,14 @@ const LANES: usize = 1_024;
 
 /// Where the walk over the lanes stands in this process: the last one that was looked at.
 #[derive(Debug, Default)]
-pub(crate) struct LaneWalk(Mutex<(String, String)>);
+pub(crate) struct LaneWalk(Mutex<Stand>);
+
+/// A consumer, a lane and a tenant.
+type Stand = (String, String, String);
 
 impl LaneWalk {
-    fn stands(&self) -> MutexGuard<'_, (String, String)> {
-        // Two names are replaced at once, so a poisoned lock protects nothing.
+    fn stands(&self) -> MutexGuard<'_, Stand> {
+        // Names are replaced at once, so a poisoned lock protects nothing.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -30,22 +33,28 @@ impl LaneWalk {
 impl<D: Driver> Session<'_, D> {
     /// Forgets lanes that have had their time, among the next ones of a slow walk over all.
     pub(crate) async fn sweep_lanes(&mut self, walk: &LaneWalk) -> Result<(), D::Error> {
-        let (consumer, lane) = walk.stands().clone();
-        let count = i64::try_from(LANES).unwrap_or(i64::MAX);
-        let params = vec![Value::text(consumer), Value::text(lane), Value::int(count)];
+        let (consumer, lane, tenant) = walk.stands().clone();
+        let params = vec![
+            Value::text(consumer),
+            Value::text(lane),
+            Value::text(tenant),
+            Value::int(i64::try_from(LANES).unwrap_or(i64::MAX)),
+        ];
         let sql = &self.sql.inbox;
         let rows = self.driver.rows(&sql.held_lanes, params).await?;
         let (mut held, mut last) = (Vec::new(), Default::default());
         for row in &rows {
-            last = (row.word(0)?.to_owned(), row.word(1)?.to_owned());
-            if row.number(2)? == 1 {
+            let word = |at| Ok::<_, semel_core::Error>(row.word(at)?.to_owned());
+            last = (word(0)?, word(1)?, word(2)?);
+            if row.number(3)? == 1 {
                 held.push(last.clone());
             }
         }
         if !held.is_empty() {
-            let consumers = Value::texts(held.iter().map(|(consumer, _)| consumer.as_str()));
-            let lanes = Value::texts(held.iter().map(|(_, lane)| lane.as_str()));
-            let params = vec![consumers, lanes];
+            let consumers = Value::texts(held.iter().map(|(consumer, _, _)| consumer.as_str()));
+            let lanes = Value::texts(held.iter().map(|(_, lane, _)| lane.as_str()));
+            let tenants = Value::texts(held.iter().map(|(_, _, tenant)| tenant.as_str()));
+            let params = vec![consumers, lanes, tenants];
             self.driver.rows(&sql.sweep_lanes, params).await?;
         }
         // At the end it begins anew.

@@ -1,5 +1,7 @@
 //! The inbox's verbs on this store.
 
+use std::collections::HashMap;
+
 use semel_core::inbox::{
     Arrivals, AuditEntry, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap,
     Operation, Page, Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
@@ -9,8 +11,11 @@ use semel_core::{Identity, Inbox, LeaseTerm, Scope};
 
 use super::advance::Advancing;
 use super::holding::{Remembering, Renewing};
+use super::pauses::Pausing;
 use super::receive::Receiving;
+use super::rows::state_of;
 use super::{claim, finish, receive};
+use crate::records::digest;
 use crate::store::PostgresStore;
 use crate::value::Value;
 
@@ -96,23 +101,42 @@ impl Inbox for PostgresStore {
 
     fn states(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<State>>> {
         Box::pin(async move {
-            let mut states = Vec::with_capacity(identities.len());
-            for identity in &identities {
-                let found = self.engine().message(identity).await?;
-                states.push(found.map(|detail| detail.entry.state));
+            check_batch(identities.len())?;
+            let digests: Vec<_> = identities.iter().map(digest).collect();
+            let engine = self.engine();
+            let (sql, params) = (&engine.sql.inbox.states, [Value::Uuids(digests.clone())]);
+            let rows = engine.read("reading states", sql, &params).await?;
+            let mut states = HashMap::new();
+            for row in &rows {
+                states.insert(row.digest(0)?, state_of(row.number(1)?)?);
             }
-            Ok(states)
+            Ok(digests
+                .iter()
+                .map(|digest| states.get(digest).copied())
+                .collect())
         })
     }
 
     fn set_paused(
         &self,
-        _consumer: Scope,
-        _paused: bool,
-        _by: Actor,
-        _reason: Option<String>,
+        consumer: Scope,
+        paused: bool,
+        by: Actor,
+        reason: Option<String>,
     ) -> Answer<'_, bool> {
-        Box::pin(async { Ok(false) })
+        Box::pin(async move {
+            let pausing = Pausing {
+                consumer: &consumer,
+                paused,
+                by: &by,
+                reason: reason.as_deref(),
+            };
+            let changed = self.engine().call(&pausing).await?;
+            if changed {
+                self.wake(&consumer);
+            }
+            Ok(changed)
+        })
     }
 
     fn message(&self, identity: Identity) -> Answer<'_, Option<Detail>> {

@@ -21,12 +21,14 @@ mod events;
 mod front;
 mod relabel;
 mod row;
+mod script;
 mod window;
 
 #[cfg(test)]
 mod tests;
 
 pub use row::{Next, Note, Placed, Rerun, Row, Spot, is_parked_for_others};
+pub use script::Event;
 pub use window::{Beyond, Change, Window};
 
 use super::order::Order;

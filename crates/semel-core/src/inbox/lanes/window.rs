@@ -119,6 +119,15 @@ impl Window {
         Lane::new(self, order, now)
     }
 
+    /// The same lane once what the rules changed is written.
+    #[must_use]
+    pub fn written(mut self) -> Self {
+        self.changes.clear();
+        self.notes.clear();
+        self.has_passed = false;
+        self
+    }
+
     /// What the rules changed, in the order of the lane.
     pub fn changes(&self) -> impl Iterator<Item = &Change> {
         self.changes.values()

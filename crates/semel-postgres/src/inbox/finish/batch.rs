@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use semel_core::inbox::{Arrivals, BATCH_MAX, Disposition, Finish, Finished, Order, Plan, State};
+use semel_core::inbox::decide::may_finish;
+use semel_core::inbox::{Arrivals, BATCH_MAX, Disposition, Finish, Finished, Plan};
 use semel_core::{Scope, Timestamp};
 use uuid::Uuid;
 
-use super::super::lanes::{Care, Lanes};
 use super::super::notes::Attempt;
 use super::super::rows::Work;
 use super::end::{Deciding, said};
@@ -23,19 +23,14 @@ impl<D: Driver> Session<'_, D> {
         items: &[&Finish],
     ) -> Result<FinishedBatch, D::Error> {
         let digests = digests_of(items);
-        let lanes = match plan.order {
-            Order::None => Lanes::new(),
-            Order::Arrival { .. } | Order::Sequence { .. } => {
-                self.lock_lanes_of(plan, digests.clone()).await?
-            }
-        };
+        let lanes = self.lock_lanes_of(plan, digests.clone()).await?;
         let mut locked = self.lock_work(digests).await?;
         let mut deciding = Deciding::new(lanes, self.now().await?);
         let (mut answers, mut completed) = (vec![None; items.len()], Vec::new());
         for (at, item) in items.iter().enumerate() {
             let held = locked
                 .remove(&digest(&item.claim.identity))
-                .filter(|work| work.fence == item.claim.fence && work.state == State::InProgress);
+                .filter(|work| may_finish(work.state, work.cause, work.fence, item.claim.fence));
             let Some(work) = held else { continue };
             answers[at] = Some(Finished::Done);
             match &item.disposition {
@@ -73,9 +68,7 @@ impl<D: Driver> Session<'_, D> {
         let values = complete_values(plan, &items);
         self.driver.rows(&self.sql.inbox.complete, values).await?;
         for (_, work) in completed {
-            if let Some(lane) = deciding.lane_of(work)? {
-                lane.advance(work.sequence);
-            }
+            deciding.applied(work)?;
         }
         self.receive_intents(completed, deciding).await
     }
@@ -109,15 +102,15 @@ impl<D: Driver> Session<'_, D> {
     }
 
     async fn write(&mut self, plan: &Plan, deciding: &mut Deciding) -> Result<(), D::Error> {
-        self.save(&deciding.changed).await?;
+        let changed = std::mem::take(&mut deciding.changed);
+        let settled = self
+            .settle_lanes(plan, &mut deciding.lanes, changed, deciding.now)
+            .await?;
         let skipped = std::mem::take(&mut deciding.skipped);
         self.settle_skipped(plan, skipped, deciding.now).await?;
         self.note_attempts(&deciding.attempts).await?;
         self.note_transitions(&deciding.notes).await?;
-        let turned = self
-            .turn(plan, &mut deciding.lanes, Care::Usual, deciding.now)
-            .await?;
-        if turned {
+        if settled.due {
             deciding.due.insert(plan.consumer.clone());
         }
         Ok(())
@@ -160,7 +153,8 @@ impl<D: Driver> Session<'_, D> {
             late: true,
             worker: None,
             cause,
-            error,
+            error: error.map(|error| error.as_str().to_owned()),
+            answer: error.and_then(|error| error.answer().cloned()),
         };
         self.note_attempts(&[late]).await?;
         Ok(Finished::Lost)

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use semel_core::inbox::{Cause, Disposition, Finish, Plan};
-use semel_core::{Error, Kind, Result, Scope, Timestamp};
+use semel_core::inbox::lanes::Event;
+use semel_core::inbox::work::ErrorText;
+use semel_core::inbox::{Cause, Disposition, Finish, Plan, State};
+use semel_core::{Result, Scope, Timestamp};
 use uuid::Uuid;
 
-use super::super::lanes::{Lane, Lanes, stick};
+use super::super::lanes::Lanes;
 use super::super::notes::{Attempt, Transition};
 use super::super::rows::Work;
 
@@ -14,7 +16,8 @@ use super::super::rows::Work;
 pub(super) struct Deciding {
     pub(super) now: Timestamp,
     pub(super) lanes: Lanes,
-    pub(super) changed: Vec<Work>,
+    /// The numbers of rows that are kept with the lanes and have changed.
+    pub(super) changed: BTreeSet<i64>,
     pub(super) skipped: Vec<Uuid>,
     pub(super) attempts: Vec<Attempt>,
     pub(super) notes: Vec<Transition>,
@@ -26,7 +29,7 @@ impl Deciding {
         Self {
             now,
             lanes,
-            changed: Vec::new(),
+            changed: BTreeSet::new(),
             skipped: Vec::new(),
             attempts: Vec::new(),
             notes: Vec::new(),
@@ -34,56 +37,52 @@ impl Deciding {
         }
     }
 
-    /// The lane that a row stands in; a consumer that has no lanes any more leaves them to its housekeeping.
-    pub(super) fn lane_of(&mut self, work: &Work) -> Result<Option<&mut Lane>> {
-        let Some(name) = work.lane.as_deref() else {
-            return Ok(None);
-        };
-        if self.lanes.is_empty() {
-            return Ok(None);
+    /// A message was applied: its lane goes on.
+    pub(super) fn applied(&mut self, work: &Work) -> Result<()> {
+        match work.lane_key() {
+            Some(key) => self.lanes.happen(&key, Event::Applied(work.spot())),
+            None => Ok(()),
         }
-        let changed = || {
-            let message = "postgres, a lane changed while it was looked at";
-            Error::new(Kind::Unavailable, message)
-        };
-        self.lanes.get_mut(name).map(Some).ok_or_else(changed)
     }
 
     /// Everything but a completion.
     pub(super) fn end(&mut self, plan: &Plan, item: &Finish, mut work: Work) -> Result<()> {
         let (now, state) = (self.now, item.disposition.state());
         let (cause, error) = said(&item.disposition);
-        let began_ms = work.changed_ms;
+        let (began_ms, number, lane) = (work.changed_ms, work.attempts, work.lane_key());
+        let (spot, was_held) = (work.spot(), work.state == State::Parked);
         work.change(state, cause, now);
-        match &item.disposition {
+        let event = match &item.disposition {
             Disposition::Completed { .. } => unreachable!("completions have their own way"),
             Disposition::Retry { after, .. } | Disposition::NotReached { after, .. } => {
+                if cause == Some(Cause::NotReached) {
+                    work.uncount(began_ms);
+                }
                 work.due_ms = Some(now.after(*after).as_millis());
-                // Whoever sleeps until something else is due may have to get up earlier.
+                // A claimer that sleeps until something else is due may have to get up earlier.
                 self.due.insert(plan.consumer.clone());
+                was_held.then(|| Event::Unstuck(work.row()))
             }
             Disposition::Terminal { .. } | Disposition::Park { .. } => {
-                if let Some(lane) = self.lane_of(&work)? {
-                    stick(plan, lane, &mut work);
-                }
+                Some(Event::Stuck(work.row()))
             }
             Disposition::Skip { cause } => {
                 work.deadline_ms = Some(now.after(plan.retention.keep()).as_millis());
-                if let Some(lane) = self.lane_of(&work)? {
-                    lane.advance(work.sequence);
-                }
                 work.leave();
                 self.skipped.push(work.digest);
                 self.notes.push(Transition::of(&work, *cause, now));
+                Some(Event::Applied(spot))
             }
             Disposition::Return => {
                 (work.due_ms, work.cause) = (Some(now.as_millis()), None);
-                work.attempts -= 1;
+                work.uncount(began_ms);
                 self.notes.push(Transition::of(&work, Cause::Returned, now));
                 self.due.insert(plan.consumer.clone());
+                was_held.then(|| Event::Unstuck(work.row()))
             }
-        }
-        if error.is_some() {
+        };
+        let worker = work.worker.take();
+        if let Some(error) = error {
             self.attempts.push(Attempt {
                 digest: work.digest,
                 expires_ms: work.expires_ms,
@@ -91,32 +90,34 @@ impl Deciding {
                 began_ms,
                 ended_ms: now.as_millis(),
                 generation: work.generation,
-                number: work.attempts,
+                number,
                 state,
                 late: false,
-                worker: work.worker.take(),
+                worker,
                 cause,
-                error: error.clone(),
+                error: Some(error.as_str().to_owned()),
+                answer: error.answer().cloned(),
             });
-            work.error = error;
+            work.error = Some(error.as_str().to_owned());
         }
-        work.worker = None;
-        self.changed.push(work);
-        Ok(())
+        self.changed.insert(work.number);
+        self.lanes.keep(work);
+        match lane.zip(event) {
+            Some((key, event)) => self.lanes.happen(&key, event),
+            None => Ok(()),
+        }
     }
 }
 
 /// Why an attempt did not complete, and what went wrong.
-pub(super) fn said(disposition: &Disposition) -> (Option<Cause>, Option<String>) {
+pub(super) const fn said(disposition: &Disposition) -> (Option<Cause>, Option<&ErrorText>) {
     match disposition {
         Disposition::Completed { .. } => (None, None),
         Disposition::Retry { cause, error, .. } | Disposition::Park { cause, error } => {
-            (Some(*cause), Some(error.as_str().to_owned()))
+            (Some(*cause), Some(error))
         }
-        Disposition::NotReached { error, .. } => {
-            (Some(Cause::NotReached), Some(error.as_str().to_owned()))
-        }
-        Disposition::Terminal { error } => (Some(Cause::Terminal), Some(error.as_str().to_owned())),
+        Disposition::NotReached { error, .. } => (Some(Cause::NotReached), Some(error)),
+        Disposition::Terminal { error } => (Some(Cause::Terminal), Some(error)),
         Disposition::Skip { cause } => (Some(*cause), None),
         Disposition::Return => (Some(Cause::Returned), None),
     }

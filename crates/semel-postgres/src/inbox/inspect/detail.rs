@@ -103,7 +103,7 @@ fn attempt_of(row: &Row) -> Result<Attempt> {
         state: state_of(row.number(6)?)?,
         cause: cause_of(row.text(7)?)?,
         error: row.text(8)?.map(str::to_owned),
-        answer: None,
+        answer: row.bytes(10)?.cloned(),
         late: row.number(9)? != 0,
     })
 }

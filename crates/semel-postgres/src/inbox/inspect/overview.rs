@@ -1,7 +1,7 @@
 //! Counts, gaps and the audit.
 
-use semel_core::inbox::{AuditEntry, Counts, Gap};
-use semel_core::{Error, Key, Result, Scope, Timestamp};
+use semel_core::inbox::{AuditEntry, Counts, Gap, Pause};
+use semel_core::{Error, Key, Result, Scope, Tenant, Timestamp};
 
 use super::super::rows::unsigned;
 use crate::engine::Engine;
@@ -36,8 +36,9 @@ impl Engine {
         let rows = self.read("looking for gaps", sql, &params).await?;
         let mut gaps: Vec<(Gap, i64)> = Vec::new();
         for row in &rows {
-            let lane = row.word(0)?;
-            if gaps.last().is_none_or(|(gap, _)| gap.lane.as_str() != lane) {
+            let (lane, tenant) = (row.word(0)?, row.word(1)?);
+            let is_other = |gap: &Gap| (gap.lane.as_str(), gap.tenant.as_str()) != (lane, tenant);
+            if gaps.last().is_none_or(|(gap, _)| is_other(gap)) {
                 gaps.push(nothing_missing(consumer, row)?);
             }
             if let Some((gap, next)) = gaps.last_mut() {
@@ -76,18 +77,29 @@ fn counts_of(row: &Row) -> Result<Counts> {
         parked: count(6)?,
         skipped: count(7)?,
         oldest_pending: row.int(8)?.map(Timestamp::from_millis),
-        paused: None,
+        paused: pause_of(row)?,
     })
+}
+
+fn pause_of(row: &Row) -> Result<Option<Pause>> {
+    let Some(at_ms) = row.int(9)? else {
+        return Ok(None);
+    };
+    Ok(Some(Pause {
+        at: Timestamp::from_millis(at_ms),
+        by: row.text(10)?.unwrap_or_default().to_owned(),
+        reason: row.text(11)?.map(str::to_owned),
+    }))
 }
 
 /// The lane of a row, and the version that comes next in it.
 fn nothing_missing(consumer: &Scope, row: &Row) -> Result<(Gap, i64)> {
-    let lane =
-        Key::new(row.word(0)?).map_err(|e| damaged("a lane breaks the rules").caused_by(e))?;
-    let done = row.int(1)?;
+    let broken = |e| damaged("a lane breaks the rules").caused_by(e);
+    let lane = Key::new(row.word(0)?).map_err(broken)?;
+    let done = row.int(2)?;
     let gap = Gap {
         consumer: consumer.clone(),
-        tenant: semel_core::Tenant::public(),
+        tenant: Tenant::new(row.word(1)?).map_err(broken)?,
         lane,
         done: unsigned(done),
         missing: Vec::new(),
@@ -99,14 +111,14 @@ fn nothing_missing(consumer: &Scope, row: &Row) -> Result<(Gap, i64)> {
 
 /// Goes on to a range of versions that are there.
 fn range(gap: &mut Gap, next: &mut i64, row: &Row) -> Result<()> {
-    let (first, last, count) = (row.number(2)?, row.number(3)?, row.number(4)?);
+    let (first, last, count) = (row.number(3)?, row.number(4)?, row.number(5)?);
     if first > *next && gap.missing.len() < MISSING_MAX {
         let ends = unsigned(Some(*next)).zip(unsigned(Some(first - 1)));
         gap.missing.extend(ends);
     }
     if !gap.missing.is_empty() {
         gap.waiting += unsigned(Some(count)).unwrap_or(0);
-        let deadline = row.int(5)?.map(Timestamp::from_millis);
+        let deadline = row.int(6)?.map(Timestamp::from_millis);
         gap.deadline = gap.deadline.into_iter().chain(deadline).min();
     }
     *next = last + 1;

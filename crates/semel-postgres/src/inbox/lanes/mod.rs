@@ -1,24 +1,20 @@
-//! Lanes: the messages of one consumer with one key, of which only the head is ever due.
+//! Lanes: the messages of one tenant and consumer with one key, of which only the head is ever due.
 //!
-//! Whoever changes what stands in a lane holds the lane's row, so nothing moves between a look and a decision. Where
-//! a new message goes is in `place`, and what happens when a head is done or stuck in `turn`; `front` has the decision
-//! of a turn, which is pure. Claims take no part in this: they only touch what is due.
-//!
-//! A message stands in its lane until it is dealt with, or until the lane goes on without it. By sequence, one that was
-//! passed over by hand before its turn stands there as a mark, so that it is not taken for missing.
+//! Whoever changes what stands in a lane holds the lane's row, so nothing moves between a look and a decision. What moves is decided by
+//! [`semel_core::inbox::lanes`]: here lanes are locked, as many rows as the rules ask for are loaded (`load`), and what they
+//! changed is written (`settle`). Claims take no part in this: they only touch what is due.
 
-mod front;
-mod place;
-mod turn;
+mod load;
+mod settle;
 
-pub(crate) use place::{Placed, Places};
-pub(crate) use turn::Care;
-
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use semel_core::inbox::{Baseline, OnTerminal, Order, Plan};
-use semel_core::{Error, Kind};
+pub(crate) use settle::Settled;
+
+use semel_core::inbox::lanes::{Event, Next, Row, Spot, Window};
+use semel_core::inbox::{Baseline, Message, Order, Plan};
+use semel_core::{Error, Kind, Timestamp};
 use uuid::Uuid;
 
 use super::rows::Work;
@@ -26,33 +22,101 @@ use crate::records::sql_ms;
 use crate::session::{Driver, Session};
 use crate::value::Value;
 
+/// Which lane of which tenant.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LaneKey {
+    pub(crate) lane: String,
+    pub(crate) tenant: String,
+}
+
+/// Lanes of one consumer that are locked: what is known of them, and what happens to them.
+#[derive(Debug, Default)]
+pub(crate) struct Lanes {
+    all: BTreeMap<LaneKey, Held>,
+    /// The rows behind what is known, by their numbers.
+    works: HashMap<i64, Work>,
+}
+
 /// A lane whose row is locked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Lane {
-    /// The last sequence that was applied or passed over; -1 if the lane has begun at 0 and nothing is done yet.
-    pub(crate) done: Option<i64>,
-    /// Whether something that stands in it may be stuck.
-    pub(crate) stuck: bool,
-    /// Whether it is no longer as it is stored.
-    pub(crate) changed: bool,
+#[derive(Debug, Default)]
+struct Held {
+    window: Window,
+    events: Vec<Event>,
 }
 
-impl Lane {
-    /// Everything up to here is done.
-    pub(crate) fn advance(&mut self, sequence: Option<i64>) {
-        if sequence > self.done {
-            (self.done, self.changed) = (sequence, true);
-        }
+impl Lanes {
+    /// Lets something happen to a lane that is locked, once everything is known.
+    pub(crate) fn happen(&mut self, key: &LaneKey, event: Event) -> Result<(), Error> {
+        let changed = || {
+            let message = "postgres, a lane changed while it was looked at";
+            Error::new(Kind::Unavailable, message)
+        };
+        let held = self.all.get_mut(key).ok_or_else(changed)?;
+        held.events.push(event);
+        Ok(())
     }
 
-    /// Something in it may be stuck.
-    pub(crate) const fn stick(&mut self) {
-        (self.stuck, self.changed) = (true, true);
+    /// A row that its store has changed, to be written together with what the lane makes of it.
+    pub(crate) fn keep(&mut self, work: Work) {
+        self.works.insert(work.number, work);
+    }
+
+    /// The row with this number, as it is known.
+    pub(crate) fn work(&self, number: i64) -> Option<&Work> {
+        self.works.get(&number)
+    }
+
+    /// Whether a lane has gone past the version of a message.
+    pub(crate) fn is_past(
+        &mut self,
+        plan: &Plan,
+        key: &LaneKey,
+        row: &Row,
+        now: Timestamp,
+    ) -> bool {
+        let held = self.all.get_mut(key);
+        held.is_some_and(|held| {
+            let is_past = held
+                .window
+                .lane(plan.order, now)
+                .is_past(row.spot, row.rerun);
+            is_past.unwrap_or(false)
+        })
+    }
+
+    fn texts(&self) -> [Value; 2] {
+        texts(self.all.keys())
     }
 }
 
-/// Lanes of one consumer, by name.
-pub(crate) type Lanes = BTreeMap<String, Lane>;
+fn texts<'a>(keys: impl Iterator<Item = &'a LaneKey> + Clone) -> [Value; 2] {
+    [
+        Value::texts(keys.clone().map(|key| key.lane.as_str())),
+        Value::texts(keys.map(|key| key.tenant.as_str())),
+    ]
+}
+
+/// A sequence as a column: -1 where arrival decides.
+pub(crate) fn sql_sequence(sequence: Option<u64>) -> i64 {
+    sequence.map_or(-1, |sequence| i64::try_from(sequence).unwrap_or(i64::MAX))
+}
+
+/// The sequence by which a message stands in a lane of this order, if it stands in one.
+pub(crate) fn stands(order: Order, lane: bool, sequence: Option<u64>) -> Option<Option<u64>> {
+    let has_lane = order.has_lane(lane, sequence.is_some());
+    has_lane.then(|| sequence.filter(|_| matches!(order, Order::Sequence { .. })))
+}
+
+/// The lane of a message and its sequence there, if it stands in one.
+pub(crate) fn home(order: Order, message: &Message) -> Option<(LaneKey, Option<u64>)> {
+    let lane = message.lane()?;
+    let sequence = stands(order, true, message.sequence())?;
+    let key = LaneKey {
+        lane: lane.to_string(),
+        tenant: message.identity().tenant().to_string(),
+    };
+    Some((key, sequence))
+}
 
 /// How often lanes are looked for that are made or forgotten at the same moment.
 const LOOKS_MAX: usize = 5;
@@ -74,42 +138,22 @@ fn forget_after(plan: &Plan) -> Option<i64> {
     }
 }
 
-/// Whether messages go by their sequence.
-pub(crate) const fn by_sequence(order: Order) -> bool {
-    matches!(order, Order::Sequence { .. })
-}
-
-/// A head that failed for good or is parked: those behind it wait, or the lane goes on without it.
-pub(crate) fn stick(plan: &Plan, lane: &mut Lane, work: &mut Work) {
-    match plan.order.on_terminal() {
-        OnTerminal::Park => lane.stick(),
-        OnTerminal::Advance => {
-            if by_sequence(plan.order) {
-                lane.advance(work.sequence);
-            }
-            work.leave();
-        }
-    }
-}
-
 impl<D: Driver> Session<'_, D> {
     /// Locks lanes until the transaction ends; those that do not exist are made.
     pub(crate) async fn lock_lanes(
         &mut self,
         plan: &Plan,
-        names: BTreeSet<String>,
+        keys: BTreeSet<LaneKey>,
     ) -> Result<Lanes, D::Error> {
-        if names.is_empty() {
-            return Ok(Lanes::new());
+        if keys.is_empty() {
+            return Ok(Lanes::default());
         }
-        let params = vec![
-            Value::text(plan.consumer.to_string()),
-            Value::texts(names.iter().map(String::as_str)),
-        ];
+        let mut params = vec![Value::text(plan.consumer.to_string())];
+        params.extend(texts(keys.iter()));
         let (sql, made) = (&self.sql.inbox, Value::Int(forget_after(plan)));
         for _ in 0..LOOKS_MAX {
             let lanes = self.held(params.clone()).await?;
-            if lanes.len() == names.len() {
+            if lanes.all.len() == keys.len() {
                 return Ok(lanes);
             }
             // One that was there may have been forgotten just now.
@@ -122,14 +166,20 @@ impl<D: Driver> Session<'_, D> {
 
     async fn held(&mut self, params: Vec<Value>) -> Result<Lanes, D::Error> {
         let rows = self.driver.rows(&self.sql.inbox.lock_lanes, params).await?;
-        let mut lanes = Lanes::new();
+        let mut lanes = Lanes::default();
         for row in &rows {
-            let lane = Lane {
-                done: row.int(1)?,
-                stuck: row.number(2)? != 0,
-                changed: false,
+            let key = LaneKey {
+                lane: row.word(0)?.to_owned(),
+                tenant: row.word(1)?.to_owned(),
             };
-            lanes.insert(row.word(0)?.to_owned(), lane);
+            let next = row
+                .int(2)?
+                .map(|done| Next(u64::try_from(done + 1).unwrap_or(0)));
+            let held = Held {
+                window: Window::new(next),
+                events: Vec::new(),
+            };
+            lanes.all.insert(key, held);
         }
         Ok(lanes)
     }
@@ -142,27 +192,44 @@ impl<D: Driver> Session<'_, D> {
     ) -> Result<Lanes, D::Error> {
         let params = vec![Value::Uuids(digests)];
         let rows = self.driver.rows(&self.sql.inbox.lanes_of, params).await?;
-        let mut names = BTreeSet::new();
+        let mut keys = BTreeSet::new();
         for row in &rows {
-            names.insert(row.word(0)?.to_owned());
+            keys.insert(LaneKey {
+                lane: row.word(0)?.to_owned(),
+                tenant: row.word(1)?.to_owned(),
+            });
         }
-        self.lock_lanes(plan, names).await
+        self.lock_lanes(plan, keys).await
+    }
+}
+
+impl Work {
+    /// The lane that it stands in.
+    pub(crate) fn lane_key(&self) -> Option<LaneKey> {
+        let (lane, tenant) = (self.lane.clone()?, self.tenant.clone()?);
+        Some(LaneKey { lane, tenant })
     }
 
-    /// Writes lanes back that have changed.
-    pub(crate) async fn save_lanes(&mut self, plan: &Plan, lanes: &Lanes) -> Result<(), D::Error> {
-        let changed: Vec<_> = lanes.iter().filter(|(_, lane)| lane.changed).collect();
-        if changed.is_empty() {
-            return Ok(());
+    /// Where it stands in its lane.
+    pub(crate) fn spot(&self) -> Spot {
+        Spot {
+            sequence: self
+                .sequence
+                .and_then(|sequence| u64::try_from(sequence).ok()),
+            number: self.number,
         }
-        let params = vec![
-            Value::text(plan.consumer.to_string()),
-            Value::texts(changed.iter().map(|(name, _)| name.as_str())),
-            Value::Ints(changed.iter().map(|(_, lane)| lane.done).collect()),
-            Value::ints(changed.iter().map(|(_, lane)| i64::from(lane.stuck))),
-            Value::Int(forget_after(plan)),
-        ];
-        let saved = self.driver.rows(&self.sql.inbox.save_lanes, params);
-        saved.await.map(drop)
+    }
+
+    /// Its row in its lane.
+    pub(crate) fn row(&self) -> Row {
+        Row {
+            spot: self.spot(),
+            state: self.state,
+            cause: self.cause,
+            is_due: self.due_ms.is_some(),
+            has_deadline: self.deadline_ms.is_some(),
+            rerun: self.rerun(),
+            received_at: Timestamp::from_millis(self.received_ms),
+        }
     }
 }

@@ -1,49 +1,63 @@
-//! What an action does to a message.
+//! What an action does to messages, as the core decides.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use bytes::Bytes;
-use semel_core::inbox::{Action, Cause, Operation, Plan, State};
-use semel_core::{Fence, Timestamp};
+use semel_core::inbox::decide::{Decision, Facts, Run, Stay, decide, decide_waiting};
+use semel_core::inbox::lanes::{Event, Rerun, Row, Spot};
+use semel_core::inbox::{Action, Cause, Operation, Plan, Report, State};
+use semel_core::{Result, Timestamp};
 use uuid::Uuid;
 
-use super::super::lanes::{Lanes, by_sequence};
+use super::super::lanes::{LaneKey, Lanes, sql_sequence, stands};
 use super::super::notes::Transition;
-use super::super::rows::Work;
-use super::has_lane;
+use super::super::rows::{Work, small, unsigned};
 use super::select::Selected;
 use crate::value::Value;
+
+/// The most messages that a report shows.
+const SAMPLE_MAX: usize = 10;
 
 /// An operation while it is being carried out.
 pub(super) struct Applying<'a> {
     operation: &'a Operation,
     pub(super) lanes: Lanes,
     pub(super) now: Timestamp,
-    pub(super) saved: Vec<Work>,
+    /// Messages whose records are settled.
+    settled: HashSet<Uuid>,
+    pub(super) report: Report,
+    /// The numbers of rows that have changed.
+    pub(super) changed: BTreeSet<i64>,
     pub(super) skipped: Vec<Uuid>,
     pub(super) notes: Vec<Transition>,
-    /// Completed messages that run once more, and their generations.
+    /// Messages that wait for others: they come last, because the others may set them free.
+    waiting: Vec<(Selected, i64)>,
+    /// Completed messages that run once more.
     pub(super) replayed: Vec<Selected>,
-    generations: HashMap<Uuid, i64>,
     /// Messages whose steps are forgotten.
     pub(super) forgotten: Vec<Uuid>,
-    pub(super) changed: BTreeSet<Uuid>,
     pub(super) due: bool,
 }
 
 impl<'a> Applying<'a> {
-    pub(super) fn new(operation: &'a Operation, lanes: Lanes, now: Timestamp) -> Self {
+    pub(super) fn new(
+        operation: &'a Operation,
+        lanes: Lanes,
+        settled: HashSet<Uuid>,
+        now: Timestamp,
+    ) -> Self {
         Self {
             operation,
             lanes,
             now,
-            saved: Vec::new(),
+            settled,
+            report: Report::default(),
+            changed: BTreeSet::new(),
             skipped: Vec::new(),
             notes: Vec::new(),
+            waiting: Vec::new(),
             replayed: Vec::new(),
-            generations: HashMap::new(),
             forgotten: Vec::new(),
-            changed: BTreeSet::new(),
             due: false,
         }
     }
@@ -52,168 +66,220 @@ impl<'a> Applying<'a> {
         &self.operation.plan
     }
 
-    /// Applies the action to all that it is for; `work` has the rows as they are under their locks.
-    pub(super) fn apply(&mut self, selected: &[Selected], mut work: HashMap<Uuid, Work>) {
-        if self.operation.action == (Action::Replay { rebuild: true }) {
-            self.set_back(selected);
-        }
+    /// Applies the action to all that were selected; `work` has the rows as they are under their locks.
+    pub(super) fn apply(
+        &mut self,
+        selected: Vec<Selected>,
+        mut work: HashMap<Uuid, Work>,
+    ) -> Result<()> {
         for selected in selected {
+            self.report.matched += 1;
             let row = work.remove(&selected.digest);
-            let state = row.as_ref().map_or(State::Completed, |row| row.state);
-            if selected.is_gone
-                || state != selected.state
-                || !self.operation.action.states().contains(&state)
-            {
-                continue;
+            match selected.is_gone {
+                true => self.report.gone += 1,
+                false => self.apply_one(selected, row)?,
             }
-            let applied = match row {
-                Some(row) => self.change(selected, row),
-                None => self.replay_completed(selected),
+        }
+        Ok(())
+    }
+
+    fn apply_one(&mut self, selected: Selected, work: Option<Work>) -> Result<()> {
+        let facts = self.facts(&selected, work.as_ref());
+        if facts.state != selected.state {
+            // It has changed since it was selected.
+            self.stay(Stay::State);
+            return Ok(());
+        }
+        match (decide(self.operation.action, &facts), work) {
+            (Decision::Stay(why), _) => self.stay(why),
+            (Decision::Later, Some(work)) => {
+                self.waiting.push((selected, work.number));
+                self.lanes.keep(work);
+            }
+            (Decision::Replay(_), None) => {
+                self.count(&selected);
+                self.forgotten.push(selected.digest);
+                self.replayed.push(selected);
+            }
+            (Decision::Replay(rerun), Some(work)) => {
+                self.count(&selected);
+                self.forgotten.push(selected.digest);
+                self.replay_skipped(&selected, work, rerun)?;
+            }
+            (_, None) => self.stay(Stay::State),
+            (Decision::Run(run) | Decision::RunAtOnce(run), Some(mut work)) => {
+                self.count(&selected);
+                begin_anew(&mut work, run);
+                self.take_place(&selected, work, Cause::Operator)?;
+            }
+            (Decision::Park, Some(work)) => {
+                self.count(&selected);
+                self.park(work)?;
+            }
+            (Decision::Skip, Some(work)) => {
+                self.count(&selected);
+                self.skip(work)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does it to messages that waited for others when the operation began; their rows are as the lanes have left them.
+    pub(super) fn apply_to_waiting(&mut self) -> Result<()> {
+        for (selected, number) in std::mem::take(&mut self.waiting) {
+            let Some(mut work) = self.lanes.work(number).cloned() else {
+                self.stay(Stay::State);
+                continue;
             };
-            if applied {
-                self.changed.insert(selected.digest);
-                // What is stuck in the lane may have changed with it.
-                if let Some(lane) = self.lane(selected) {
-                    lane.stick();
+            let facts = self.facts(&selected, Some(&work));
+            let (run, at_once) = match decide_waiting(self.operation.action, &facts) {
+                Decision::Run(run) => (run, false),
+                Decision::RunAtOnce(run) => (run, true),
+                Decision::Stay(why) => {
+                    self.stay(why);
+                    continue;
+                }
+                Decision::Later | Decision::Park | Decision::Skip | Decision::Replay(_) => {
+                    unreachable!("what waits for others runs or stays")
+                }
+            };
+            self.count(&selected);
+            begin_anew(&mut work, run);
+            if at_once {
+                work.change(State::Received, None, self.now);
+                work.due_ms = Some(self.now.as_millis());
+                self.due = true;
+                self.note(&work, Cause::Operator);
+                if let Some(key) = work.lane_key() {
+                    self.lanes.happen(&key, Event::Changed(work.row()))?;
                 }
             }
+            self.keep(work);
         }
+        Ok(())
     }
 
-    fn lane(&mut self, selected: &Selected) -> Option<&mut super::super::lanes::Lane> {
-        let name = selected
-            .lane
-            .as_ref()
-            .filter(|_| has_lane(self.plan(), selected))?;
-        self.lanes.get_mut(name)
-    }
-
-    /// Lanes go back to just before the lowest version that is replayed.
-    fn set_back(&mut self, selected: &[Selected]) {
-        let mut lowest: BTreeMap<&str, i64> = BTreeMap::new();
-        let replayable = |selected: &&Selected| {
-            !selected.is_gone && self.operation.action.states().contains(&selected.state)
+    fn facts(&mut self, selected: &Selected, work: Option<&Work>) -> Facts {
+        let rerun = match self.operation.action {
+            Action::Replay { .. } => Rerun::Replay,
+            _ => work.map_or(Rerun::No, Work::rerun),
         };
-        for selected in selected.iter().filter(replayable) {
-            if let (Some(lane), Some(sequence)) = (&selected.lane, selected.sequence) {
-                let low = lowest.entry(lane).or_insert(sequence);
-                *low = (*low).min(sequence);
-            }
-        }
-        if !by_sequence(self.plan().order) {
-            return;
-        }
-        for (name, sequence) in lowest {
-            if let Some(lane) = self.lanes.get_mut(name)
-                && lane.done >= Some(sequence)
-            {
-                (lane.done, lane.changed) = (Some(sequence - 1), true);
-            }
+        let is_older = self.home(selected).is_some_and(|(key, spot)| {
+            let row = row_at(spot, rerun, self.now);
+            self.lanes.is_past(self.plan(), &key, &row, self.now)
+        });
+        Facts {
+            state: work.map_or(State::Completed, |work| work.state),
+            cause: work.and_then(|work| work.cause),
+            rerun,
+            attempts: work.map_or(0, |work| small(work.attempts)),
+            generation: work.map_or(0, |work| small(work.generation)),
+            is_settled: self.settled.contains(&selected.digest),
+            is_older,
+            is_named: !self.operation.select.ids.is_empty(),
         }
     }
 
-    /// Whether the lane has gone past a version.
-    fn is_older(&mut self, selected: &Selected) -> bool {
-        let by_sequence = by_sequence(self.plan().order);
-        let lane = self.lane(selected);
-        by_sequence && lane.is_some_and(|lane| lane.done >= selected.sequence)
+    /// The lane that a message belongs to by its consumer's plan, and where it stands there.
+    pub(super) fn home(&self, selected: &Selected) -> Option<(LaneKey, Spot)> {
+        home(self.plan(), selected)
     }
 
-    fn change(&mut self, selected: &Selected, work: Work) -> bool {
-        match self.operation.action {
-            Action::Retry { .. } => self.run_again(selected, work, true),
-            Action::Park => self.park(work),
-            Action::Unpark => self.unpark(selected, work),
-            Action::Skip => self.skip(work),
-            Action::Replay { .. } => self.replay_skipped(selected, work),
+    fn stay(&mut self, why: Stay) {
+        self.report.skipped += 1;
+        match why {
+            Stay::State => {}
+            Stay::Settled => self.report.settled += 1,
+            Stay::Older => self.report.older += 1,
+            Stay::Waiting => self.report.waiting += 1,
         }
+    }
+
+    fn count(&mut self, selected: &Selected) {
+        self.report.changed += 1;
+        self.report.conflicts += u64::from(selected.cause == Some(Cause::Conflict));
+        if self.report.sample.len() < SAMPLE_MAX {
+            self.report.sample.push(selected.identity.clone());
+        }
+    }
+
+    fn keep(&mut self, work: Work) {
+        self.changed.insert(work.number);
+        self.lanes.keep(work);
     }
 
     /// A message takes its place again: in its lane, or due at once.
-    fn run_again(&mut self, selected: &Selected, mut work: Work, anew: bool) -> bool {
-        if self.is_older(selected) {
-            return false;
-        }
+    fn take_place(&mut self, selected: &Selected, mut work: Work, cause: Cause) -> Result<()> {
+        let stood = work.lane_key().map(|key| (key, work.row()));
         work.change(State::Received, None, self.now);
-        if anew {
-            (work.attempts, work.generation) = (0, work.generation + 1);
-        }
         work.worker = None;
-        self.stand(selected, &mut work);
-        self.note(&work, Cause::Operator);
-        self.saved.push(work);
-        true
-    }
-
-    fn stand(&mut self, selected: &Selected, work: &mut Work) {
-        if has_lane(self.plan(), selected) {
-            work.lane.clone_from(&selected.lane);
-            work.sequence = selected.sequence.filter(|_| by_sequence(self.plan().order));
-        } else {
-            work.leave();
-            work.due_ms = Some(self.now.as_millis());
-            self.due = true;
+        work.leave();
+        let home = self.home(selected);
+        match &home {
+            Some((key, spot)) => {
+                work.sequence = Some(sql_sequence(spot.sequence));
+                (work.lane, work.tenant) = (Some(key.lane.clone()), Some(key.tenant.clone()));
+            }
+            None => {
+                work.due_ms = Some(self.now.as_millis());
+                self.due = true;
+            }
+        }
+        self.note(&work, cause);
+        if let Some((key, row)) = stood
+            && home.as_ref().is_none_or(|(_, spot)| *spot != row.spot)
+        {
+            // It may have stood in a lane that its consumer's plan no longer knows.
+            self.lanes.happen(&key, Event::Taken(row))?;
+        }
+        let row = work.row();
+        self.keep(work);
+        match home {
+            Some((key, _)) => self.lanes.happen(&key, Event::TakePlace(row)),
+            None => Ok(()),
         }
     }
 
-    fn park(&mut self, mut work: Work) -> bool {
+    fn park(&mut self, mut work: Work) -> Result<()> {
         work.change(State::Parked, Some(Cause::Operator), self.now);
         self.note(&work, Cause::Operator);
-        self.saved.push(work);
-        true
+        self.changed_in_lane(work)
     }
 
-    /// What waits for others of its lane goes only if it is meant by its id, and then at once.
-    fn unpark(&mut self, selected: &Selected, mut work: Work) -> bool {
-        if !work.is_waiting() {
-            return self.run_again(selected, work, false);
+    fn changed_in_lane(&mut self, work: Work) -> Result<()> {
+        let (key, row) = (work.lane_key(), work.row());
+        self.keep(work);
+        match key {
+            Some(key) => self.lanes.happen(&key, Event::Changed(row)),
+            None => Ok(()),
         }
-        if self.operation.select.ids.is_empty() {
-            return false;
-        }
-        work.change(State::Received, None, self.now);
-        work.due_ms = Some(self.now.as_millis());
-        self.due = true;
-        self.note(&work, Cause::Operator);
-        self.saved.push(work);
-        true
     }
 
     /// By sequence it stays in its lane as a mark until its turn would have come.
-    fn skip(&mut self, mut work: Work) -> bool {
+    fn skip(&mut self, mut work: Work) -> Result<()> {
+        let stood = work.lane_key();
         work.change(State::SkippedDuplicate, Some(Cause::Operator), self.now);
-        let keep = self.plan().retention.keep();
-        work.deadline_ms = Some(self.now.after(keep).as_millis());
-        if !by_sequence(self.plan().order) {
-            work.leave();
-        }
         self.note(&work, Cause::Operator);
         self.skipped.push(work.digest);
-        self.saved.push(work);
-        true
+        let row = work.row();
+        if stood.is_some() && row.spot.sequence.is_some() {
+            return self.changed_in_lane(work);
+        }
+        work.leave();
+        let keep = self.plan().retention.keep();
+        work.deadline_ms = Some(self.now.after(keep).as_millis());
+        self.keep(work);
+        match stood {
+            Some(key) => self.lanes.happen(&key, Event::Taken(row)),
+            None => Ok(()),
+        }
     }
 
-    fn replay_skipped(&mut self, selected: &Selected, mut work: Work) -> bool {
-        if self.is_older(selected) {
-            return false;
-        }
-        work.change(State::Received, None, self.now);
+    fn replay_skipped(&mut self, selected: &Selected, mut work: Work, rerun: Rerun) -> Result<()> {
         (work.attempts, work.generation) = (0, work.generation + 1);
         (work.replay, work.stepped) = (true, false);
-        self.stand(selected, &mut work);
-        self.note(&work, Cause::Replayed);
-        self.forgotten.push(work.digest);
-        self.saved.push(work);
-        true
-    }
-
-    fn replay_completed(&mut self, selected: &Selected) -> bool {
-        if self.is_older(selected) {
-            return false;
-        }
-        self.forgotten.push(selected.digest);
-        self.replayed.push(selected.clone());
-        true
+        work.rebuild = rerun == Rerun::Rebuild;
+        self.take_place(selected, work, Cause::Replayed)
     }
 
     fn note(&mut self, work: &Work, cause: Cause) {
@@ -226,58 +292,92 @@ impl<'a> Applying<'a> {
         self.notes.push(note);
     }
 
-    pub(super) fn generation(&mut self, digest: Uuid, generation: i64) {
-        self.generations.insert(digest, generation);
-    }
-
-    /// The rows of completed messages that run once more.
-    pub(super) fn enter_values(&mut self, plan: &Plan) -> Vec<Value> {
+    /// The rows of completed messages that run once more; those of a lane are not due yet.
+    pub(super) fn enter_values(&mut self, generations: &HashMap<Uuid, i64>) -> Vec<Value> {
         self.replayed.sort_by_key(|selected| selected.digest);
-        let now = self.now.as_millis();
+        let (plan, now) = (self.plan(), self.now.as_millis());
+        let is_rebuild = self.operation.action == Action::Replay { rebuild: true };
         let all = || self.replayed.iter();
-        let ints = |of: &dyn Fn(&Selected) -> Option<i64>| Value::Ints(all().map(of).collect());
-        let stands = |selected: &Selected| has_lane(plan, selected);
-        let lane = |s: &Selected| s.lane.clone().filter(|_| stands(s));
+        let homes: Vec<_> = all().map(|selected| home(plan, selected)).collect();
+        let ints = |of: &dyn Fn(&Selected) -> i64| Value::ints(all().map(of));
+        let lanes = homes.iter().map(|home| Some(home.as_ref()?.0.lane.clone()));
+        let tenants = homes
+            .iter()
+            .map(|home| Some(home.as_ref()?.0.tenant.clone()));
         let print = |s: &Selected| Some(Bytes::copy_from_slice(s.fingerprint.as_bytes()));
+        let sequence = |home: &Option<(LaneKey, Spot)>| {
+            home.as_ref().map(|(_, spot)| sql_sequence(spot.sequence))
+        };
         vec![
             Value::text(plan.consumer.to_string()),
             Value::int(now),
-            Value::int(1),
+            Value::int(if is_rebuild { 2 } else { 1 }),
             Value::Uuids(all().map(|s| s.digest).collect()),
-            ints(&|s| Some(s.expires_ms)),
-            ints(&|s| Some(s.number)),
-            ints(&|s| Some(s.received_ms)),
-            ints(&|s| (!stands(s)).then_some(now)),
-            ints(&|_| None),
-            ints(&|s| s.sequence.filter(|_| stands(s) && by_sequence(plan.order))),
-            ints(&|s| Some(self.generations.get(&s.digest).copied().unwrap_or(1))),
-            ints(&|_| Some(i64::from(State::Received.number()))),
+            ints(&|s| s.expires_ms),
+            ints(&|s| s.number),
+            ints(&|s| s.received_ms),
+            Value::Ints(
+                homes
+                    .iter()
+                    .map(|home| home.is_none().then_some(now))
+                    .collect(),
+            ),
+            Value::Ints(all().map(|_| None).collect()),
+            Value::Ints(homes.iter().map(sequence).collect()),
+            ints(&|s| generations.get(&s.digest).copied().unwrap_or(1)),
+            ints(&|_| i64::from(State::Received.number())),
             Value::ByteStrings(all().map(print).collect()),
-            Value::Texts(all().map(lane).collect()),
+            Value::Texts(lanes.collect()),
             Value::Texts(all().map(|_| None).collect()),
+            Value::Texts(tenants.collect()),
         ]
     }
 
-    /// Writes down what was entered; what somebody else entered meanwhile does not count.
-    pub(super) fn note_entered(&mut self, entered: &BTreeSet<Uuid>) {
+    /// Completed messages that were entered take their places; those that another transaction entered meanwhile do not count.
+    pub(super) fn entered(&mut self, mut entered: HashMap<Uuid, Work>) -> Result<()> {
         for selected in std::mem::take(&mut self.replayed) {
-            if !entered.contains(&selected.digest) {
-                self.changed.remove(&selected.digest);
+            let Some(work) = entered.remove(&selected.digest) else {
+                self.report.changed -= 1;
+                self.report.skipped += 1;
                 continue;
-            }
-            self.due |= !has_lane(self.plan(), &selected);
-            let generation = self.generations.get(&selected.digest).copied();
-            let note = Transition {
-                digest: selected.digest,
-                expires_ms: selected.expires_ms,
-                at_ms: self.now.as_millis(),
-                fence: Fence::new(0),
-                generation: generation.unwrap_or(1),
-                state: State::Received,
-                cause: Some(Cause::Replayed),
-                detail: Some(self.operation.by.as_str().to_owned()),
             };
-            self.notes.push(note);
+            self.note(&work, Cause::Replayed);
+            self.due |= work.due_ms.is_some();
+            let (key, row) = (work.lane_key(), work.row());
+            self.keep(work);
+            if let Some(key) = key {
+                self.lanes.happen(&key, Event::TakePlace(row))?;
+            }
         }
+        Ok(())
+    }
+}
+
+/// Its attempts, its generation and its key are those with which it begins anew.
+fn begin_anew(work: &mut Work, run: Run) {
+    (work.attempts, work.generation) = (i64::from(run.attempts), i64::from(run.generation));
+    if run.new_key {
+        (work.key_generation, work.first_ms) = (work.generation, None);
+    }
+}
+
+/// The lane that a message belongs to by its consumer's plan, and where it stands there.
+pub(super) fn home(plan: &Plan, selected: &Selected) -> Option<(LaneKey, Spot)> {
+    let lane = selected.lane.clone()?;
+    let sequence = stands(plan.order, true, unsigned(selected.sequence))?;
+    let tenant = selected.identity.tenant().to_string();
+    let number = selected.number;
+    Some((LaneKey { lane, tenant }, Spot { sequence, number }))
+}
+
+fn row_at(spot: Spot, rerun: Rerun, now: Timestamp) -> Row {
+    Row {
+        spot,
+        state: State::Received,
+        cause: None,
+        is_due: false,
+        has_deadline: false,
+        rerun,
+        received_at: now,
     }
 }

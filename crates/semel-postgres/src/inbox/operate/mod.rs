@@ -4,25 +4,22 @@
 mod apply;
 mod select;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use semel_core::inbox::operate::OPERATE_MAX;
-use semel_core::inbox::{Cause, Operation, Plan, Report};
+use semel_core::inbox::{Operation, Plan, Report};
 use semel_core::{Result, Timestamp};
 use uuid::Uuid;
 
 use self::apply::Applying;
 use self::select::Selected;
-use super::lanes::Care;
+use super::lanes::{LaneKey, Lanes};
 use super::rows::signed;
 use super::tries::Call;
 use crate::connection::{Failure, Link};
 use crate::engine::Engine;
 use crate::session::{Driver, Session};
 use crate::value::Value;
-
-/// The most messages that a report shows.
-const SAMPLE_MAX: usize = 10;
 
 /// What an operation did.
 #[derive(Debug)]
@@ -62,12 +59,6 @@ impl Engine {
     }
 }
 
-/// Whether a message has a place in a lane.
-fn has_lane(plan: &Plan, selected: &Selected) -> bool {
-    let (lane, sequence) = (selected.lane.is_some(), selected.sequence.is_some());
-    plan.order.has_lane(lane, sequence)
-}
-
 impl<D: Driver> Session<'_, D> {
     async fn operate(&mut self, operation: &Operation) -> Result<Operated, D::Error> {
         let plan = &operation.plan;
@@ -76,63 +67,105 @@ impl<D: Driver> Session<'_, D> {
         let mut selected = self.select(operation).await?;
         let more = selected.len() > OPERATE_MAX;
         selected.truncate(OPERATE_MAX);
-        let lanes: BTreeSet<String> = selected
-            .iter()
-            .filter(|selected| has_lane(plan, selected))
-            .filter_map(|selected| selected.lane.clone())
-            .collect();
-        let lanes = self.lock_lanes(plan, lanes).await?;
         let digests: Vec<Uuid> = selected.iter().map(|selected| selected.digest).collect();
-        let work = self.lock_work(digests).await?;
+        let mut lanes = self.lanes_of_selected(plan, &selected, &digests).await?;
+        self.load_moving(plan, &mut lanes).await?;
+        let work = self.lock_work(digests.clone()).await?;
+        let settled = self.settled(digests).await?;
         let now = self.now().await?;
-        let mut applying = Applying::new(operation, lanes, now);
-        applying.apply(&selected, work);
+        let mut applying = Applying::new(operation, lanes, settled, now);
+        applying.report.more = more;
+        applying.apply(selected, work)?;
+        self.enter_replayed(&mut applying).await?;
         self.write_applied(plan, &mut applying).await?;
-        let due = self
-            .turn(plan, &mut applying.lanes, Care::Thorough, now)
-            .await?;
-        let report = report(&selected, &applying, more);
+        applying.apply_to_waiting()?;
+        self.write_applied(plan, &mut applying).await?;
         if !operation.dry_run {
-            self.note_audit(operation, &report, now).await?;
+            self.note_audit(operation, &applying.report, now).await?;
         }
         Ok(Operated {
-            due: due || applying.due,
-            report,
+            due: applying.due,
+            report: applying.report,
         })
     }
 
+    /// Locks the lanes that messages belong to, and those in which they stand.
+    async fn lanes_of_selected(
+        &mut self,
+        plan: &Plan,
+        selected: &[Selected],
+        digests: &[Uuid],
+    ) -> Result<Lanes, D::Error> {
+        let mut keys: BTreeSet<LaneKey> = selected
+            .iter()
+            .filter_map(|selected| Some(apply::home(plan, selected)?.0))
+            .collect();
+        let params = vec![Value::Uuids(digests.to_vec())];
+        for row in &self.driver.rows(&self.sql.inbox.lanes_of, params).await? {
+            keys.insert(LaneKey {
+                lane: row.word(0)?.to_owned(),
+                tenant: row.word(1)?.to_owned(),
+            });
+        }
+        self.lock_lanes(plan, keys).await
+    }
+
+    /// Those of these messages whose records are settled.
+    async fn settled(&mut self, digests: Vec<Uuid>) -> Result<HashSet<Uuid>, D::Error> {
+        let params = vec![Value::Uuids(digests)];
+        let rows = self.driver.rows(&self.sql.inbox.settled, params).await?;
+        Ok(rows
+            .iter()
+            .map(|row| row.digest(0))
+            .collect::<Result<_>>()?)
+    }
+
+    /// Makes work of completed messages that run once more.
+    async fn enter_replayed(&mut self, applying: &mut Applying<'_>) -> Result<(), D::Error> {
+        if applying.replayed.is_empty() {
+            return Ok(());
+        }
+        let sql = &self.sql.inbox;
+        let params = vec![
+            Value::Uuids(applying.replayed.iter().map(|s| s.digest).collect()),
+            Value::ints(applying.replayed.iter().map(|s| s.received_ms)),
+        ];
+        let mut generations = HashMap::new();
+        for row in &self.driver.rows(&sql.generations, params).await? {
+            generations.insert(row.digest(0)?, row.number(1)? + 1);
+        }
+        let params = applying.enter_values(&generations);
+        let entered = self.driver.rows(&sql.enter, params).await?;
+        let entered: Vec<Uuid> = entered
+            .iter()
+            .map(|row| row.digest(0))
+            .collect::<Result<_>>()?;
+        let entered = self.lock_work(entered).await?;
+        Ok(applying.entered(entered)?)
+    }
+
+    /// Sets the lanes right and writes what has changed.
     async fn write_applied(
         &mut self,
         plan: &Plan,
         applying: &mut Applying<'_>,
     ) -> Result<(), D::Error> {
-        let sql = &self.sql.inbox;
-        let now = applying.now;
-        self.save(&applying.saved).await?;
-        if !applying.replayed.is_empty() {
-            let params = vec![
-                Value::Uuids(applying.replayed.iter().map(|s| s.digest).collect()),
-                Value::ints(applying.replayed.iter().map(|s| s.received_ms)),
-            ];
-            for row in &self.driver.rows(&sql.generations, params).await? {
-                applying.generation(row.digest(0)?, row.number(1)? + 1);
-            }
-            let params = applying.enter_values(plan);
-            let entered = self.driver.rows(&sql.enter, params).await?;
-            let entered: BTreeSet<Uuid> = entered
-                .iter()
-                .map(|row| row.digest(0))
-                .collect::<Result<_>>()?;
-            applying.note_entered(&entered);
-        }
+        let (now, changed) = (applying.now, std::mem::take(&mut applying.changed));
+        let settled = self
+            .settle_lanes(plan, &mut applying.lanes, changed, now)
+            .await?;
+        applying.due |= settled.due;
         let forgotten = std::mem::take(&mut applying.forgotten);
         if !forgotten.is_empty() {
             let params = vec![Value::Uuids(forgotten)];
-            self.driver.rows(&sql.forget_steps, params).await?;
+            self.driver
+                .rows(&self.sql.inbox.forget_steps, params)
+                .await?;
         }
         let skipped = std::mem::take(&mut applying.skipped);
         self.settle_skipped(plan, skipped, now).await?;
-        self.note_transitions(&applying.notes).await
+        let notes = std::mem::take(&mut applying.notes);
+        self.note_transitions(&notes).await
     }
 
     async fn note_audit(
@@ -153,33 +186,5 @@ impl<D: Driver> Session<'_, D> {
         ];
         let noted = self.driver.rows(&self.sql.inbox.note_audit, params);
         noted.await.map(drop)
-    }
-}
-
-fn report(selected: &[Selected], applying: &Applying<'_>, more: bool) -> Report {
-    let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
-    let changed: Vec<&Selected> = selected
-        .iter()
-        .filter(|selected| applying.changed.contains(&selected.digest))
-        .collect();
-    let conflicts = changed
-        .iter()
-        .filter(|selected| selected.cause == Some(Cause::Conflict));
-    let gone = selected.iter().filter(|selected| selected.is_gone).count();
-    Report {
-        matched: count(selected.len()),
-        changed: count(changed.len()),
-        skipped: count(selected.len() - changed.len() - gone),
-        settled: 0,
-        older: 0,
-        waiting: 0,
-        conflicts: count(conflicts.count()),
-        gone: count(gone),
-        more,
-        sample: changed
-            .iter()
-            .take(SAMPLE_MAX)
-            .map(|selected| selected.identity.clone())
-            .collect(),
     }
 }

@@ -9,12 +9,13 @@ mod values;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use semel_core::inbox::lanes::{Event, Placed, Spot};
 use semel_core::inbox::{Arrivals, BATCH_MAX, Cause, Message, Plan, Receipt, State};
 use semel_core::{Error, Fingerprint, Kind, Result, Timestamp};
 use uuid::Uuid;
 
 use self::values::{enter_values, store_values};
-use super::lanes::{Placed, Places};
+use super::lanes::{LaneKey, Lanes, Settled, home};
 use super::notes::Transition;
 use super::rows::state_of;
 use super::tries::Call;
@@ -62,12 +63,25 @@ struct New<'a> {
     message: std::borrow::Cow<'a, Message>,
     number: i64,
     placed: Placed,
+    /// The lane that it stands in, if it stands in one, and its sequence there.
+    lane: Option<(LaneKey, Option<u64>)>,
+}
+
+/// What is said about one message of a batch.
+#[derive(Debug, Clone, Copy)]
+enum Said {
+    /// This.
+    Receipt(Receipt),
+    /// What becomes of the new message with this digest.
+    Stored(Uuid),
+    /// It is a duplicate of the new message with this digest.
+    Again(Uuid),
 }
 
 /// A batch between the look and the writing.
 #[derive(Default)]
 struct Sorted<'a> {
-    receipts: Vec<Receipt>,
+    said: Vec<Said>,
     new: Vec<New<'a>>,
     repeated: BTreeMap<Uuid, i64>,
 }
@@ -92,18 +106,26 @@ impl<D: Driver> Session<'_, D> {
         check(arrivals)?;
         let (plan, messages) = (&arrivals.plan, &arrivals.messages);
         for _ in 0..ROUNDS_MAX {
-            let mut places = self.places(plan, messages).await?;
+            let keys: BTreeSet<LaneKey> = messages
+                .iter()
+                .filter_map(|message| Some(home(plan.order, message)?.0))
+                .collect();
+            let mut lanes = self.lock_lanes(plan, keys).await?;
             let (now, batch) = self.arrive(plan, messages).await?;
             let known = self.known(messages.iter()).await?;
             let mut sorted = Sorted::default();
-            let conflicts = sort(plan, messages, &known, &mut places, now, &mut sorted);
+            let conflicts = sort(plan, messages, &known, &mut sorted);
             self.sort_conflicts(conflicts, &mut sorted).await?;
             number(&mut sorted.new, batch);
+            let settled = self.place(plan, &mut lanes, &mut sorted, now).await?;
+            let receipts = receipts(&sorted);
+            stand(&mut sorted.new, &settled);
             if !self.enter(plan, &mut sorted.new, now).await? {
                 continue;
             }
+            self.write_lanes(plan, &mut lanes, &settled, BTreeSet::new(), now)
+                .await?;
             self.keep(plan, &sorted, now).await?;
-            self.save_lanes(plan, &places.lanes).await?;
             if let Some((source, position)) = &arrivals.position {
                 let params = vec![
                     Value::text(source),
@@ -112,14 +134,39 @@ impl<D: Driver> Session<'_, D> {
                 ];
                 self.driver.rows(&self.sql.inbox.stand_at, params).await?;
             }
-            let due = sorted.new.iter().any(|new| new.placed.due_ms.is_some());
-            return Ok(Received {
-                receipts: sorted.receipts,
-                due,
-            });
+            let due = settled.due || sorted.new.iter().any(|new| new.placed.is_due);
+            return Ok(Received { receipts, due });
         }
         let message = "postgres, messages are dealt with faster than they can be looked at";
         Err(Error::new(Kind::Unavailable, message).into())
+    }
+
+    /// Lets new messages take their places in their lanes.
+    async fn place(
+        &mut self,
+        plan: &Plan,
+        lanes: &mut Lanes,
+        sorted: &mut Sorted<'_>,
+        now: Timestamp,
+    ) -> Result<Settled, D::Error> {
+        let spot = |new: &New<'_>| {
+            let (key, sequence) = new.lane.clone()?;
+            let number = new.number;
+            Some((key, Spot { sequence, number }))
+        };
+        for (key, spot) in sorted.new.iter().filter_map(spot) {
+            lanes.happen(&key, Event::Arrive(spot))?;
+        }
+        let settled = self.decide_lanes(plan, lanes, now).await?;
+        let mut answers = settled.answers.clone();
+        answers.values_mut().for_each(|answers| answers.reverse());
+        for new in &mut sorted.new {
+            let answered = new.lane.as_ref().and_then(|(key, _)| answers.get_mut(key));
+            if let Some(placed) = answered.and_then(Vec::pop).flatten() {
+                new.placed = placed;
+            }
+        }
+        Ok(settled)
     }
 
     async fn arrive(
@@ -182,6 +229,7 @@ impl<D: Driver> Session<'_, D> {
                 message: std::borrow::Cow::Owned(message),
                 number: i64::try_from(at).unwrap_or(0),
                 placed: Placed::parked(Cause::Conflict),
+                lane: None,
             });
         }
         Ok(())
@@ -267,38 +315,79 @@ fn sort<'a>(
     plan: &Plan,
     messages: &'a [Message],
     known: &HashMap<Uuid, Known>,
-    places: &mut Places,
-    now: Timestamp,
     sorted: &mut Sorted<'a>,
 ) -> Vec<(usize, Message)> {
-    let (mut conflicts, mut first): (_, HashMap<Uuid, Known>) = (Vec::new(), HashMap::new());
+    let (mut conflicts, mut first): (_, HashMap<Uuid, Fingerprint>) = (Vec::new(), HashMap::new());
     for (at, message) in messages.iter().enumerate() {
-        let digest = digest(message.identity());
-        let receipt = match known.get(&digest).or_else(|| first.get(&digest)) {
-            Some(known) if known.fingerprint != message.fingerprint() => {
+        let (digest, print) = (digest(message.identity()), message.fingerprint());
+        let found = known.get(&digest).map(|known| known.fingerprint);
+        let said = match found.or_else(|| first.get(&digest).copied()) {
+            Some(other) if other != print => {
                 conflicts.push((at, message.clone().as_conflict()));
-                Receipt::Conflict
+                Said::Receipt(Receipt::Conflict)
             }
-            Some(known) => {
+            Some(_) => {
                 *sorted.repeated.entry(digest).or_default() += 1;
-                Receipt::Duplicate { state: known.state }
+                let state = known.get(&digest).map(|known| known.state);
+                state.map_or(Said::Again(digest), |state| {
+                    Said::Receipt(Receipt::Duplicate { state })
+                })
             }
             None => {
-                let placed = places.place(plan, message, now);
-                let (fingerprint, state) = (message.fingerprint(), placed.state);
-                first.insert(digest, Known { fingerprint, state });
+                first.insert(digest, print);
                 sorted.new.push(New {
                     digest,
                     message: std::borrow::Cow::Borrowed(message),
                     number: i64::try_from(at).unwrap_or(0),
-                    placed,
+                    placed: Placed::DUE,
+                    lane: home(plan.order, message),
                 });
-                Receipt::Stored { state }
+                Said::Stored(digest)
             }
         };
-        sorted.receipts.push(receipt);
+        sorted.said.push(said);
     }
     conflicts
+}
+
+/// What senders are told: where each message went when it arrived.
+fn receipts(sorted: &Sorted<'_>) -> Vec<Receipt> {
+    let states: HashMap<Uuid, State> = sorted
+        .new
+        .iter()
+        .map(|new| (new.digest, new.placed.state))
+        .collect();
+    let state = |digest: &Uuid| states.get(digest).copied().unwrap_or(State::Received);
+    let receipt = |said: &Said| match said {
+        Said::Receipt(receipt) => *receipt,
+        Said::Stored(digest) => Receipt::Stored {
+            state: state(digest),
+        },
+        Said::Again(digest) => Receipt::Duplicate {
+            state: state(digest),
+        },
+    };
+    sorted.said.iter().map(receipt).collect()
+}
+
+/// Messages stand where the last of the batch has left them, and what was passed over stands in no lane.
+fn stand(new: &mut [New<'_>], settled: &Settled) {
+    for new in new {
+        if let Some(change) = settled.unstored.get(&new.number) {
+            new.placed = Placed {
+                state: change.row.state,
+                cause: change.row.cause,
+                is_due: change.row.is_due,
+                deadline: change.deadline,
+            };
+            if change.has_left {
+                new.lane = None;
+            }
+        }
+        if new.placed.state == State::SkippedDuplicate {
+            new.lane = None;
+        }
+    }
 }
 
 /// A message's number tells its batch and its place in it.

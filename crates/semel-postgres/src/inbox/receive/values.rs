@@ -2,37 +2,40 @@
 
 use bytes::Bytes;
 use semel_core::Timestamp;
-use semel_core::inbox::{Message, Plan};
+use semel_core::inbox::{Message, Plan, State};
 
-use super::super::lanes::Placed;
+use super::super::lanes::sql_sequence;
 use super::super::rows::signed;
 use super::{New, tenant};
 use crate::value::Value;
 
 pub(super) fn enter_values(plan: &Plan, new: &[New<'_>], now: Timestamp) -> Vec<Value> {
     let expires_ms = now.after(plan.retention.keep()).as_millis();
-    let ints = |of: &dyn Fn(&Placed) -> Option<i64>| {
-        Value::Ints(new.iter().map(|n| of(&n.placed)).collect())
-    };
-    let texts = |of: &dyn Fn(&Placed) -> Option<String>| {
-        Value::Texts(new.iter().map(|n| of(&n.placed)).collect())
-    };
+    let ints = |of: &dyn Fn(&New<'_>) -> Option<i64>| Value::Ints(new.iter().map(of).collect());
+    let texts =
+        |of: &dyn Fn(&New<'_>) -> Option<String>| Value::Texts(new.iter().map(of).collect());
+    let is_skipped = |n: &New<'_>| n.placed.state == State::SkippedDuplicate;
     vec![
         Value::text(plan.consumer.to_string()),
         Value::int(now.as_millis()),
         Value::int(0),
         Value::Uuids(new.iter().map(|n| n.digest).collect()),
         ints(&|_| Some(expires_ms)),
-        Value::ints(new.iter().map(|n| n.number)),
+        ints(&|n| Some(n.number)),
         ints(&|_| Some(now.as_millis())),
-        ints(&|p| p.due_ms),
-        ints(&|p| p.deadline_ms),
-        ints(&|p| p.sequence),
+        ints(&|n| n.placed.is_due.then_some(now.as_millis())),
+        ints(&|n| match is_skipped(n) {
+            // How long it stays for people to see.
+            true => Some(expires_ms),
+            false => n.placed.deadline.map(Timestamp::as_millis),
+        }),
+        ints(&|n| n.lane.as_ref().map(|(_, sequence)| sql_sequence(*sequence))),
         ints(&|_| Some(0)),
-        ints(&|p| Some(i64::from(p.state.number()))),
+        ints(&|n| Some(i64::from(n.placed.state.number()))),
         Value::ByteStrings(new.iter().map(|n| Some(print(&n.message))).collect()),
-        texts(&|p| p.lane.clone()),
-        texts(&|p| p.cause.map(|cause| cause.name().to_owned())),
+        texts(&|n| n.lane.as_ref().map(|(key, _)| key.lane.clone())),
+        texts(&|n| n.placed.cause.map(|cause| cause.name().to_owned())),
+        texts(&|n| n.lane.as_ref().map(|(key, _)| key.tenant.clone())),
     ]
 }
 

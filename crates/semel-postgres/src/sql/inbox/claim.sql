@@ -1,28 +1,49 @@
--- Claims what is due, the oldest due first. What somebody else is claiming at this moment is passed over. A row in progress
--- whose lease has ended is claimed like any other and leaves a line among the attempts; with $5 it is parked instead, and
--- its lane hears of it when it is tended.
+-- Claims what is due, the oldest due first and no more bytes than asked for, unless the consumer is paused. What another process is
+-- claiming at this moment is passed over. A row in progress whose lease has ended is claimed like any other and leaves a line
+-- among the attempts; with $5 it is parked instead, under the fence it has, because its owner may know what happened after all.
+-- A row whose record another door has settled is not claimed. Lanes hear of both right after this ($6 marks those that were claimed,
+-- so that a call whose answer was lost finds its own).
 WITH clock AS MATERIALIZED (SELECT {now} AS now_ms),
 due AS MATERIALIZED (
-    SELECT w.ctid, w.due_ms, w.number, w.state, w.fence, w.changed_ms, w.worker, w.attempts,
-           w.state = 1 AND $5::bigint = 1 AS is_held
+    SELECT w.ctid, w.digest, w.expires_ms, w.due_ms, w.number, w.state, w.fence, w.changed_ms, w.worker, w.attempts, w.replay
     FROM {s}semel_work w
     WHERE w.consumer = $1::text AND w.due_ms <= (SELECT now_ms FROM clock)
+      AND NOT EXISTS (SELECT FROM {s}semel_consumers k WHERE k.consumer = $1::text AND k.paused_ms IS NOT NULL)
     ORDER BY w.due_ms, w.number LIMIT $2::bigint
     FOR UPDATE SKIP LOCKED
 ),
+found AS MATERIALIZED (
+    SELECT d.*, m.payload_bytes, sum(m.payload_bytes) OVER (ORDER BY d.due_ms, d.number) AS bytes_until,
+           NOT d.replay AND r.digest IS NOT NULL AS is_settled,
+           d.state = 1 AND $5::bigint = 1 AS is_held
+    FROM due d
+    CROSS JOIN LATERAL (
+        SELECT octet_length(m.payload)::bigint AS payload_bytes FROM {s}semel_messages m
+        WHERE m.digest = d.digest AND m.expires_ms = d.expires_ms OFFSET 0
+    ) m
+    LEFT JOIN LATERAL (
+        SELECT r.digest FROM {s}semel_records r
+        WHERE r.digest = d.digest AND r.state = 2 AND r.expires_ms > (SELECT now_ms FROM clock) OFFSET 0
+    ) r ON true
+),
 claimed AS (
     UPDATE {s}semel_work w
-    SET fence = greatest({fence}, w.fence + 1), changed_ms = c.now_ms, worker = CASE WHEN d.is_held THEN w.worker ELSE $3::text END,
+    SET fence = CASE WHEN d.is_held THEN w.fence ELSE greatest({fence}, w.fence + 1) END, changed_ms = c.now_ms,
+        worker = CASE WHEN d.is_held THEN w.worker ELSE $3::text END,
         state = CASE WHEN d.is_held THEN 5 ELSE 1 END,
         due_ms = CASE WHEN d.is_held THEN NULL ELSE c.now_ms + $4::bigint END,
         attempts = w.attempts + CASE WHEN d.is_held THEN 0 ELSE 1 END,
         cause = CASE WHEN d.is_held THEN 'unknown' END,
+        nonce = CASE WHEN d.is_held THEN w.nonce ELSE $6::bigint END,
+        first_ms = coalesce(w.first_ms, c.now_ms),
+        -- If the process dies now, housekeeping tells the lane.
         deadline_ms = CASE WHEN d.is_held AND w.lane IS NOT NULL THEN c.now_ms END
-    FROM due d, clock c
-    WHERE w.ctid = d.ctid
+    FROM found d, clock c
+    WHERE w.ctid = d.ctid AND NOT d.is_settled AND (d.bytes_until <= $7::bigint OR d.bytes_until = d.payload_bytes OR d.is_held)
     RETURNING w.digest, w.expires_ms, w.fence, w.attempts, w.generation, w.replay, w.stepped, w.changed_ms, w.due_ms,
               d.due_ms AS was_due_ms, w.number, d.is_held, d.state AS was, d.fence AS was_fence,
-              d.changed_ms AS was_claimed_ms, d.worker AS was_worker, d.attempts AS was_attempts
+              d.changed_ms AS was_claimed_ms, d.worker AS was_worker, d.attempts AS was_attempts, w.lane, w.first_ms,
+              w.key_generation
 ),
 lost AS (
     INSERT INTO {s}semel_attempts
@@ -35,7 +56,15 @@ held AS (
     INSERT INTO {s}semel_transitions (digest, expires_ms, at_ms, fence, generation, state, cause)
     SELECT digest, expires_ms, changed_ms, was_fence, generation, 5, 'unknown' FROM claimed WHERE is_held
 )
-SELECT c.digest, c.fence, c.attempts, c.generation, c.replay, c.stepped, c.changed_ms, c.due_ms, c.is_held, c.was = 1,
-       {message}
-FROM claimed c JOIN {s}semel_messages m ON m.digest = c.digest AND m.expires_ms = c.expires_ms
-ORDER BY c.was_due_ms, c.number
+SELECT x.* FROM (
+    SELECT c.digest, c.fence, c.attempts, c.generation, c.replay, c.stepped, c.changed_ms, c.due_ms, c.is_held, c.was = 1,
+           false AS is_settled, c.lane, c.first_ms, c.key_generation, {message}, c.was_due_ms, c.number AS place
+    FROM claimed c JOIN {s}semel_messages m ON m.digest = c.digest AND m.expires_ms = c.expires_ms
+    UNION ALL
+    SELECT d.digest, d.fence, d.attempts, 0, d.replay, false, d.changed_ms, d.due_ms, false, false,
+           true, NULL, 0, 0, m.tenant, m.scope, m.version, m.key, m.fingerprint, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+           NULL, NULL::bytea, m.received_ms, d.due_ms, d.number
+    FROM found d JOIN {s}semel_messages m ON m.digest = d.digest AND m.expires_ms = d.expires_ms
+    WHERE d.is_settled
+) x
+ORDER BY x.was_due_ms, x.place

@@ -1,4 +1,4 @@
--- The happy path: the claim is the one that the row has. Work goes, the record comes; a record that is there already, because
+-- The happy path: the claim is the one that the row has, in progress or held as unknown. Work goes, the record comes; a record that is there already, because
 -- the message is replayed or came through another door, stays as it is. Rows are found one by one and then taken by their place, as in ../settle.sql; one that a heartbeat moves at this
 -- moment is not returned, and takes the slower way.
 WITH clock AS MATERIALIZED (SELECT {now} AS now_ms),
@@ -12,7 +12,8 @@ asked AS MATERIALIZED (
 ),
 gone AS (
     DELETE FROM {s}semel_work w USING asked i
-    WHERE w.ctid = i.at AND w.digest = i.digest AND w.fence = i.fence AND w.state = 1
+    WHERE w.ctid = i.at AND w.digest = i.digest AND w.fence = i.fence
+      AND (w.state = 1 OR (w.state = 5 AND w.cause = 'unknown'))
     RETURNING w.digest, w.fence, w.changed_ms, w.attempts, w.generation, w.expires_ms, w.fingerprint, w.replay, w.lane,
               w.sequence, i.tenant, i.key, i.took_ms, i.flags, i.status, i.headers, i.body, i.omitted_len, i.omitted_digest
 ),

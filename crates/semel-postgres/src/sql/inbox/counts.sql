@@ -2,7 +2,7 @@
 -- limit.
 WITH clock AS MATERIALIZED (SELECT {now} AS now_ms)
 SELECT k.consumer, d.received + still.received, d.running, d.stale, d.failed, still.terminal, still.parked, still.skipped,
-       least(d.oldest, still.oldest)
+       least(d.oldest, still.oldest), k.paused_ms, k.paused_by, k.paused_reason
 FROM {s}semel_consumers k
 CROSS JOIN clock c
 CROSS JOIN LATERAL (
