@@ -53,10 +53,7 @@ async fn judge(shared: &Shared, consumers: &[Arc<ActiveConsumer>]) -> Result<Jud
         let counts = counts.iter().find(|counts| counts.consumer == *name);
         let mut say = |alert, firing| all.push((name.clone(), alert, firing));
         active.backlog.counted(counts.map_or(0, Counts::pending));
-        say(
-            CIRCUIT_OPEN,
-            active.breaker.state() != CircuitState::Closed,
-        );
+        say(CIRCUIT_OPEN, active.breaker.state() != CircuitState::Closed);
         for (alert, firing) in by_counts(consumer, counts, shared.clock.now()) {
             say(alert, firing);
         }

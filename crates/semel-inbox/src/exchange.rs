@@ -3,10 +3,10 @@
 use std::error::Error as _;
 use std::time::Duration;
 
+use crate::policy::Signal;
 use bytes::{Bytes, BytesMut};
 use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, StatusCode};
-use crate::policy::Signal;
 use semel_core::outcome::BODY_BYTES_MAX;
 use semel_core::{Body, Headers, Outcome, Timestamp, Verdict};
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::engine::CircuitState;
-use semel_core::{Identity, Scope};
 use semel_core::inbox::message::Message;
 use semel_core::inbox::state::{Cause, State};
 use semel_core::inbox::work::Receipt;
+use semel_core::{Identity, Scope};
 
 /// Hears of every message that an engine handles. Calls are quick and never block.
 pub trait Observer: Send + Sync + 'static {

@@ -32,6 +32,13 @@ impl Backlog {
         let _ = self.full.subscribe().wait_for(|full| !full).await;
     }
 
+    /// How many more may be taken in at once.
+    pub(crate) fn room(&self) -> usize {
+        let left = self.max.map(|max| max.saturating_sub(*self.pending()));
+        let left = left.and_then(|left| usize::try_from(left).ok());
+        left.unwrap_or(usize::MAX).max(1)
+    }
+
     /// The store has counted so many that wait.
     pub(crate) fn counted(&self, pending: u64) {
         self.change(|known| *known = pending);

@@ -162,12 +162,19 @@ impl Claimer {
 
     fn next(&self, claimed: &Claimed, room: Room) -> Next {
         let poll = self.active.shared.settings.poll.max(INSTANT);
-        let bytes: usize = claimed.jobs.iter().map(|job| job.message.payload().len()).sum();
+        let bytes: usize = claimed
+            .jobs
+            .iter()
+            .map(|job| job.message.payload().len())
+            .sum();
         if claimed.paused {
             return Next::Paused(poll);
         }
         // Fewer than asked for may be all that fit.
-        if claimed.jobs.len() >= room.jobs || bytes >= room.bytes || claimed.next_due == Some(Duration::ZERO) {
+        if claimed.jobs.len() >= room.jobs
+            || bytes >= room.bytes
+            || claimed.next_due == Some(Duration::ZERO)
+        {
             return Next::AtOnce;
         }
         let due = claimed.next_due.unwrap_or(poll);

@@ -128,3 +128,26 @@ impl Drop for Waiter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn all_waiters_are_looked_for_in_few_calls_that_become_fewer() {
+        let finals = Arc::new(Finals::default());
+        let id = |n: usize| Identity::parse("public", "mailer", &format!("m-{n}")).unwrap();
+        let waiters: Vec<Waiter> = (0..BATCH_MAX + 10).map(|n| finals.waiter(&id(n))).collect();
+        assert!(finals.due().is_empty());
+        tokio::time::advance(LOOK_FIRST).await;
+        assert_eq!(finals.due().len(), BATCH_MAX);
+        assert_eq!(finals.due().len(), 10);
+        tokio::time::advance(LOOK_FIRST).await;
+        assert!(finals.due().is_empty());
+        tokio::time::advance(LOOK_FIRST).await;
+        assert_eq!(finals.due().len(), BATCH_MAX);
+        drop(waiters);
+        tokio::time::advance(LOOK_LAST).await;
+        assert!(finals.due().is_empty());
+    }
+}

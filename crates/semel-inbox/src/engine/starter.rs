@@ -69,11 +69,7 @@ impl Starter {
     }
 
     /// Starts as many as there are places for, as long as their claims are young and the circuit lets them.
-    async fn start_what_may(
-        &mut self,
-        waiting: &mut VecDeque<Queued>,
-        attempts: &mut JoinSet<()>,
-    ) {
+    async fn start_what_may(&mut self, waiting: &mut VecDeque<Queued>, attempts: &mut JoinSet<()>) {
         let shared = self.active.shared.clone();
         while let Some(oldest) = waiting.front() {
             let (claim, clock) = (&oldest.job.claim, &*shared.clock);

@@ -101,7 +101,12 @@ impl Pump {
     async fn resume(&self) {
         self.insist("a source cannot be resumed", || {
             Box::pin(async {
-                let position = self.active.shared.inbox.position(self.position_name()).await?;
+                let position = self
+                    .active
+                    .shared
+                    .inbox
+                    .position(self.position_name())
+                    .await?;
                 self.feed.source.resume(position).await
             })
         })
@@ -116,7 +121,7 @@ impl Pump {
             tracing::warn!(source, %consumer, "the backlog is full; the source waits until some of it is done");
             backlog.has_room().await;
         }
-        let room = self.open.room().await.min(BATCH);
+        let room = self.open.room().await.min(BATCH).min(backlog.room());
         self.insist("a source cannot be read", || self.feed.source.next(room))
             .await
     }

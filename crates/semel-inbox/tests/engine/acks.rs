@@ -16,15 +16,15 @@ use crate::support::{Rig, consumer, eventually, identity};
 
 /// A queue whose deliveries and answers a test sees.
 #[derive(Default)]
-struct Told {
-    acked: Mutex<Vec<u64>>,
+pub(crate) struct Told {
+    pub(crate) acked: Mutex<Vec<u64>>,
     nacked: Mutex<Vec<u64>>,
     rejected: Mutex<Vec<(u64, String)>>,
     extended: Mutex<Vec<u64>>,
     resumed: AtomicBool,
 }
 
-struct Queue {
+pub(crate) struct Queue {
     deliveries: AsyncMutex<mpsc::UnboundedReceiver<Delivery>>,
     told: Arc<Told>,
     lease: Option<Duration>,
@@ -95,7 +95,9 @@ impl Source for Queue {
     }
 }
 
-fn queue(lease: Option<Duration>) -> (Arc<Queue>, mpsc::UnboundedSender<Delivery>, Arc<Told>) {
+pub(crate) fn queue(
+    lease: Option<Duration>,
+) -> (Arc<Queue>, mpsc::UnboundedSender<Delivery>, Arc<Told>) {
     let (send, deliveries) = mpsc::unbounded_channel();
     let told: Arc<Told> = Arc::default();
     let queue = Queue {
@@ -106,7 +108,7 @@ fn queue(lease: Option<Duration>) -> (Arc<Queue>, mpsc::UnboundedSender<Delivery
     (Arc::new(queue), send, told)
 }
 
-fn delivery(tag: u64, id: Option<&str>) -> Delivery {
+pub(crate) fn delivery(tag: u64, id: Option<&str>) -> Delivery {
     Delivery {
         raw: Raw {
             id: id.map(str::to_owned),
@@ -278,4 +280,37 @@ async fn what_is_still_open_at_the_end_is_given_back() {
     running.shutdown().await;
     assert_eq!(*told.nacked.lock().unwrap(), [1]);
     assert!(told.acked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_handler_that_drains_while_the_engine_stops_has_its_delivery_acknowledged() {
+    let (rig, (queue, send, told)) = (Rig::new(), queue(Some(Duration::from_millis(30))));
+    let (gate, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (waits, began) = (gate.clone(), begun.clone());
+    let handler = handler_fn(move |_| {
+        let waits = waits.clone();
+        began.add_permits(1);
+        async move {
+            waits.acquire().await?.forget();
+            Ok(Done::new())
+        }
+    });
+    let mut policy = consumer("mail");
+    policy.ack = Ack::AfterEffect;
+    let engine = rig.engine().consumer(policy, handler);
+    let engine = engine.source("mail".parse().unwrap(), queue, Rule::default());
+    let running = engine.build().unwrap().start();
+    send.send(delivery(1, Some("a"))).unwrap();
+    begun.acquire().await.unwrap().forget();
+    let stopped = tokio::spawn(running.shutdown());
+    // The engine is told to stop when its task first runs; the delivery stays open and is extended.
+    tokio::task::yield_now().await;
+    told.extended.lock().unwrap().clear();
+    let extended = async || told.extended.lock().unwrap().contains(&1).then_some(());
+    eventually("it is extended", extended).await;
+    assert!(told.nacked.lock().unwrap().is_empty());
+    gate.add_permits(1);
+    stopped.await.unwrap();
+    assert_eq!(*told.acked.lock().unwrap(), [1]);
+    assert!(told.nacked.lock().unwrap().is_empty());
 }

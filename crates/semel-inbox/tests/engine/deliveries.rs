@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use semel_core::inbox::{Cause, Detail, Message, State};
-use semel_core::{Headers, Key};
+use semel_core::inbox::{Detail, Message, State};
+use semel_core::{Headers, Identity, Key};
 use semel_inbox::HttpHandler;
 
 use crate::support::server::{Reply, Server, status, with};
@@ -68,7 +68,8 @@ async fn a_handler_is_sent_the_message_and_what_makes_repetition_harmless() {
     assert_eq!(second.line, "POST /handle HTTP/1.1");
     assert_eq!(second.body, "{\"n\":1}");
     for (name, value) in [
-        ("idempotency-key", "evt-1"),
+        ("idempotency-key", "mailer@2:evt-1"),
+        ("semel-tenant", "public"),
         ("semel-consumer", "mailer@2"),
         ("semel-message-id", "evt-1"),
         ("semel-attempt", "2"),
@@ -101,11 +102,14 @@ async fn the_answer_decides() {
         (status(204), State::Completed, 1),
         (status(400), State::FailedTerminal, 1),
         (status(302), State::FailedTerminal, 1),
-        (status(409), State::FailedTerminal, 1),
+        (status(403), State::FailedTerminal, 1),
+        (status(409), State::Parked, 3),
+        (status(423), State::Parked, 3),
         (status(503), State::Parked, 3),
         (status(429), State::Parked, 3),
         (Reply::Silence, State::Parked, 3),
-        (word("final", 500), State::FailedTerminal, 1),
+        (word("final", 500), State::Completed, 1),
+        (word("final", 404), State::Completed, 1),
         (word("retryable", 200), State::Parked, 3),
         (word("park", 200), State::Parked, 1),
         (word("skip", 404), State::SkippedDuplicate, 1),
@@ -128,30 +132,6 @@ async fn no_answer_in_time_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_handler_that_cannot_be_reached_is_tried_again() {
-    // A port that is taken, so that nobody else gets it, and at which nobody listens.
-    let nobody = tokio::net::TcpSocket::new_v4().unwrap();
-    nobody.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let addr = nobody.local_addr().unwrap();
-    let rig = Rig::new();
-    let handler = HttpHandler::new(&format!("http://{addr}/?token=s3cret")).unwrap();
-    let mut policy = consumer("mailer@2");
-    policy.retry = quick(2);
-    let running = rig.engine().consumer(policy, handler).build().unwrap();
-    let running = running.start();
-    rig.receive(plain()).await;
-    let detail = rig
-        .until(&identity("mailer@2", "evt-1"), State::Parked)
-        .await;
-    running.shutdown().await;
-    drop(nobody);
-    assert_eq!(detail.entry.cause, Some(Cause::AttemptsExhausted));
-    let error = detail.entry.error.unwrap();
-    assert!(error.contains("not reached"), "{error}");
-    assert!(!error.contains("s3cret"), "{error}");
-}
-
-#[tokio::test]
 async fn retry_after_is_heeded() {
     let (rig, clock) = Rig::with_clock();
     let server = Server::scripted(vec![with(429, &[("retry-after", "120")], "")]).await;
@@ -167,16 +147,52 @@ async fn retry_after_is_heeded() {
 }
 
 #[tokio::test]
-async fn a_conflict_with_another_run_behind_semel_is_tried_again() {
-    let problem = r#"{"type":"urn:semel:problem:in-progress","status":409}"#;
-    let busy = with(
-        409,
-        &[("content-type", "application/problem+json")],
-        problem,
+async fn the_key_is_another_one_for_each_consumer_and_tenant_and_the_same_on_each_attempt() {
+    let (rig, server) = (
+        Rig::new(),
+        Server::scripted(vec![status(500), status(200)]).await,
     );
-    let server = Server::scripted(vec![busy, status(200)]).await;
-    delivered(&server, plain(), State::Completed).await;
-    assert_eq!(server.requests().len(), 2);
+    let handler = || HttpHandler::new(&server.url("/")).unwrap();
+    let engine = rig.engine().consumer(consumer("mailer@2"), handler());
+    let engine = engine.consumer(consumer("audit"), handler());
+    let running = engine.build().unwrap().start();
+    for (tenant, scope) in [
+        ("public", "mailer@2"),
+        ("acme", "mailer@2"),
+        ("public", "audit"),
+    ] {
+        let identity = Identity::parse(tenant, scope, "evt 1").unwrap();
+        rig.receive(Message::new(identity.clone(), "{}").unwrap())
+            .await;
+        rig.until(&identity, State::Completed).await;
+    }
+    running.shutdown().await;
+    let requests = server.requests();
+    let said: Vec<_> = requests
+        .iter()
+        .map(|request| {
+            let say = |name| request.header(name).unwrap();
+            assert_eq!(say("semel-message-id"), "evt 1");
+            (say("idempotency-key"), say("semel-tenant"))
+        })
+        .collect();
+    let expected = [
+        ("mailer@2:evt%201", "public"),
+        ("mailer@2:evt%201", "public"),
+        ("acme/mailer@2:evt%201", "acme"),
+        ("audit@1:evt%201", "public"),
+    ];
+    assert_eq!(said, expected);
+}
+
+#[tokio::test]
+async fn the_body_of_a_failed_answer_is_kept_with_its_attempt() {
+    let server = Server::scripted(vec![with(422, &[], "no such address")]).await;
+    let detail = delivered(&server, plain(), State::FailedTerminal).await;
+    let attempt = &detail.attempts[0];
+    assert_eq!(attempt.answer.as_deref(), Some(&b"no such address"[..]));
+    let error = attempt.error.as_deref().unwrap();
+    assert_eq!(error, "the handler answered 422 Unprocessable Entity");
 }
 
 #[tokio::test]

@@ -1,11 +1,12 @@
 //! A store that is away for a while: nothing runs, nothing is acknowledged, and nothing is lost.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use semel_core::inbox::{
     Arrivals, AuditEntry, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap,
-    Operation, Page, Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
+    OnTerminal, Operation, Order, Page, Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
 };
 use semel_core::store::{Actor, Answer};
 use semel_core::{Error, Identity, Inbox, Kind, LeaseTerm, Scope};
@@ -22,6 +23,8 @@ struct Line {
     is_cut: AtomicBool,
     is_deaf: AtomicBool,
     refused: AtomicUsize,
+    /// Whose lanes were moved on.
+    tended: Mutex<BTreeSet<String>>,
     /// What a cut looks like.
     kind: Kind,
 }
@@ -38,6 +41,7 @@ impl Line {
             is_cut: AtomicBool::new(false),
             is_deaf: AtomicBool::new(false),
             refused: AtomicUsize::new(0),
+            tended: Mutex::default(),
         })
     }
 
@@ -68,6 +72,11 @@ macro_rules! over_the_line {
                 self.over(|| self.store.$name($($arg),*))
             })+
 
+            fn advance_lanes(&self, plan: Plan, limit: usize) -> Answer<'_, usize> {
+                self.tended.lock().unwrap().insert(plan.consumer.to_string());
+                self.over(|| self.store.advance_lanes(plan, limit))
+            }
+
             fn wake_up(&self, consumer: &Scope) -> WakeUp {
                 Inbox::wake_up(&*self.store, consumer)
             }
@@ -82,7 +91,6 @@ over_the_line! {
     renew(claims: Vec<Claim>, lease: LeaseTerm) -> Vec<Renewal>;
     finish(plan: Plan, items: Vec<Finish>) -> Vec<Finished>;
     remember_step(claim: Claim, step: Step) -> Renewal;
-    advance_lanes(plan: Plan, limit: usize) -> usize;
     list_messages(query: Query) -> Page;
     states(identities: Vec<Identity>) -> Vec<Option<State>>;
     message(identity: Identity) -> Option<Detail>;
@@ -128,8 +136,14 @@ async fn a_step_that_is_done_is_remembered_when_a_failover_is_over() {
 
 #[tokio::test]
 async fn an_effect_that_cannot_be_written_down_is_not_repeated_and_not_forgotten() {
+    for kind in [Kind::Unavailable, Kind::Internal, Kind::Limit] {
+        effect_without_a_store(kind).await;
+    }
+}
+
+async fn effect_without_a_store(kind: Kind) {
     let rig = Rig::new();
-    let line = Line::new(rig.store.clone());
+    let line = Line::failing(rig.store.clone(), kind);
     let (gate, runs) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
     let (waits, counter) = (gate.clone(), runs.clone());
     let handler = handler_fn(move |_| {
@@ -151,7 +165,7 @@ async fn an_effect_that_cannot_be_written_down_is_not_repeated_and_not_forgotten
     gate.add_permits(1);
     let receiver = running.receiver(&"mail".parse().unwrap()).unwrap();
     let refused = receiver.receive(message("mail", "m-2", "hi")).await;
-    assert_eq!(refused.unwrap_err().kind(), Kind::Unavailable);
+    assert_eq!(refused.unwrap_err().kind(), kind);
     let tried = async || (line.refused.load(Ordering::SeqCst) > 5).then_some(());
     eventually("several refusals", tried).await;
     rig.until(&id, State::InProgress).await;
@@ -218,5 +232,23 @@ async fn a_webhook_says_that_nothing_was_stored() {
     line.is_cut.store(false, Ordering::SeqCst);
     assert_eq!(post().await.unwrap().status(), 202);
     rig.until(&identity("mail", "1"), State::Completed).await;
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_lanes_of_every_consumer_are_moved_on_whatever_its_order() {
+    let rig = Rig::new();
+    let line = Line::new(rig.store.clone());
+    let handler = || handler_fn(|_| async { Ok(Done::new()) });
+    let mut by_key = consumer("by-key");
+    by_key.plan.order = Order::Arrival {
+        on_terminal: OnTerminal::Park,
+    };
+    let engine = rig.engine_on(line.clone());
+    let engine = engine.consumer(consumer("free"), handler());
+    let engine = engine.consumer(by_key, handler());
+    let running = engine.build().unwrap().start();
+    let both = async || (line.tended.lock().unwrap().len() == 2).then_some(());
+    eventually("both are looked after", both).await;
     running.shutdown().await;
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use semel_core::Inbox;
-use semel_core::inbox::{Cause, Detail, State};
+use semel_core::inbox::{Action, Cause, Detail, Message, Operation, Plan, Selection, State};
+use semel_core::store::Actor;
 use semel_inbox::Retry;
 use semel_inbox::intents::{Draft, KeyPlace, OnUnknown, Target, Vendor};
 use semel_inbox::policy::retry::Backoff;
@@ -185,6 +186,53 @@ async fn what_the_provider_would_no_longer_recognise_is_parked_unsent() {
     running.shutdown().await;
     assert_eq!(detail.entry.cause, Some(Cause::KeyExpired));
     assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn what_was_never_sent_does_not_age_and_an_operators_new_key_sends_what_expired() {
+    let (rig, clock) = Rig::with_clock();
+    let server = Server::scripted(vec![status(503), status(200)]).await;
+    let hour = Duration::from_secs(3_600);
+    let backoff = Backoff {
+        first: hour,
+        max: hour,
+        ..Backoff::default()
+    };
+    let target = pay(&server.url("/")).retry(Retry::new(4, backoff).unwrap());
+    let target = target.key_lifetime(Some(4 * hour));
+    let plan = Plan::new(charge().scope().clone());
+    // It was stored, and lay there for longer than the provider remembers keys.
+    let old = Message::new(charge(), "{}").unwrap();
+    rig.receive(old).await;
+    clock.advance(5 * hour);
+    let engine = rig.engine().target(target);
+    let engine = engine.consumer(consumer("orders"), charging());
+    let running = engine.build().unwrap().start();
+    rig.until(&charge(), State::FailedRetryable).await;
+    clock.advance(5 * hour);
+    let expired = rig.until(&charge(), State::Parked).await;
+    assert_eq!(expired.entry.cause, Some(Cause::KeyExpired));
+    let retry = Operation {
+        plan,
+        select: Selection {
+            ids: vec![charge().key().clone()],
+            ..Selection::default()
+        },
+        action: Action::Retry { new_key: true },
+        by: Actor::new("ada").unwrap(),
+        reason: None,
+        verb: "inbox retry",
+        dry_run: false,
+    };
+    assert_eq!(rig.store.operate(retry).await.unwrap().changed, 1);
+    rig.until(&charge(), State::Completed).await;
+    running.shutdown().await;
+    let keys: Vec<_> = server
+        .requests()
+        .iter()
+        .map(|request| request.header("idempotency-key").unwrap().to_owned())
+        .collect();
+    assert_eq!(keys, ["orders@1:o-1:charge", "orders@1:o-1:charge:key-1"]);
 }
 
 #[tokio::test]

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use semel_core::inbox::{ClaimBatch, Plan, State, UnknownPolicy, WorkerName};
-use semel_core::{Inbox, LeaseTerm};
-use semel_inbox::{Done, handler_fn};
+use semel_core::inbox::{ClaimBatch, Disposition, Finish, Plan, State, UnknownPolicy, WorkerName};
+use semel_core::{Inbox, LeaseTerm, ManualClock, Outcome};
+use semel_inbox::{Done, Running, handler_fn};
 use tokio::sync::Semaphore;
 
 use crate::support::{Rig, consumer, eventually, identity, message};
@@ -138,4 +138,104 @@ async fn a_message_that_kills_every_worker_is_parked_unrun() {
     let error = detail.entry.error.unwrap();
     assert!(error.contains("lost 5 times"), "{error}");
     running.shutdown().await;
+}
+
+/// An engine with one worker that has one message in its handler and four claimed ahead; its handler counts, and waits for the gate.
+struct Ahead {
+    running: Running,
+    slow: Arc<AtomicUsize>,
+    gate: Arc<Semaphore>,
+}
+
+async fn claimed_ahead(rig: &Rig, clock: Arc<ManualClock>, lease: LeaseTerm) -> Ahead {
+    let (gate, slow) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (waits, counter) = (gate.clone(), slow.clone());
+    let handler = handler_fn(move |ctx| {
+        let (waits, counter) = (waits.clone(), counter.clone());
+        async move {
+            if ctx.message().payload() == "slow" {
+                counter.fetch_add(1, Ordering::SeqCst);
+                waits.acquire().await?.forget();
+            }
+            Ok(Done::new())
+        }
+    });
+    let mut policy = consumer("mail");
+    (policy.workers, policy.lease) = (1, lease);
+    let engine = rig.engine().clock(clock).consumer(policy, handler);
+    let running = engine.build().unwrap().start();
+    // Fast handlers make the engine claim ahead; then a slow one holds up what is claimed.
+    let fast = (0..50).map(|n| message("mail", &format!("fast-{n}"), "fast"));
+    rig.receive_all(fast.collect()).await;
+    let fifty = async || (rig.seen.finished.lock().unwrap().len() == 50).then_some(());
+    eventually("50 attempts", fifty).await;
+    let all = (0..5).map(|n| message("mail", &format!("slow-{n}"), "slow"));
+    rig.receive_all(all.collect()).await;
+    let claimed = async || {
+        let counts = rig.store.counts().await.unwrap();
+        let is_running = slow.load(Ordering::SeqCst) == 1;
+        counts
+            .iter()
+            .find(|c| c.in_progress == 5 && is_running)
+            .map(drop)
+    };
+    eventually("five are claimed", claimed).await;
+    Ahead {
+        running,
+        slow,
+        gate,
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_stood_still_begins_nothing_under_a_lease_that_has_ended() {
+    let (rig, clock) = Rig::with_clock();
+    // Longer than the test takes, so that no renewal comes between: the process stands still.
+    let lease = LeaseTerm::new(Duration::from_secs(600)).unwrap();
+    let ahead = claimed_ahead(&rig, clock.clone(), lease).await;
+    clock.advance(lease.get());
+    // Another process runs what it finds.
+    let mut theirs = ask("mail");
+    theirs.max = 10;
+    let jobs = rig.store.claim_batch(theirs).await.unwrap().jobs;
+    assert_eq!(jobs.len(), 5);
+    let ends = jobs.into_iter().map(|job| Finish {
+        claim: job.claim,
+        took: Duration::ZERO,
+        disposition: Disposition::Completed {
+            outcome: Outcome::succeeded(""),
+            intents: Vec::new(),
+        },
+    });
+    let plan = Plan::new("mail".parse().unwrap());
+    rig.store.finish(plan, ends.collect()).await.unwrap();
+    // It goes on: the one that had begun ends too late, and the others do not begin.
+    ahead.gate.add_permits(10);
+    let late = async || {
+        let finished = rig.seen.finished.lock().unwrap();
+        finished.iter().any(|(_, end)| end.late).then_some(())
+    };
+    eventually("one end came too late", late).await;
+    ahead.running.shutdown().await;
+    assert_eq!(ahead.slow.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn claims_that_have_not_begun_are_given_back_when_they_age() {
+    let (rig, clock) = Rig::with_clock();
+    let lease = LeaseTerm::new(Duration::from_secs(1)).unwrap();
+    let ahead = claimed_ahead(&rig, clock, lease).await;
+    let given_back = async || {
+        let counts = rig.store.counts().await.unwrap();
+        let ours = |c: &&semel_core::inbox::Counts| c.received == 4 && c.in_progress == 1;
+        counts.iter().find(ours).map(drop)
+    };
+    eventually("four are given back while the first runs", given_back).await;
+    ahead.gate.add_permits(10);
+    for n in 0..5 {
+        let id = identity("mail", &format!("slow-{n}"));
+        rig.until(&id, State::Completed).await;
+    }
+    ahead.running.shutdown().await;
+    assert_eq!(ahead.slow.load(Ordering::SeqCst), 5);
 }

@@ -7,6 +7,8 @@
 
 mod acks;
 mod alerts;
+mod backlogs;
+mod circuits;
 mod deliveries;
 mod faults;
 mod files;
@@ -19,4 +21,5 @@ mod shutdowns;
 mod steps;
 mod support;
 mod transactions;
+mod unknowns;
 mod webhooks;

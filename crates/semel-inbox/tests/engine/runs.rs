@@ -167,12 +167,14 @@ async fn an_attempt_beyond_its_deadline_is_cancelled_and_tried_again() {
         .until(&identity("mailer", "m-1"), State::Completed)
         .await;
     assert_eq!(cancelled.load(Ordering::SeqCst), 1);
-    assert_eq!(detail.attempts[0].cause, Some(Cause::DeadlineExceeded));
+    assert_eq!(detail.attempts[0].cause, Some(Cause::Unknown));
+    let error = detail.attempts[0].error.as_deref().unwrap();
+    assert!(error.contains("deadline of 30ms"), "{error}");
     running.shutdown().await;
 }
 
 #[tokio::test]
-async fn a_panic_is_a_failure_that_may_pass() {
+async fn a_panic_is_unknown_and_runs_again_by_default() {
     let result = |attempt| match attempt {
         1 => panic!("of all things"),
         _ => Ok(Done::new()),
@@ -181,6 +183,7 @@ async fn a_panic_is_a_failure_that_may_pass() {
     assert_eq!(seen, [1, 2]);
     let error = detail.attempts[0].error.as_deref().unwrap();
     assert!(error.contains("panicked: of all things"), "{error}");
+    assert_eq!(detail.attempts[0].cause, Some(Cause::Unknown));
 }
 
 #[tokio::test]

@@ -38,10 +38,8 @@ async fn what_was_not_begun_is_returned_and_may_run_elsewhere_at_once() {
     }
     let fifty = async || (rig.seen.finished.lock().unwrap().len() == 50).then_some(());
     eventually("50 attempts", fifty).await;
-    for n in 0..5 {
-        rig.receive(message("mail", &format!("slow-{n}"), "slow"))
-            .await;
-    }
+    let slow = (0..5).map(|n| message("mail", &format!("slow-{n}"), "slow"));
+    rig.receive_all(slow.collect()).await;
     begun.acquire().await.unwrap().forget();
     let claimed_ahead = async || {
         let counts = rig.store.counts().await.unwrap();

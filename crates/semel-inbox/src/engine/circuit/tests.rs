@@ -115,9 +115,7 @@ async fn after_a_probe_that_succeeds_attempts_double_instead_of_rushing_in() {
             .collect();
         assert!(bench.circuit.begin(bench.now).is_none());
         for pass in passes {
-            bench
-                .circuit
-                .ended(pass, Signal::Success, bench.now, 0.0);
+            bench.circuit.ended(pass, Signal::Success, bench.now, 0.0);
         }
     }
     assert_eq!(bench.circuit.allowed(bench.now), Allowed::All);
@@ -156,17 +154,13 @@ async fn what_began_before_a_change_neither_closes_nor_opens_it() {
         .map(|_| bench.circuit.begin(bench.now).unwrap())
         .collect();
     bench.repeat(3, Signal::Away);
-    bench
-        .circuit
-        .ended(old[0], Signal::Success, bench.now, 0.0);
+    bench.circuit.ended(old[0], Signal::Success, bench.now, 0.0);
     assert_eq!(bench.circuit.state(), CircuitState::Open);
     bench.pass_pause();
     let probe = bench.circuit.begin(bench.now).unwrap();
     bench.circuit.ended(old[1], Signal::Away, bench.now, 0.0);
     assert_eq!(bench.circuit.state(), CircuitState::HalfOpen);
-    bench
-        .circuit
-        .ended(probe, Signal::Success, bench.now, 0.0);
+    bench.circuit.ended(probe, Signal::Success, bench.now, 0.0);
     bench.circuit.ended(old[2], Signal::Away, bench.now, 0.0);
     assert_eq!(bench.circuit.state(), CircuitState::Closed);
 }

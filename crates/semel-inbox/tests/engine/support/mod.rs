@@ -66,6 +66,17 @@ impl Rig {
             .watch(self.seen.clone())
     }
 
+    /// Stores messages of one consumer in one call.
+    pub(crate) async fn receive_all(&self, messages: Vec<Message>) {
+        let plan = Plan::new(messages[0].identity().scope().clone());
+        let arrivals = Arrivals {
+            plan,
+            messages,
+            position: None,
+        };
+        self.store.receive(arrivals).await.unwrap();
+    }
+
     pub(crate) async fn receive(&self, message: Message) -> Receipt {
         let plan = Plan::new(message.identity().scope().clone());
         let arrivals = Arrivals {

@@ -53,6 +53,14 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) async fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::on(listener, answer)
+    }
+
+    /// The same on an address of its own.
+    pub(crate) fn on(
+        listener: TcpListener,
+        answer: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let addr = listener.local_addr().unwrap();
         let requests: Arc<Mutex<Vec<Request>>> = Arc::default();
         let (answer, seen) = (Arc::new(answer), requests.clone());

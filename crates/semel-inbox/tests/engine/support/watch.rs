@@ -4,8 +4,7 @@ use std::sync::Mutex;
 
 use semel_core::Scope;
 use semel_core::inbox::{Message, Receipt};
-use semel_inbox::AttemptEnd;
-use semel_inbox::Observer;
+use semel_inbox::{AttemptEnd, CircuitState, Observer};
 
 /// What was told.
 #[derive(Default)]
@@ -15,6 +14,7 @@ pub(crate) struct Seen {
     pub(crate) reclaimed: Mutex<Vec<String>>,
     pub(crate) suppressed: Mutex<usize>,
     pub(crate) alerts: Mutex<Vec<(String, &'static str, bool)>>,
+    pub(crate) circuits: Mutex<Vec<(String, CircuitState)>>,
 }
 
 fn id(message: &Message) -> String {
@@ -41,5 +41,10 @@ impl Observer for Seen {
     fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
         let told = (consumer.to_string(), alert, firing);
         self.alerts.lock().unwrap().push(told);
+    }
+
+    fn circuit(&self, consumer: &Scope, state: CircuitState) {
+        let told = (consumer.to_string(), state);
+        self.circuits.lock().unwrap().push(told);
     }
 }
