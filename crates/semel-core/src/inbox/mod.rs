@@ -23,6 +23,8 @@
 //! Read on in this order: [`message`], [`state`], [`plan`] (what a consumer wants), [`order`] (lanes and gaps, pure),
 //! [`work`] (claim and finish), [`seen`] and [`operate`] (what people see and do), [`retry`] and [`replay`] (pure), [`consumer`] (a whole policy).
 
+pub mod decide;
+pub mod lanes;
 pub mod message;
 pub mod operate;
 pub mod order;

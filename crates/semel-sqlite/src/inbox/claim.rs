@@ -4,15 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{Connection, Row, params};
+use semel_core::inbox::lanes::Placed;
 use semel_core::inbox::work::STEPS_MAX;
 use semel_core::inbox::{
     Attempt, BATCH_MAX, Cause, Claim, ClaimBatch, Claimed, Job, Renewal, State, Step, UnknownPolicy,
 };
-use semel_core::{Error, Kind, LeaseTerm, Result, Scope, Timestamp};
+use semel_core::{Error, Identity, Kind, LeaseTerm, Result, Scope, Timestamp};
 
-use super::notes::number_of;
-use super::rows::{self, RawMessage, Work, message_columns, message_of, work_columns, work_of};
-use super::sql::{self, SqlCause, SqlState};
+use super::notes::{Consumer, number_of};
+use super::pauses::is_paused;
+use super::rows::{
+    self, RawMessage, WORK_COLUMNS, Work, message_columns, message_of, work_columns, work_of,
+};
+use super::sql::{self, SqlState};
+use super::{lanes, records};
 use crate::fences;
 use crate::time::FileTime;
 use crate::verbs::Session;
@@ -31,6 +36,9 @@ pub(super) const CANDIDATES: &str = concat!(
 pub(super) const NEXT_DUE: &str = "SELECT due_ms FROM semel_work WHERE consumer = ?1 AND due_ms IS NOT NULL \
                                    ORDER BY due_ms LIMIT 1";
 
+/// The most messages that are loaded together.
+const LOADED_MAX: usize = 64;
+
 /// A row that may be claimed.
 struct Candidate {
     work: Work,
@@ -40,68 +48,83 @@ struct Candidate {
 }
 
 impl Session<'_> {
-    /// Claims what is due, oldest first.
+    /// Claims what is due, oldest first, unless the consumer is paused.
     pub(super) fn claim_batch(&mut self, ask: &ClaimBatch) -> Result<Claimed> {
-        let max = ask.max.min(BATCH_MAX);
-        let Some(consumer) = self.consumer_number(&ask.plan.consumer)? else {
-            return Ok(Claimed::default());
+        let (max, mut claimed) = (ask.max.min(BATCH_MAX), Claimed::default());
+        let Some(of) = self.consumer(&ask.plan)? else {
+            return Ok(claimed);
         };
-        let mut jobs = Vec::new();
-        while jobs.len() < max {
-            let candidates = self.candidates(consumer, max - jobs.len())?;
-            let all = jobs.len() + candidates.len();
+        if is_paused(self.connection, of.number)? {
+            claimed.paused = true;
+            return Ok(claimed);
+        }
+        let mut bytes = 0_usize;
+        'all: while claimed.jobs.len() < max {
+            // What is loaded together is bounded, however much is asked for.
+            let want = (max - claimed.jobs.len()).min(LOADED_MAX);
+            let candidates = self.candidates(of.number, want)?;
+            let is_last = candidates.len() < want;
             for candidate in candidates {
-                jobs.extend(self.claim_one(ask, candidate)?);
+                bytes = bytes.saturating_add(candidate.message.payload_len());
+                if bytes > ask.bytes_max && !claimed.jobs.is_empty() {
+                    break 'all;
+                }
+                self.claim_one(ask, of, candidate, &mut claimed)?;
             }
-            // Only what was held leaves room for others.
-            if jobs.len() == all {
+            if is_last {
                 break;
             }
         }
-        if !jobs.is_empty() {
+        if !claimed.jobs.is_empty() {
             fences::keep_claimed(self.connection, self.last_fence, self.now)
                 .map_err(sql::failed)?;
         }
-        let next_due = match jobs.len() < max {
-            true => next_due(self.connection, consumer, self.now)?,
-            false => None,
-        };
-        Ok(Claimed {
-            jobs,
-            next_due,
-            ..Claimed::default()
-        })
+        if claimed.jobs.len() < max {
+            claimed.next_due = next_due(self.connection, of.number, self.now)?;
+        }
+        Ok(claimed)
     }
 
     fn candidates(&self, consumer: i64, limit: usize) -> Result<Vec<Candidate>> {
         let read = |row: &Row<'_>| {
             Ok(Candidate {
                 work: work_of(row, 0)?,
-                received_ms: row.get(11)?,
-                has_steps: row.get(12)?,
-                message: message_of(row, 13)?,
+                received_ms: row.get(WORK_COLUMNS)?,
+                has_steps: row.get(WORK_COLUMNS + 1)?,
+                message: message_of(row, WORK_COLUMNS + 2)?,
             })
         };
         let values = params![consumer, self.now.as_millis(), limit];
         sql::all(self.connection, CANDIDATES, values, read)
     }
 
-    /// Claims one row; `None` if its worker was lost and it is to be held.
-    fn claim_one(&mut self, ask: &ClaimBatch, candidate: Candidate) -> Result<Option<Job>> {
-        let (work, now) = (&candidate.work, self.now);
-        let is_lost = work.state == State::InProgress;
+    /// Claims one row, unless its worker was lost and it is to be held, or another door settled its record.
+    fn claim_one(
+        &mut self,
+        ask: &ClaimBatch,
+        of: Consumer<'_>,
+        candidate: Candidate,
+        claimed: &mut Claimed,
+    ) -> Result<()> {
+        let is_lost = candidate.work.state == State::InProgress;
+        let message = candidate.message.checked(&ask.plan.consumer)?;
+        if candidate.work.replay == 0 && self.is_settled(message.identity())? {
+            claimed.settled.push(message.identity().clone());
+            return self.pass_settled(of, &candidate.work);
+        }
         if is_lost {
-            self.keep_lost(work, ask.on_unknown)?;
+            self.keep_lost(&candidate.work, ask.on_unknown)?;
             if ask.on_unknown == UnknownPolicy::Hold {
-                return self.hold(work).map(|()| None);
+                return self.hold(of, &candidate.work);
             }
         }
+        let (work, now) = (&candidate.work, self.now);
         let (fence, lease_until) = (self.draw(), now.after(ask.lease.get()));
         let attempt = work.attempts.saturating_add(1);
         sql::run(
             self.connection,
             "UPDATE semel_work SET state = ?2, due_ms = ?3, fence = ?4, attempts = ?5, worker = ?6, \
-             changed_ms = ?7, cause = NULL WHERE number = ?1",
+             changed_ms = ?7, cause = NULL, first_ms = coalesce(first_ms, ?7) WHERE number = ?1",
             params![
                 work.number,
                 SqlState(State::InProgress),
@@ -116,8 +139,7 @@ impl Session<'_> {
             true => steps(self.connection, work.number)?,
             false => Vec::new(),
         };
-        let message = candidate.message.checked(&ask.plan.consumer)?;
-        Ok(Some(Job {
+        claimed.jobs.push(Job {
             claim: Claim {
                 identity: message.identity().clone(),
                 fence,
@@ -128,12 +150,28 @@ impl Session<'_> {
             replay: work.replay > 0,
             reclaimed: is_lost,
             received_at: Timestamp::from_millis(candidate.received_ms),
-            first_tried_at: now,
-            key_generation: 0,
+            first_tried_at: work.first_ms.map_or(now, Timestamp::from_millis),
+            key_generation: work.key_generation,
             claimed_at: now,
             lease_until,
             steps,
-        }))
+        });
+        Ok(())
+    }
+
+    fn is_settled(&self, identity: &Identity) -> Result<bool> {
+        let record = records::brief(self.connection, identity)?;
+        Ok(record.is_some_and(|record| record.is_settled(self.kept_since())))
+    }
+
+    /// Another door dealt with it: it does not run, and its lane goes on.
+    fn pass_settled(&mut self, of: Consumer<'_>, work: &Work) -> Result<()> {
+        let placed = Placed::skipped(Cause::SettledElsewhere);
+        self.put(of, work.number, placed, true)?;
+        self.keep_transition(work.number, placed.state, placed.cause, None)?;
+        lanes::leave(self.connection, work.number)?;
+        let spot = work.spot();
+        self.in_lane_of(of, work, |mut lane| lane.applied(spot))
     }
 
     fn keep_lost(&self, work: &Work, on_unknown: UnknownPolicy) -> Result<()> {
@@ -157,21 +195,13 @@ impl Session<'_> {
         self.keep_attempt(work.number, &attempt)
     }
 
-    /// Parks a message whose worker was lost. What that means for its lane is seen to when its consumer is advanced, by its plan.
-    fn hold(&self, work: &Work) -> Result<()> {
-        let now_ms = self.now.as_millis();
-        sql::run(
-            self.connection,
-            "UPDATE semel_work SET state = ?2, cause = ?3, due_ms = NULL, changed_ms = ?4, \
-             deadline_ms = iif(lane IS NULL, NULL, ?4) WHERE number = ?1",
-            params![
-                work.number,
-                SqlState(State::Parked),
-                SqlCause(Some(Cause::Unknown)),
-                now_ms
-            ],
-        )
-        .map(drop)
+    /// Parks a message whose worker was lost: those behind it wait, or its lane goes on without it.
+    fn hold(&mut self, of: Consumer<'_>, work: &Work) -> Result<()> {
+        let placed = Placed::parked(Cause::Unknown);
+        self.put(of, work.number, placed, true)?;
+        self.keep_transition(work.number, placed.state, placed.cause, None)?;
+        let row = work.row(placed.state, placed.cause, false);
+        self.in_lane_of(of, work, |mut lane| lane.stuck(&row))
     }
 
     /// Extends a lease whose claim still holds; it is never shortened.
@@ -243,6 +273,12 @@ pub(super) fn nothing_due(
     let Some(number) = number_of(connection, consumer)? else {
         return Ok(Some(Claimed::default()));
     };
+    if is_paused(connection, number)? {
+        return Ok(Some(Claimed {
+            paused: true,
+            ..Claimed::default()
+        }));
+    }
     let next_due = next_due(connection, number, now)?;
     // A claim that lies ahead of this process's clock sets it right, and that is the writer's to do.
     let is_behind = next_due.is_some() && FileTime::read(connection)?.known.newest > Some(now);

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use rusqlite::params;
+use semel_core::inbox::lanes::{Placed, Row};
 use semel_core::inbox::work::{ErrorText, INTENTS_MAX};
 use semel_core::inbox::{
     Attempt, Cause, Claim, Disposition, Finish, Finished, Intent, Plan, State,
 };
 use semel_core::{Error, Identity, Kind, Outcome, Result, Timestamp};
 
-use super::lanes::{self, Lane};
+use super::lanes;
 use super::notes::Consumer;
-use super::placing::Placed;
 use super::receive::check_owner;
 use super::records::{self, Settlement};
 use super::rows::{self, Stored, Work};
@@ -67,11 +67,6 @@ struct Held<'a> {
 }
 
 impl<'a> Held<'a> {
-    fn lane(&self) -> Option<Lane<'_>> {
-        let (of, lane) = (self.of, self.work.lane.as_deref());
-        lane.map(|name| Lane { of, name })
-    }
-
     fn settlement(&self, outcome: &'a Outcome, now: Timestamp) -> Settlement<'a> {
         let claimed_ms = match self.work.state {
             State::InProgress => self.work.changed_ms,
@@ -106,7 +101,7 @@ impl<'a> Held<'a> {
             state,
             cause: Some(cause),
             error: error.map(|error| error.as_str().to_owned()),
-            answer: None,
+            answer: error.and_then(|error| error.answer().cloned()),
             late: false,
         }
     }
@@ -197,10 +192,8 @@ impl Session<'_> {
             let target = self.consumer_or_new(&intent.plan)?;
             self.receive_one(target, &intent.message)?;
         }
-        match held.lane() {
-            Some(lane) => self.after_applied(lane, held.work.sequence),
-            None => Ok(()),
-        }
+        let spot = held.work.spot();
+        self.in_lane_of(held.of, held.work, |mut lane| lane.applied(spot))
     }
 
     fn pass_over(&mut self, held: &Held<'_>, cause: Cause) -> Result<()> {
@@ -209,17 +202,10 @@ impl Session<'_> {
         self.settle_message(&held.settlement(&outcome, now))?;
         let attempt = held.attempt(State::SkippedDuplicate, cause, None, now);
         self.keep_attempt(held.work.number, &attempt)?;
-        let placed = Placed {
-            state: State::SkippedDuplicate,
-            cause: Some(cause),
-            ..Placed::WAITING
-        };
-        self.put(held.of, held.work.number, placed)?;
-        let Some(lane) = held.lane() else {
-            return Ok(());
-        };
+        self.put(held.of, held.work.number, Placed::skipped(cause), true)?;
         lanes::leave(self.connection, held.work.number)?;
-        self.after_applied(lane, held.work.sequence)
+        let spot = held.work.spot();
+        self.in_lane_of(held.of, held.work, |mut lane| lane.applied(spot))
     }
 
     fn fail(
@@ -232,10 +218,13 @@ impl Session<'_> {
     ) -> Result<()> {
         let attempt = held.attempt(state, cause, Some(error), self.now);
         self.keep_attempt(held.work.number, &attempt)?;
+        // An attempt that reached nothing does not count, and was no first one.
+        let uncounted = cause == Cause::NotReached;
         sql::run(
             self.connection,
             "UPDATE semel_work SET state = ?2, cause = ?3, error = ?4, due_ms = ?5, changed_ms = ?6, \
-             deadline_ms = NULL, worker = NULL WHERE number = ?1",
+             deadline_ms = NULL, worker = NULL, attempts = iif(?7, max(attempts - 1, 0), attempts), \
+             first_ms = iif(?7 AND first_ms = changed_ms, NULL, first_ms) WHERE number = ?1",
             params![
                 held.work.number,
                 SqlState(state),
@@ -243,19 +232,24 @@ impl Session<'_> {
                 error.as_str(),
                 due_ms,
                 self.now.as_millis(),
+                uncounted,
             ],
         )?;
-        match (due_ms, held.lane()) {
-            (Some(_), lane) => {
+        let row = held.work.row(state, Some(cause), due_ms.is_some());
+        match due_ms {
+            Some(_) => {
                 self.wake(&held.of.plan.consumer);
-                // A message that was held as unknown may have had others parked behind it.
-                match lane {
-                    Some(lane) => self.free(lane, held.work.spot()),
-                    None => Ok(()),
-                }
+                self.unstick(held, &row)
             }
-            (None, Some(lane)) => self.after_stuck(lane, held.work.spot()),
-            (None, None) => Ok(()),
+            None => self.in_lane_of(held.of, held.work, |mut lane| lane.stuck(&row)),
+        }
+    }
+
+    /// A message that was held as unknown may have had others parked behind it.
+    fn unstick(&mut self, held: &Held<'_>, row: &Row) -> Result<()> {
+        match held.work.state {
+            State::Parked => self.in_lane_of(held.of, held.work, |mut lane| lane.unstuck(row)),
+            _ => Ok(()),
         }
     }
 
@@ -263,10 +257,7 @@ impl Session<'_> {
     fn give_back(&mut self, held: &Held<'_>) -> Result<()> {
         self.put_back(held.work, held.stored.received_ms)?;
         self.wake(&held.of.plan.consumer);
-        match held.lane() {
-            Some(lane) => self.free(lane, held.work.spot()),
-            None => Ok(()),
-        }
+        self.unstick(held, &held.work.row(State::Received, None, true))
     }
 
     /// The claim was never heard of: as if it had not been made. Nothing in its lane has moved because of it.
@@ -292,7 +283,8 @@ impl Session<'_> {
         sql::run(
             self.connection,
             "UPDATE semel_work SET state = ?2, cause = NULL, due_ms = ?3, changed_ms = ?4, \
-             attempts = max(attempts - 1, 0), deadline_ms = NULL, worker = NULL WHERE number = ?1",
+             attempts = max(attempts - 1, 0), deadline_ms = NULL, worker = NULL, \
+             first_ms = iif(first_ms = changed_ms, NULL, first_ms) WHERE number = ?1",
             params![
                 number,
                 SqlState(State::Received),
@@ -343,7 +335,7 @@ impl Session<'_> {
             state: item.disposition.state(),
             cause,
             error: error.map(|error| error.as_str().to_owned()),
-            answer: None,
+            answer: error.and_then(|error| error.answer().cloned()),
             late: true,
         };
         self.keep_attempt(stored.number, &attempt)

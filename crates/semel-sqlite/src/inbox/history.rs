@@ -18,8 +18,8 @@ impl Session<'_> {
         sql::run(
             self.connection,
             "INSERT INTO semel_attempts (number, position, generation, attempt, fence, began_ms, \
-             ended_ms, state, late, worker, cause, error) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+             ended_ms, state, late, worker, cause, error, answer) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
             params![
                 number,
                 position,
@@ -33,6 +33,7 @@ impl Session<'_> {
                 attempt.worker,
                 SqlCause(attempt.cause),
                 attempt.error,
+                attempt.answer.as_deref(),
             ],
         )?;
         let sql = "DELETE FROM semel_attempts WHERE number = ?1 AND position <= ?2";

@@ -1,24 +1,22 @@
 //! The inbox on the same file: messages that wait to take effect, beside the records that say what has.
 //!
 //! Read it in this order: `migrations/0003_inbox.sql` says what is in the tables; `rows`, `records`, `history` and `lanes` read
-//! and write them; `receive`, `claim` and `finish` are the verbs; `placing` asks the core for a message's place in its lane and
-//! `going` lets lanes go on; `operate`, `select` and `acts` carry out what people decide; `inspect` shows what
-//! is there; `sweep` looks after deadlines and retention. [`tx`] is the user's own transaction.
+//! and write them; `receive`, `claim` and `finish` are the verbs; what lanes do is decided by [`semel_core::inbox::lanes`];
+//! `operate`, `select` and `pauses` carry out what people decide; `inspect` shows what is there; `sweep` looks
+//! after deadlines and retention. [`tx`] is the user's own transaction.
 //!
 //! All verbs go through the store's one writer, so many callers share a commit, and no two of them ever decide about the same lane
 //! at once. WakeUps ring after the commit.
 
-mod acts;
 mod claim;
 mod filter;
 mod finish;
-mod going;
 mod history;
 mod inspect;
 mod lanes;
 mod notes;
 mod operate;
-mod placing;
+mod pauses;
 mod receive;
 mod records;
 mod rows;
@@ -162,24 +160,30 @@ impl Inbox for SqliteStore {
     }
 
     fn states(&self, identities: Vec<Identity>) -> Answer<'_, Vec<Option<State>>> {
-        Box::pin(async move {
-            let mut states = Vec::with_capacity(identities.len());
-            for identity in identities {
-                let found = self.message(identity).await?;
-                states.push(found.map(|detail| detail.entry.state));
-            }
-            Ok(states)
+        let clock = self.clock.clone();
+        self.read(&self.reads, move |connection| {
+            let at = (clock.now(), clock.grace());
+            let state = |identity| inspect::state(connection, identity, at);
+            identities.iter().map(state).collect()
         })
     }
 
     fn set_paused(
         &self,
-        _consumer: Scope,
-        _paused: bool,
-        _by: Actor,
-        _reason: Option<String>,
+        consumer: Scope,
+        paused: bool,
+        by: Actor,
+        reason: Option<String>,
     ) -> Answer<'_, bool> {
-        Box::pin(async { Ok(false) })
+        let asked = pauses::Pausing {
+            consumer,
+            paused,
+            by,
+            reason,
+        };
+        self.write_one(Ok(()), (asked, 0), Manner::FACT, |session, asked| {
+            session.set_paused(asked)
+        })
     }
 
     fn message(&self, identity: Identity) -> Answer<'_, Option<Detail>> {

@@ -1,16 +1,14 @@
 //! Messages that arrive: new ones are stored and take their place, known ones are counted.
 
-use std::time::Duration;
-
 use rusqlite::params;
+use semel_core::inbox::lanes::{Placed, Rerun, Row, Spot};
 use semel_core::inbox::{Arrivals, Cause, Message, Plan, Receipt, State};
 use semel_core::store::check_batch;
-use semel_core::{Error, Kind, Outcome, Result};
+use semel_core::{Error, Kind, Result, Timestamp};
 
-use super::lanes::{Lane, Spot};
+use super::lanes::{self, LaneKey};
 use super::notes::Consumer;
-use super::placing::{Placed, sequence_in_lane};
-use super::records::{self, Settlement};
+use super::records;
 use super::rows;
 use super::sql::{self, SqlCause, SqlState};
 use crate::verbs::Session;
@@ -160,37 +158,34 @@ impl Session<'_> {
     /// Stores a new message at its place.
     fn store(&mut self, of: Consumer<'_>, message: &Message) -> Result<Receipt> {
         let number = rows::insert(self.connection, of, message, self.now)?;
-        let sequence = sequence_in_lane(of.plan.order, message);
-        let placed = match (message.lane(), sequence) {
-            (Some(lane), Some(sequence)) => {
-                let name = lane.as_str();
-                let place = self.place(Lane { of, name }, Spot { sequence, number }, 0)?;
-                let placed = self.placed(of, place);
-                self.add_work(of, number, placed, Some((name, sequence)))?;
-                placed
-            }
-            _ => {
-                let placed = Placed::due(self.now.as_millis());
-                self.add_work(of, number, placed, None)?;
-                placed
-            }
+        let Some((key, sequence)) = lanes::home(of, message) else {
+            self.add_work(of, number, Placed::DUE, None)?;
+            let state = State::Received;
+            return Ok(Receipt::Stored { state });
         };
-        if placed.cause.is_some() {
-            self.keep_transition(number, placed.state, placed.cause, None)?;
-        }
-        if placed.state == State::SkippedDuplicate {
-            self.settle_message(&Settlement {
-                identity: message.identity(),
-                fingerprint: message.fingerprint(),
-                fence: None,
-                attempt: 0,
-                claimed_ms: self.now.as_millis(),
-                outcome: &Outcome::succeeded(""),
-                took: Duration::ZERO,
-                retention: of.plan.retention,
-            })?;
+        let spot = Spot { sequence, number };
+        let placed = self.in_lane(key, |mut lane| lane.arrives(spot))?;
+        if let Some(cause) = placed.cause {
+            self.keep_transition(number, placed.state, Some(cause), None)?;
         }
         let state = placed.state;
+        if state == State::SkippedDuplicate {
+            // What was passed over does not stand in its lane.
+            self.add_work(of, number, placed, None)?;
+            self.settle_unrun(of, message.identity(), message.fingerprint(), 0)?;
+            return Ok(Receipt::Stored { state });
+        }
+        self.add_work(of, number, placed, Some((key, sequence)))?;
+        let row = Row {
+            spot,
+            state,
+            cause: placed.cause,
+            is_due: placed.is_due,
+            has_deadline: placed.deadline.is_some(),
+            rerun: Rerun::No,
+            received_at: self.now,
+        };
+        self.in_lane(key, |mut lane| lane.arrived(&row))?;
         Ok(Receipt::Stored { state })
     }
 
@@ -199,28 +194,28 @@ impl Session<'_> {
         of: Consumer<'_>,
         number: i64,
         placed: Placed,
-        lane: Option<(&str, i64)>,
+        lane: Option<(LaneKey<'_>, Option<u64>)>,
     ) -> Result<()> {
-        // What was passed over does not stand in its lane.
-        let lane = lane.filter(|_| placed.state != State::SkippedDuplicate);
+        let now_ms = self.now.as_millis();
         sql::run(
             self.connection,
             "INSERT INTO semel_work (number, consumer, state, due_ms, fence, attempts, generation, \
-             replay, changed_ms, sequence, deadline_ms, lane, cause) \
-             VALUES (?1, ?2, ?3, ?4, 0, 0, 0, 0, ?5, ?6, ?7, ?8, ?9)",
+             replay, changed_ms, sequence, deadline_ms, lane, tenant, cause) \
+             VALUES (?1, ?2, ?3, ?4, 0, 0, 0, 0, ?5, ?6, ?7, ?8, ?9, ?10)",
             params![
                 number,
                 of.number,
                 SqlState(placed.state),
-                placed.due_ms,
-                self.now.as_millis(),
-                lane.map_or(-1, |(_, sequence)| sequence),
-                placed.deadline_ms,
-                lane.map(|(name, _)| name),
+                placed.is_due.then_some(now_ms),
+                now_ms,
+                lanes::sql_sequence(lane.and_then(|(_, sequence)| sequence)),
+                placed.deadline.map(Timestamp::as_millis),
+                lane.map(|(key, _)| key.name),
+                lane.map(|(key, _)| key.tenant),
                 SqlCause(placed.cause),
             ],
         )?;
-        if placed.due_ms.is_some() {
+        if placed.is_due {
             self.wake(&of.plan.consumer);
         }
         Ok(())

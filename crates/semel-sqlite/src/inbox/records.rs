@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
+use semel_core::inbox::Cause;
+use semel_core::inbox::lanes::Placed;
 use semel_core::{Fence, Fingerprint, Identity, Outcome, Result, Retention, Timestamp};
 
+use super::notes::Consumer;
+use super::rows::{self, Work};
 use super::sql;
 use crate::error::damaged;
 use crate::records;
@@ -73,6 +77,42 @@ pub(super) struct Settlement<'a> {
 }
 
 impl Session<'_> {
+    /// Settles the record of a message that never ran to its end.
+    pub(super) fn settle_unrun(
+        &mut self,
+        of: Consumer<'_>,
+        identity: &Identity,
+        fingerprint: Fingerprint,
+        attempt: u32,
+    ) -> Result<()> {
+        let now_ms = self.now.as_millis();
+        self.settle_message(&Settlement {
+            identity,
+            fingerprint,
+            fence: None,
+            attempt,
+            claimed_ms: now_ms,
+            outcome: &Outcome::succeeded(""),
+            took: Duration::ZERO,
+            retention: of.plan.retention,
+        })
+    }
+
+    /// Passes a row over: its record is settled, and it stays for people to see. It does not leave its lane by this.
+    pub(super) fn skip(
+        &mut self,
+        of: Consumer<'_>,
+        work: &Work,
+        cause: Cause,
+        detail: Option<&str>,
+    ) -> Result<()> {
+        let (identity, fingerprint) = rows::named(self.connection, &of.plan.consumer, work.number)?;
+        self.settle_unrun(of, &identity, fingerprint, work.attempts)?;
+        let placed = Placed::skipped(cause);
+        self.put(of, work.number, placed, true)?;
+        self.keep_transition(work.number, placed.state, placed.cause, detail)
+    }
+
     /// Settles the record of a message. A live record that is there already stays as it is.
     pub(super) fn settle_message(&mut self, settlement: &Settlement<'_>) -> Result<()> {
         match brief(self.connection, settlement.identity)? {

@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 use rusqlite::{Connection, Row, params};
+use semel_core::inbox::decide::may_finish;
+use semel_core::inbox::lanes::Rerun;
 use semel_core::inbox::{Cause, Message, Origin, State};
 use semel_core::{
     Error, Fence, Fingerprint, Headers, Identity, Key, Result, Scope, Tenant, Timestamp,
@@ -11,10 +13,23 @@ use super::notes::Consumer;
 use super::sql::{self, SqlCause, SqlState};
 use crate::error::damaged;
 
-/// Runs again although it was dealt with before.
-pub(super) const REPLAY: u8 = 1;
-/// The same, and also at or below its lane's done.
-pub(super) const REBUILD: u8 = 2;
+/// Whether a message runs once more, as a column.
+pub(super) const fn sql_rerun(rerun: Rerun) -> u8 {
+    match rerun {
+        Rerun::No => 0,
+        Rerun::Replay => 1,
+        Rerun::Rebuild => 2,
+    }
+}
+
+/// Whether a message runs once more, from its column.
+pub(super) const fn rerun_of(replay: u8) -> Rerun {
+    match replay {
+        0 => Rerun::No,
+        1 => Rerun::Replay,
+        _ => Rerun::Rebuild,
+    }
+}
 
 /// What is known of a message that the verbs change.
 #[derive(Debug)]
@@ -41,26 +56,27 @@ pub(super) struct Work {
     pub(super) lane: Option<String>,
     pub(super) worker: Option<String>,
     pub(super) cause: Option<Cause>,
+    /// Whose lane it stands in, if it stands in one.
+    pub(super) tenant: Option<String>,
+    pub(super) first_ms: Option<i64>,
+    pub(super) key_generation: u32,
 }
 
 impl Work {
-    /// Whether the claim with this fence may still say how it ended. A message that was parked because its worker seemed lost
-    /// is still that worker's as long as nobody else has claimed it or decided about it.
+    /// Whether the claim with this fence may still say how it ended.
     pub(super) fn is_held_by(&self, fence: Fence) -> bool {
-        let held = match self.state {
-            State::InProgress => true,
-            State::Parked => self.cause == Some(Cause::Unknown),
-            _ => false,
-        };
-        held && self.fence == fence
+        may_finish(self.state, self.cause, self.fence, fence)
     }
 }
+
+/// How many columns [`work_of`] reads.
+pub(super) const WORK_COLUMNS: usize = 14;
 
 /// The columns that [`work_of`] reads.
 macro_rules! work_columns {
     () => {
         "w.number, w.state, w.fence, w.attempts, w.generation, w.replay, \
-         w.changed_ms, w.sequence, w.lane, w.worker, w.cause"
+         w.changed_ms, w.sequence, w.lane, w.worker, w.cause, w.tenant, w.first_ms, w.key_generation"
     };
 }
 pub(super) use work_columns;
@@ -79,6 +95,9 @@ pub(super) fn work_of(row: &Row<'_>, first: usize) -> rusqlite::Result<Work> {
         lane: row.get(first + 8)?,
         worker: row.get(first + 9)?,
         cause: row.get::<_, SqlCause>(first + 10)?.0,
+        tenant: row.get(first + 11)?,
+        first_ms: row.get(first + 12)?,
+        key_generation: row.get(first + 13)?,
     })
 }
 
@@ -197,6 +216,11 @@ pub(super) fn message_of(row: &Row<'_>, first: usize) -> rusqlite::Result<RawMes
 }
 
 impl RawMessage {
+    /// How many bytes its payload has.
+    pub(super) const fn payload_len(&self) -> usize {
+        self.payload.len()
+    }
+
     /// The message of this consumer.
     pub(super) fn checked(self, consumer: &Scope) -> Result<Message> {
         let identity = identity(consumer, &self.tenant, &self.key)?;

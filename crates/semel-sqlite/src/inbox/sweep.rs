@@ -3,14 +3,10 @@
 use std::time::Duration;
 
 use rusqlite::{Row, params};
-use semel_core::inbox::order::GapThen;
-use semel_core::inbox::{BATCH_MAX, Cause, Order, Plan, State};
+use semel_core::inbox::{BATCH_MAX, Order, Plan, State};
 use semel_core::{Error, Identity, Result};
 
-use super::going::Progress;
-use super::lanes::Lane;
 use super::notes::Consumer;
-use super::placing::Placed;
 use super::rows::{self, Work};
 use super::{records, sql};
 use crate::error::damaged;
@@ -24,6 +20,17 @@ pub(crate) const MESSAGES: &str = "SELECT m.number, m.expires_ms, m.tenant, m.ke
      WHERE m.number > ?1 ORDER BY m.number LIMIT ?2";
 pub(crate) const AUDIT: &str = "DELETE FROM semel_audit WHERE id IN \
      (SELECT id FROM (SELECT id, at_ms FROM semel_audit ORDER BY id LIMIT ?2) WHERE at_ms < ?1)";
+
+/// Rows that a lane is to be looked at for, because their time has come.
+const OVERDUE: &str = "SELECT number FROM semel_work WHERE consumer = ?1 AND deadline_ms <= ?2 \
+     ORDER BY deadline_ms LIMIT ?3";
+/// The same, and rows that wait for versions of a consumer that no longer goes by them.
+const OVERDUE_OR_GAPS: &str = "SELECT number FROM (SELECT number FROM semel_work \
+     WHERE consumer = ?1 AND deadline_ms <= ?2 \
+     UNION SELECT number FROM semel_work WHERE consumer = ?1 AND cause IN ('gap', 'gap-expired')) LIMIT ?3";
+/// Rows that stand in a lane of a consumer that has none any more.
+const STRANDED: &str = "SELECT number FROM semel_work \
+     WHERE consumer = ?1 AND lane IS NOT NULL AND ?2 IS NOT NULL LIMIT ?3";
 
 /// A message that may have outlived its record.
 struct Leftover {
@@ -49,78 +56,36 @@ impl Leftover {
 }
 
 impl Session<'_> {
-    /// Looks after lanes of one consumer whose deadline has passed; how many messages changed.
+    /// Moves lanes of one consumer on where time or a change of its plan lets them; how many messages it was about.
     pub(super) fn advance_lanes(&mut self, plan: &Plan, limit: usize) -> Result<usize> {
         let Some(of) = self.consumer(plan)? else {
             return Ok(0);
         };
-        let sql = "SELECT number FROM semel_work WHERE consumer = ?1 AND deadline_ms <= ?2 \
-                   ORDER BY deadline_ms LIMIT ?3";
+        let sql = match plan.order {
+            Order::None => STRANDED,
+            Order::Arrival { .. } => OVERDUE_OR_GAPS,
+            Order::Sequence { .. } => OVERDUE,
+        };
         let values = params![of.number, self.now.as_millis(), limit.min(BATCH_MAX)];
         let numbers: Vec<i64> = sql::all(self.connection, sql, values, |row| row.get(0))?;
         let mut changed = 0;
         for number in numbers {
             // The one before it may have moved it.
             if let Some(work) = rows::work(self.connection, number)? {
-                changed += usize::from(self.tend_one(of, &work)?);
+                changed += usize::from(self.advance_lane_of(of, &work)?);
             }
         }
         Ok(changed)
     }
 
-    fn tend_one(&mut self, of: Consumer<'_>, work: &Work) -> Result<bool> {
-        let Some(name) = work.lane.as_deref() else {
+    fn advance_lane_of(&mut self, of: Consumer<'_>, work: &Work) -> Result<bool> {
+        let Some(key) = work.lane_key(of) else {
             return Ok(false);
         };
-        let lane = Lane { of, name };
-        match (work.state, work.cause) {
-            (State::Parked, Some(Cause::Gap)) => self.end_patience(lane, work),
-            (State::Parked, Some(Cause::Unknown)) => {
-                self.forget_deadline(work.number)?;
-                self.after_stuck(lane, work.spot())?;
-                Ok(true)
-            }
-            _ => Ok(false),
+        match self.row_at(key, work.spot())? {
+            Some(row) => self.in_lane(key, |mut lane| lane.overdue(&row)),
+            None => Ok(false),
         }
-    }
-
-    /// A missing version did not arrive in time.
-    fn end_patience(&mut self, lane: Lane<'_>, work: &Work) -> Result<bool> {
-        let done = lane.done(self.connection)?.unwrap_or(-1);
-        let first = lane.first(self.connection)?;
-        let Some(first) = first.filter(|first| first.spot.sequence > done + 1) else {
-            // The next version is there and will be dealt with. Then the lane looks again whether one is missing.
-            self.forget_deadline(work.number)?;
-            return Ok(false);
-        };
-        let then = match lane.order() {
-            Order::Sequence { on_gap, .. } => on_gap.then,
-            Order::None | Order::Arrival { .. } => GapThen::Advance,
-        };
-        match then {
-            GapThen::Hold => {
-                let placed = Placed::parked(Cause::GapExpired);
-                self.put(lane.of, work.number, placed)?;
-                self.keep_transition(work.number, placed.state, placed.cause, None)?;
-            }
-            GapThen::Advance => {
-                lane.pass(self.connection, first.spot.sequence - 1)?;
-                let cause = Some(Cause::GapExpired);
-                self.go_on(
-                    lane,
-                    Progress {
-                        cause,
-                        ..Progress::NONE
-                    },
-                )?;
-            }
-        }
-        Ok(true)
-    }
-
-    fn forget_deadline(&self, number: i64) -> Result<()> {
-        let sql = "UPDATE semel_work SET deadline_ms = NULL WHERE number = ?1";
-        sql::run(self.connection, sql, params![number]).map(drop)
     }
 
     /// The message goes with its record, unless it is still to be worked on.

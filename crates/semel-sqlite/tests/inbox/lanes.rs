@@ -148,7 +148,7 @@ async fn a_retry_of_all_that_is_parked_runs_it_in_order() {
 }
 
 #[tokio::test]
-async fn a_lost_head_that_is_held_stops_or_passes_its_lane_when_it_is_tended() {
+async fn a_lost_head_that_is_held_stops_or_passes_its_lane_at_once() {
     for (order, next) in [(PARKING, State::Parked), (ADVANCING, State::Received)] {
         let desk = Desk::new().ordered(order);
         desk.versions(&[1, 2]).await;
@@ -156,9 +156,8 @@ async fn a_lost_head_that_is_held_stops_or_passes_its_lane_when_it_is_tended() {
         desk.clock.advance(LEASE * 2);
         assert!(desk.claim_as(UnknownPolicy::Hold).await.is_empty());
         assert_eq!(cause(&desk, "a-1").await, Some(Cause::Unknown));
-        assert_eq!(desk.advance_lanes().await, 1);
-        assert_eq!(desk.advance_lanes().await, 0);
         assert_eq!(desk.state("a-2").await, next);
+        assert_eq!(desk.advance_lanes().await, 0);
         if next == State::Parked {
             // Nobody has claimed it since: its owner knows what happened after all.
             assert_eq!(desk.finish(&lost, completed()).await, Finished::Done);
@@ -244,8 +243,11 @@ async fn a_long_lane_is_received_and_worked_off_in_order() {
         desk.versions(&versions).await;
         let first = desk.claim_one().await;
         desk.finish(&first, terminal()).await;
-        let counts = desk.store.counts().await.unwrap();
-        assert_eq!(counts[0].parked, MESSAGES - 1);
+        // One commit changes a bounded number of those behind it, and housekeeping the rest.
+        let parked = async || desk.store.counts().await.unwrap()[0].parked;
+        assert_eq!(parked().await, semel_core::inbox::lanes::STEP_MAX as u64);
+        while desk.advance_lanes().await > 0 {}
+        assert_eq!(parked().await, MESSAGES - 1);
         desk.operate(Action::Retry { new_key: false }, &["a-1"])
             .await;
         let expected: Vec<String> = versions.iter().map(|v| format!("a-{v}")).collect();

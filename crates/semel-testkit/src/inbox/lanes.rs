@@ -56,18 +56,6 @@ pub async fn lanes_do_not_wait_for_each_other(s: Subject) {
     assert_eq!(s.claim_ids().await, ["x-1", "y-1", "free-1", "free-2"]);
 }
 
-/// Two tenants may use one lane's name; both keep their own order.
-pub async fn a_lane_keeps_its_order_for_each_tenant(s: Subject) {
-    let (one, two) = (in_order(&s), in_order(&s).of_tenant("another"));
-    lane_of(&one, &["one-1", "one-2"]).await;
-    lane_of(&two, &["two-1", "two-2"]).await;
-    let order = one.process_all().await;
-    let place = |id: &str| order.iter().position(|found| found == id);
-    assert!(place("one-1") < place("one-2"), "{order:?}");
-    assert!(place("two-1") < place("two-2"), "{order:?}");
-    assert_eq!(order.len(), 4);
-}
-
 /// A head that is to be tried again is still the head.
 pub async fn a_retrying_head_is_not_overtaken(s: Subject) {
     let s = in_order(&s);

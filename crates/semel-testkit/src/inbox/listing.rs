@@ -276,3 +276,15 @@ pub async fn a_message_is_shown_as_it_is_at_one_moment(s: Subject) {
     }
     finishing.await.expect("all are finished");
 }
+
+/// Those who wait for many messages ask once.
+pub async fn states_of_many_are_told_in_one_call(s: Subject) {
+    s.processed(&["done"]).await;
+    s.received(&["waiting"]).await;
+    let ids = ["waiting", "unknown", "done"].map(|id| s.identity(id));
+    let states = s.inbox().states(ids.to_vec()).await.expect("an answer");
+    assert_eq!(
+        states,
+        [Some(State::Received), None, Some(State::Completed)]
+    );
+}

@@ -16,17 +16,21 @@
 //! `fresh().await`, and a store whose clock can be set also runs
 //! [`inbox_conformance_with_clock!`](crate::inbox_conformance_with_clock).
 
+pub mod attempts;
 pub mod batches;
 pub mod cancelling;
+pub mod changing;
 pub mod claiming;
 pub mod clocks;
 pub mod conflicts;
+pub mod doors;
 pub mod finishing;
 pub mod intents;
 pub mod lanes;
 pub mod leases;
 pub mod listing;
 pub mod operating;
+pub mod pausing;
 pub mod receiving;
 pub mod replaying;
 pub mod retention;
@@ -35,6 +39,7 @@ pub mod sequences;
 pub mod steps;
 pub mod storms;
 mod subject;
+pub mod tenants;
 mod values;
 
 pub use subject::Subject;
@@ -102,7 +107,6 @@ suite! { $ all inbox_conformance in inbox:
     leases::an_old_worker_is_late_also_after_an_operators_retry,
     lanes::only_the_head_of_a_lane_is_due,
     lanes::lanes_do_not_wait_for_each_other,
-    lanes::a_lane_keeps_its_order_for_each_tenant,
     lanes::a_retrying_head_is_not_overtaken,
     lanes::a_returned_head_keeps_its_place,
     lanes::fresh_messages_do_not_overtake_recovered_ones,
@@ -133,6 +137,29 @@ suite! { $ all inbox_conformance in inbox:
     sequences::a_lane_by_sequence_may_advance_past_a_failure,
     sequences::what_waits_for_a_gap_runs_if_a_person_names_it,
     sequences::concurrent_arrivals_of_shuffled_versions_run_once_and_in_order,
+    tenants::a_lane_keeps_its_order_for_each_tenant,
+    tenants::versions_of_one_tenant_hide_none_of_another,
+    tenants::a_stuck_head_of_one_tenant_parks_none_of_another,
+    doors::a_message_that_another_door_settled_does_not_run,
+    doors::a_lane_goes_on_past_what_another_door_settled,
+    doors::a_retry_of_what_another_door_settled_is_refused,
+    attempts::what_never_reached_its_handler_counts_no_attempt,
+    attempts::a_message_knows_when_it_was_first_tried,
+    attempts::a_retry_with_a_new_key_begins_anew,
+    attempts::the_answer_of_a_failed_attempt_is_kept,
+    attempts::an_unparked_message_gets_its_last_attempt_back,
+    attempts::a_claim_is_bounded_in_bytes,
+    pausing::a_paused_consumer_receives_and_does_not_run,
+    pausing::what_runs_may_end_while_its_consumer_is_paused,
+    pausing::a_pause_leaves_a_line_in_the_audit,
+    changing::an_order_that_is_given_up_strands_nothing,
+    changing::versions_that_waited_run_when_arrival_decides,
+    changing::a_lost_head_that_is_held_stops_or_passes_its_lane,
+    changing::an_owner_whose_message_was_held_may_finish,
+    changing::a_rebuild_of_an_old_version_leaves_its_lane_where_it_is,
+    changing::a_version_that_its_lane_passed_stays_and_says_why,
+    changing::many_behind_a_failure_are_parked_in_bounded_steps,
+    listing::states_of_many_are_told_in_one_call,
     steps::steps_come_with_the_next_attempt_in_their_order,
     steps::steps_of_a_lost_worker_are_kept,
     steps::a_step_that_is_remembered_again_stays_as_it_is,

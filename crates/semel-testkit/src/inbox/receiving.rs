@@ -234,7 +234,8 @@ async fn claim_elsewhere(s: &Subject, id: &str, fingerprint: Fingerprint) -> sem
     }
 }
 
-async fn settle_elsewhere(s: &Subject, id: &str, fingerprint: Fingerprint) {
+/// Another door claims and settles the identity of a message.
+pub(super) async fn settle_elsewhere(s: &Subject, id: &str, fingerprint: Fingerprint) {
     let settle = SettleRequest {
         claim: claim_elsewhere(s, id, fingerprint).await,
         outcome: Outcome::succeeded("settled elsewhere"),

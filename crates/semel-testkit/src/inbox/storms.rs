@@ -5,20 +5,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use semel_core::inbox::{
-    Action, Baseline, Disposition, Finished, Job, Message, OnGap, OnTerminal, Order, Query, State,
+    Action, Baseline, Disposition, Entry, Finished, Job, Message, OnGap, OnTerminal, Order, Query,
+    Selection, State,
 };
+use semel_core::{Fence, Identity};
 use tokio::task::JoinSet;
 
 use super::subject::Subject;
-use super::values::{AWHILE, completed, finish_of, id, parked, retry_after, short_lease, terminal};
+use super::values::{AWHILE, completed, finish_of, parked, retry_after, short_lease, terminal};
 use crate::random::Random;
 
 const LANES: u64 = 4;
 const EACH: u64 = 10;
 const WORKERS: u64 = 3;
 
-/// How often a completion of each message counted.
-type Tally = Arc<Mutex<BTreeMap<String, usize>>>;
+/// The claims whose completions counted, by tenant and id.
+type Tally = Arc<Mutex<BTreeMap<(String, String), Vec<Fence>>>>;
 
 /// Without order.
 pub async fn a_storm_completes_every_message_once(s: Subject) {
@@ -41,10 +43,15 @@ pub async fn a_storm_of_versions_deals_with_every_message_once(s: Subject) {
     storm(s.ordered(order)).await;
 }
 
+/// Two tenants whose aggregates and messages have the same names.
 fn messages(s: &Subject) -> Vec<Message> {
     let places = (1..=EACH).flat_map(|version| (0..LANES).map(move |lane| (lane, version)));
-    let message = |(lane, version)| s.version(&format!("lane-{lane}"), version);
-    places.map(message).collect()
+    let other = s.clone().of_tenant("another");
+    let both = |(lane, version)| {
+        let lane = format!("lane-{lane}");
+        [s.version(&lane, version), other.version(&lane, version)]
+    };
+    places.flat_map(both).collect()
 }
 
 async fn storm(s: Subject) {
@@ -64,14 +71,58 @@ async fn storm(s: Subject) {
     sources.join_all().await;
     others.join_all().await;
     calm(&s, &tally).await;
-    for entry in s.list(Query::default()).await {
-        let id = entry.identity.key().as_str();
-        let counted = tally_of(&tally).get(id).copied().unwrap_or(0);
+    let all = everything(&s).await;
+    for entry in &all {
+        let counted = tally_of(&tally)
+            .get(&name(&entry.identity))
+            .map_or(0, Vec::len);
         let expected = usize::from(entry.state == State::Completed);
         assert!(entry.state.is_final(), "{entry:?}");
         assert_eq!(counted, expected, "completions of {entry:?}");
     }
-    assert_eq!(s.ids().await.len(), messages(&s).len());
+    assert_eq!(all.len(), messages(&s).len());
+    assert_order(&s, &all, &tally);
+}
+
+/// What was completed in one lane was claimed in the order of the lane.
+fn assert_order(s: &Subject, all: &[Entry], tally: &Tally) {
+    let place = |entry: &Entry| match s.plan().order {
+        Order::None => None,
+        Order::Arrival { .. } => Some(entry.number),
+        Order::Sequence { .. } => entry.sequence,
+    };
+    let mut lanes: BTreeMap<(String, String), Vec<(Fence, u64)>> = BTreeMap::new();
+    for entry in all {
+        let fences = tally_of(tally).get(&name(&entry.identity)).cloned();
+        let (Some(fences), Some(place)) = (fences, place(entry)) else {
+            continue;
+        };
+        let lane = entry.lane.as_ref().map(ToString::to_string);
+        let lane = (
+            entry.identity.tenant().to_string(),
+            lane.unwrap_or_default(),
+        );
+        let ran = fences.into_iter().map(|fence| (fence, place));
+        lanes.entry(lane).or_default().extend(ran);
+    }
+    for (lane, mut ran) in lanes {
+        ran.sort_unstable();
+        let in_order = ran.windows(2).all(|pair| pair[0].1 < pair[1].1);
+        assert!(in_order, "{lane:?} ran as {ran:?}");
+    }
+}
+
+/// Every message of the consumer.
+async fn everything(s: &Subject) -> Vec<Entry> {
+    let query = Query {
+        limit: 1_000,
+        ..Query::default()
+    };
+    s.list(query).await
+}
+
+fn name(identity: &Identity) -> (String, String) {
+    (identity.tenant().to_string(), identity.key().to_string())
 }
 
 /// Delivers everything twice, in pieces and in an order of its own.
@@ -115,14 +166,23 @@ async fn finish(s: &Subject, ends: &[(&Job, Disposition)], tally: &Tally) {
     let finished = s.finish_all(items.collect()).await;
     for ((job, disposition), finished) in ends.iter().zip(finished) {
         if finished == Finished::Done && disposition.state() == State::Completed {
-            *tally_of(tally).entry(id(job)).or_default() += 1;
+            let claim = &job.claim;
+            let mut tally = tally_of(tally);
+            tally
+                .entry(name(&claim.identity))
+                .or_default()
+                .push(claim.fence);
         }
     }
 }
 
-/// A person who changes whatever comes to hand, while time passes and leases end.
+/// A person who changes whatever comes to hand, while time passes and leases end. What waits for others of its lane is left waiting: to
+/// run it at once is to give up the order.
 async fn interfere(s: &Subject, mut random: Random) {
-    let ids = ids(s);
+    let ids: Vec<String> = messages(s)
+        .iter()
+        .map(|message| message.identity().key().to_string())
+        .collect();
     for _ in 0..20 {
         let some: Vec<&str> = ids
             .iter()
@@ -135,7 +195,10 @@ async fn interfere(s: &Subject, mut random: Random) {
             3..6 => Action::Retry { new_key: false },
             _ => Action::Unpark,
         };
-        if !some.is_empty() {
+        if action == Action::Unpark {
+            s.operate_as(s.operation(action, Selection::default()))
+                .await;
+        } else if !some.is_empty() {
             s.operate(action, &some).await;
         }
         s.advance_lanes().await;
@@ -143,15 +206,14 @@ async fn interfere(s: &Subject, mut random: Random) {
     }
 }
 
-/// Everybody behaves until everything is dealt with.
+/// Everybody behaves until everything is dealt with: dead letters run again, and lanes go on by themselves.
 async fn calm(s: &Subject, tally: &Tally) {
-    let ids = ids(s);
-    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     // A round brings every lane on by one message at the very least.
     for _ in 0..=EACH {
-        s.operate(Action::Retry { new_key: false }, &ids).await;
-        s.operate(Action::Unpark, &ids).await;
+        let retry = Action::Retry { new_key: false };
+        s.operate_as(s.operation(retry, Selection::default())).await;
         s.pass(AWHILE).await;
+        while s.advance_lanes().await > 0 {}
         loop {
             let jobs = s.claim().await;
             if jobs.is_empty() {
@@ -160,22 +222,12 @@ async fn calm(s: &Subject, tally: &Tally) {
             let ends: Vec<_> = jobs.iter().map(|job| (job, completed("done"))).collect();
             finish(s, &ends, tally).await;
         }
-        if s.list(Query::default())
-            .await
-            .iter()
-            .all(|e| e.state.is_final())
-        {
+        if everything(s).await.iter().all(|e| e.state.is_final()) {
             return;
         }
     }
 }
 
-fn ids(s: &Subject) -> Vec<String> {
-    let all = messages(s);
-    let ids = all.iter().map(|m| m.identity().key().to_string());
-    ids.collect()
-}
-
-fn tally_of(tally: &Tally) -> std::sync::MutexGuard<'_, BTreeMap<String, usize>> {
+fn tally_of(tally: &Tally) -> std::sync::MutexGuard<'_, BTreeMap<(String, String), Vec<Fence>>> {
     tally.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use rusqlite::{Connection, Row, params, params_from_iter};
 use semel_core::inbox::{Attempt, Detail, Entry, Page, Query, State, Transition};
 use semel_core::{Fence, Identity, Key, Record, Result, Scope, Timestamp};
@@ -226,6 +227,27 @@ pub(in crate::inbox) fn message(
     }))
 }
 
+/// Where one message stands.
+pub(in crate::inbox) fn state(
+    connection: &Connection,
+    identity: &Identity,
+    (now, grace): (Timestamp, Duration),
+) -> Result<Option<State>> {
+    let _snapshot = Snapshot::unless_open(connection);
+    let stored = match notes::number_of(connection, identity.scope())? {
+        Some(consumer) => rows::find(connection, consumer, identity)?,
+        None => None,
+    };
+    if let Some(stored) = stored {
+        return Ok(Some(
+            stored.work.map_or(State::Completed, |work| work.state),
+        ));
+    }
+    let found = crate::records::load(connection, identity, Duration::ZERO)?;
+    let settled = view_kept(found, now, grace).and_then(settled_of);
+    Ok(settled.map(|_| State::Completed))
+}
+
 fn settled_of(record: Record) -> Option<semel_core::outcome::Settled> {
     match record.state {
         semel_core::State::Settled(settled) => Some(settled),
@@ -267,7 +289,7 @@ fn known_by_its_record(record: Record) -> Option<Detail> {
 }
 
 fn attempts(connection: &Connection, number: i64) -> Result<Vec<Attempt>> {
-    let sql = "SELECT generation, attempt, fence, worker, began_ms, ended_ms, state, cause, error, late \
+    let sql = "SELECT generation, attempt, fence, worker, began_ms, ended_ms, state, cause, error, late, answer \
                FROM semel_attempts WHERE number = ?1 ORDER BY position";
     sql::all(connection, sql, params![number], |row| {
         Ok(Attempt {
@@ -280,7 +302,7 @@ fn attempts(connection: &Connection, number: i64) -> Result<Vec<Attempt>> {
             state: row.get::<_, SqlState>(6)?.0,
             cause: row.get::<_, SqlCause>(7)?.0,
             error: row.get(8)?,
-            answer: None,
+            answer: row.get::<_, Option<Vec<u8>>>(10)?.map(Bytes::from),
             late: row.get(9)?,
         })
     })

@@ -4,6 +4,6 @@ mod messages;
 mod overview;
 mod processed;
 
-pub(super) use messages::{list, message, scope};
+pub(super) use messages::{list, message, scope, state};
 pub(super) use overview::{audit, counts, gaps, position};
 pub(super) use processed::check;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, params};
 use semel_core::inbox::{AuditEntry, Counts, Gap, State};
 use semel_core::store::PAGE_MAX;
-use semel_core::{Key, Result, Scope, Timestamp};
+use semel_core::{Key, Result, Scope, Tenant, Timestamp};
 
 use super::super::notes;
-use super::super::sql::{self, SqlState};
+use super::super::pauses::pause_of;
+use super::super::sql::{self, SqlState, Values};
 use super::messages::scope;
 use crate::error::damaged;
 
@@ -23,13 +24,16 @@ pub(in crate::inbox) fn position(connection: &Connection, source: &str) -> Resul
 
 /// Counts of every consumer.
 pub(in crate::inbox) fn counts(connection: &Connection, now: Timestamp) -> Result<Vec<Counts>> {
-    let sql = "SELECT consumer, scope, version FROM semel_consumers";
+    let sql =
+        "SELECT consumer, scope, version, paused_ms, paused_by, paused_reason FROM semel_consumers";
     let consumers = sql::all(connection, sql, &[], |row| {
-        Ok((row.get(0)?, row.get::<_, String>(1)?, row.get(2)?))
+        let name: String = row.get(1)?;
+        Ok((row.get(0)?, name, row.get(2)?, pause_of(row, 3)?))
     })?;
     let mut counts: BTreeMap<i64, (Counts, Option<i64>)> = BTreeMap::new();
-    for (number, name, version) in consumers {
-        let none = Counts::none(scope(&name, version)?);
+    for (number, name, version, paused) in consumers {
+        let mut none = Counts::none(scope(&name, version)?);
+        none.paused = paused;
         counts.insert(number, (none, None));
     }
     // What stands still is counted in its index, whatever else is in the table.
@@ -117,26 +121,31 @@ pub(in crate::inbox) fn gaps(
     let Some(number) = notes::number_of(connection, consumer)? else {
         return Ok(Vec::new());
     };
-    let sql = "SELECT lane, min(deadline_ms) FROM semel_work WHERE consumer = ?1 \
+    let sql = "SELECT lane, tenant, min(deadline_ms) FROM semel_work WHERE consumer = ?1 \
                AND cause IN ('gap', 'gap-expired') AND lane IS NOT NULL \
-               GROUP BY lane ORDER BY lane LIMIT ?2";
+               GROUP BY lane, tenant ORDER BY lane, tenant LIMIT ?2";
     let limit = limit.min(PAGE_MAX);
     let lanes = sql::all(connection, sql, params![number, limit], |row| {
-        Ok((row.get::<_, String>(0)?, row.get(1)?))
+        Ok((
+            row.get::<_, String>(0)?,
+            row.get::<_, String>(1)?,
+            row.get(2)?,
+        ))
     })?;
     let mut gaps = Vec::with_capacity(lanes.len());
-    for (lane, deadline_ms) in lanes {
-        let (done, missing) = missing(connection, number, &lane)?;
+    for (lane, tenant, deadline_ms) in lanes {
+        let at: Values<'_> = params![number, lane, tenant];
+        let (done, missing) = missing(connection, at)?;
         let Some((first, _)) = missing.first() else {
             // What was missing has arrived and is being dealt with.
             continue;
         };
-        let waiting = waiting(connection, number, &lane, *first)?;
-        let lane = Key::new(lane);
+        let waiting = waiting(connection, at, *first)?;
+        let broken = |e| damaged("a lane breaks the rules").caused_by(e);
         gaps.push(Gap {
             consumer: consumer.clone(),
-            tenant: semel_core::Tenant::public(),
-            lane: lane.map_err(|e| damaged("a lane breaks the rules").caused_by(e))?,
+            lane: Key::new(&lane).map_err(broken)?,
+            tenant: Tenant::new(&tenant).map_err(broken)?,
             done,
             missing,
             waiting,
@@ -146,28 +155,27 @@ pub(in crate::inbox) fn gaps(
     Ok(gaps)
 }
 
-fn waiting(connection: &Connection, consumer: i64, lane: &str, missing: u64) -> Result<u64> {
+/// How many wait for a version that is missing, in the lane of these values.
+fn waiting(connection: &Connection, lane: Values<'_>, missing: u64) -> Result<u64> {
     let sql = "SELECT count(*) FROM semel_work \
-               WHERE consumer = ?1 AND lane = ?2 AND sequence > ?3 AND state <> ?4";
-    let skipped = SqlState(State::SkippedDuplicate);
-    let values = params![consumer, lane, missing, skipped];
-    let found = sql::one(connection, sql, values, |row| row.get(0))?;
+               WHERE consumer = ?1 AND lane = ?2 AND tenant = ?3 AND sequence > ?4 AND state <> 6";
+    let values = [lane, params![missing]].concat();
+    let found = sql::one(connection, sql, &values, |row| row.get(0))?;
     Ok(found.unwrap_or(0))
 }
 
 type Missing = (Option<u64>, Vec<(u64, u64)>);
 
 /// How far a lane has come, and the ranges of versions that neither stand in it nor were passed.
-fn missing(connection: &Connection, consumer: i64, lane: &str) -> Result<Missing> {
-    let sql = "SELECT done FROM semel_lanes WHERE consumer = ?1 AND lane = ?2";
-    let done = sql::one(connection, sql, params![consumer, lane], |row| row.get(0))?;
+fn missing(connection: &Connection, lane: Values<'_>) -> Result<Missing> {
+    let sql = "SELECT done FROM semel_lanes WHERE consumer = ?1 AND lane = ?2 AND tenant = ?3";
+    let done = sql::one(connection, sql, lane, |row| row.get(0))?;
     let done: i64 = done.unwrap_or(-1);
     let mut next = u64::try_from(done + 1).unwrap_or(0);
     let sql = "SELECT DISTINCT sequence FROM semel_work \
-               WHERE consumer = ?1 AND lane = ?2 AND sequence > ?3 ORDER BY sequence";
-    let present = sql::all(connection, sql, params![consumer, lane, done], |row| {
-        row.get::<_, u64>(0)
-    })?;
+               WHERE consumer = ?1 AND lane = ?2 AND tenant = ?3 AND sequence > ?4 ORDER BY sequence";
+    let values = [lane, params![done]].concat();
+    let present = sql::all(connection, sql, &values, |row| row.get::<_, u64>(0))?;
     let mut ranges = Vec::new();
     for sequence in present {
         if sequence > next {
