@@ -7,8 +7,9 @@ use std::sync::Arc;
 use semel_core::Inbox;
 use semel_core::inbox::State;
 use semel_inbox::source::Locator;
-use semel_inbox::{Done, FileSource, Rule, Running, handler_fn};
+use semel_inbox::{Done, FileSource, HttpHandler, Rule, Running, handler_fn};
 
+use crate::support::server::{Server, status};
 use crate::support::{Rig, consumer, eventually, identity};
 
 fn start(rig: &Rig, source: Arc<FileSource>, rule: Rule) -> Running {
@@ -200,4 +201,28 @@ async fn many_lines_are_stored_in_few_batches_and_all_of_them() {
     let done = async || (rig.seen.finished.lock().unwrap().len() == 3_000).then_some(());
     eventually("3,000 attempts", done).await;
     running.shutdown().await;
+}
+
+#[tokio::test]
+async fn headers_that_http_cannot_carry_are_named_to_the_handler() {
+    let rig = Rig::new();
+    let server = Server::scripted(vec![status(200)]).await;
+    let path = rig.dir.path().join("orders.jsonl");
+    append(
+        &path,
+        "{\"id\":\"o-1\",\"headers\":{\"order no\":\"7\",\"x-line\":\"a\\nb\",\"x-fit\":\"1\"},\"payload\":{}}\n",
+    );
+    let handler = HttpHandler::new(&server.url("/")).unwrap();
+    let engine = rig.engine().consumer(consumer("orders"), handler);
+    let source = Arc::new(FileSource::new(&path));
+    let engine = engine.source("orders".parse().unwrap(), source, Rule::default());
+    let running = engine.build().unwrap().start();
+    completed(&rig, "o-1").await;
+    running.shutdown().await;
+    let request = &server.requests()[0];
+    assert_eq!(
+        request.header("semel-dropped-headers"),
+        Some("order%20no, x-line")
+    );
+    assert_eq!(request.header("x-fit"), Some("1"));
 }
