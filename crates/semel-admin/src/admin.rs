@@ -16,11 +16,13 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::config::Config;
+use crate::current::Current;
 use crate::gate::Gate;
 use crate::health::Health;
 use crate::inbox::InboxPart;
 use crate::metered::Metered;
 use crate::router;
+use crate::secret::Secret;
 
 /// The most connections at once; the next ones wait to be accepted.
 pub const CONNECTIONS_MAX: usize = 256;
@@ -97,6 +99,32 @@ pub struct Admin {
     listener: TcpListener,
     address: SocketAddr,
     router: Router,
+    handle: Handle,
+}
+
+/// Changes the admin side while it serves.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    listen: SocketAddr,
+    token: Current<Option<Secret>>,
+}
+
+impl Handle {
+    /// Takes another token, from the next request on; refuses what [`Handle::check_token`] refuses.
+    pub fn set_token(&self, token: Option<Secret>) -> Result<()> {
+        self.check_token(token.as_ref())?;
+        self.token.set(token);
+        Ok(())
+    }
+
+    /// Refuses to be reachable from other machines without a token.
+    pub fn check_token(&self, token: Option<&Secret>) -> Result<()> {
+        let config = Config {
+            listen: self.listen,
+            token: token.cloned(),
+        };
+        config.check()
+    }
 }
 
 impl Admin {
@@ -109,17 +137,25 @@ impl Admin {
         };
         let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let router = router::router(parts, Gate::new(config.token.clone()));
+        let token = Current::new(config.token.clone());
+        let router = router::router(parts, Gate::new(token.clone()));
+        let listen = config.listen;
         Ok(Self {
             listener,
             address,
             router,
+            handle: Handle { listen, token },
         })
     }
 
     /// Where it listens.
     pub const fn local_addr(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Changes it while it serves.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
     }
 
     /// Serves until `shutdown` is done; then lets requests that have begun finish, for a while.

@@ -29,7 +29,7 @@ impl Default for Config {
 
 impl Config {
     /// Refuses to be reachable from other machines without a token.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         match &self.token {
             None if !self.listen.ip().to_canonical().is_loopback() => Err(Error::invalid(format!(
                 "the admin side needs a token to listen on {}, because other machines can reach \

@@ -13,6 +13,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use semel_http::problem::{Problem, Type};
 
+use crate::current::Current;
 use crate::secret::Secret;
 
 /// Addresses that answer to everybody: they tell nothing but whether the process works.
@@ -20,11 +21,12 @@ const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
-    token: Option<Secret>,
+    /// A reload replaces it; the next request of an open connection is judged by the new one.
+    token: Current<Option<Secret>>,
 }
 
 impl Gate {
-    pub(crate) const fn new(token: Option<Secret>) -> Self {
+    pub(crate) const fn new(token: Current<Option<Secret>>) -> Self {
         Self { token }
     }
 
@@ -33,7 +35,7 @@ impl Gate {
         if OPEN.contains(&parts.uri.path()) {
             return Ok(());
         }
-        match &self.token {
+        match &self.token.get() {
             Some(token) => check_token(token, &parts.headers)?,
             None => check_host(parts)?,
         }
@@ -103,7 +105,7 @@ mod tests {
     use axum::http::Request;
 
     fn check(token: Option<&str>, request: axum::http::request::Builder) -> Result<(), Type> {
-        let gate = Gate::new(token.map(|token| Secret::new(token).unwrap()));
+        let gate = Gate::new(token.map(|token| Secret::new(token).unwrap()).into());
         let (parts, ()) = request.body(()).unwrap().into_parts();
         gate.check(&parts).map_err(|problem| problem.kind())
     }

@@ -7,7 +7,7 @@
 //! 3. [`health`] collects what the parts of a process say about themselves.
 //! 4. `router` is the table of all addresses; `gate` decides who may come in.
 //! 5. `api` has one file or folder per subject; [`view`] is how records and messages look as JSON.
-//! 6. [`inbox`] is what the admin side must know of consumers; [`when`] reads moments.
+//! 6. [`inbox`] is what the admin side must know of consumers; [`when`] reads moments; [`current`] is what a reload replaces.
 //! 7. [`admin`] binds the port and serves.
 //!
 //! What this crate does not do: it names no store, it decides nothing by itself, and it never logs
@@ -16,6 +16,7 @@
 pub mod admin;
 mod api;
 pub mod config;
+pub mod current;
 mod gate;
 pub mod health;
 pub mod inbox;
@@ -32,8 +33,9 @@ pub mod secret;
 pub mod view;
 pub mod when;
 
-pub use admin::{Admin, Observations, Parts};
+pub use admin::{Admin, Handle, Observations, Parts};
 pub use config::Config;
+pub use current::Current;
 pub use health::{Health, Part};
 pub use inbox::{InboxPart, Policies};
 pub use metered::Metered;

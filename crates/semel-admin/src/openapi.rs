@@ -50,6 +50,8 @@ use crate::{page, probes};
         inbox::unpark,
         inbox::skip,
         inbox::replay,
+        inbox::pause,
+        inbox::resume,
     ),
 )]
 struct Description;

@@ -43,8 +43,7 @@ pub(crate) async fn metrics(State(app): State<Shared>) -> impl IntoResponse {
     let metrics = store.metrics();
     metrics.refresh(store.inner().as_ref(), || app.now()).await;
     if let Some(part) = &app.parts.inbox {
-        let inbox = part.inbox.as_ref();
-        metrics.refresh_inbox(inbox, || app.now()).await;
+        metrics.refresh_inbox(part, || app.now()).await;
     }
     ([(CONTENT_TYPE, metrics::MEDIA_TYPE)], metrics.text())
 }

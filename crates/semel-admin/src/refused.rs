@@ -17,6 +17,18 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Refused(Box<Problem>);
 
+impl Refused {
+    /// The same refusal of what was asked correctly and cannot be decided so.
+    pub(crate) fn decided(self) -> Self {
+        match self.0.kind() {
+            Type::InvalidInput => {
+                Problem::new(Type::DecisionRefused, self.0.detail().to_owned()).into()
+            }
+            _ => self,
+        }
+    }
+}
+
 impl From<Problem> for Refused {
     fn from(problem: Problem) -> Self {
         Self(Box::new(problem))

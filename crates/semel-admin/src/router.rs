@@ -91,6 +91,8 @@ pub(crate) fn routes() -> Vec<Route> {
         post("/api/v1/inbox/unpark", inbox::unpark),
         post("/api/v1/inbox/skip", inbox::skip),
         post("/api/v1/inbox/replay", inbox::replay),
+        post("/api/v1/inbox/pause", inbox::pause),
+        post("/api/v1/inbox/resume", inbox::resume),
     ]
 }
 

@@ -73,17 +73,9 @@ fn lines(key: &str) -> Vec<String> {
         .map(|line| {
             assert_eq!(line["target"], "semel::state");
             let fields = line["fields"].as_object().unwrap();
-            let detail = [
-                "fence",
-                "attempt",
-                "cause",
-                "verb",
-                "disposition",
-                "by",
-                "how",
-            ]
-            .into_iter()
-            .filter_map(|name| Some(format!(" {name}={}", fields.get(name)?)));
+            let detail = ["fence", "attempt", "cause", "verb", "verdict", "by", "how"]
+                .into_iter()
+                .filter_map(|name| Some(format!(" {name}={}", fields.get(name)?)));
             let event = fields["event"].as_str().unwrap();
             let level = line["level"].as_str().unwrap();
             format!("{level} {event}{}", detail.collect::<String>())
@@ -189,8 +181,8 @@ async fn every_change_of_state_is_logged_once() {
     WARN mismatch
     WARN became-unknown fence=1 cause="lease-ended"
     INFO took-over fence=2 attempt=2
-    WARN late-outcome fence=1 disposition="succeeded"
-    DEBUG settled fence=2 disposition="succeeded"
+    WARN late-outcome fence=1 verdict="succeeded"
+    DEBUG settled fence=2 verdict="succeeded"
     INFO lease-lost fence=2 verb="release"
     INFO erased fence=2 by="ada"
     DEBUG claimed fence=3 attempt=1

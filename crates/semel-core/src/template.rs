@@ -1,6 +1,6 @@
 //! Natural keys and deterministic ids: a template over the fields of a JSON value.
 //!
-//! `{orderId}#{line.id}#{version}` takes each field (dots go into objects), trims white space
+//! `{orderId}#{line.id}#{version}` takes each field (dots go into objects, numbers into lists), trims white space
 //! around it and joins the parts. `{email:lower}` also folds the case. A value's own `%`, control
 //! characters, and the characters that separate fields in the template (here `#`) are percent-encoded,
 //! so that two different sets of values never make the same text.
@@ -52,6 +52,14 @@ impl Template {
         Ok(out)
     }
 
+    /// The fields that it takes, as dotted paths.
+    pub fn fields(&self) -> impl Iterator<Item = String> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Fixed(_) => None,
+            Part::Field { path, .. } => Some(path.join(".")),
+        })
+    }
+
     /// The rendered text as a key.
     pub fn key(&self, value: &Value) -> Result<Key> {
         Key::new(self.render(value)?)
@@ -96,8 +104,10 @@ fn scalar(value: &Value, path: &[String]) -> Result<String> {
     let expected = "a string, a number or a boolean";
     let mut found = value;
     for name in path {
+        let element = || found.get(name.parse::<usize>().ok()?);
         found = found
             .get(name)
+            .or_else(element)
             .ok_or_else(|| missing(path, expected, "nothing"))?;
     }
     match found {
@@ -203,11 +213,12 @@ mod tests {
     #[test]
     fn fields_are_trimmed_and_folded_only_where_asked() {
         let value =
-            json!({ "orderId": " A-1 ", "line": { "id": 7 }, "mail": "Ada@X.org", "ok": true });
+            json!({ "orderId": " A-1 ", "line": { "id": 7 }, "mail": "Ada@X.org", "ok": true, "items": [{ "no": 5 }] });
         for (template, expected) in [
             ("{orderId}#{line.id}", "A-1#7"),
             ("{mail}", "Ada@X.org"),
             ("{mail:lower}/{ok}", "ada@x.org/true"),
+            ("{items.0.no}", "5"),
         ] {
             assert_eq!(render(template, &value).unwrap(), expected);
         }

@@ -46,6 +46,7 @@ mod pause;
 pub mod policy;
 pub mod receiver;
 pub mod source;
+pub mod vendors;
 
 pub use deliver::HttpHandler;
 pub use engine::{Builder, CircuitState, CircuitView, Engine, Running, Settings};
@@ -55,3 +56,4 @@ pub use observer::{AttemptEnd, NoObserver, Observer};
 pub use policy::{Ack, Alerts, Consumer, Replay, Retry};
 pub use receiver::Receiver;
 pub use source::{FileSource, Rule, Signature, Source, Webhook};
+pub use vendors::Vendor;

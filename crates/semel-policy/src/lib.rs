@@ -31,4 +31,4 @@ pub use explain::{explain, warnings};
 pub use file::Gateway;
 pub use load::File;
 pub use schema::schema;
-pub use tree::SourcePosition;
+pub use tree::{SourcePosition, closest};

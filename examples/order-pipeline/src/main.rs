@@ -5,10 +5,10 @@
 //! cargo run -p order-pipeline -- --seconds 10
 //! ```
 //!
-//! A shop sends orders and changes of orders as webhooks, some of them twice, changes out of order, each until somebody takes it
-//! (`feed`). The pipeline is a process of its own (`pipeline`): it notes each order in its database and wants it charged, both in one
+//! Two shops, whose orders have the same ids and versions, send orders and changes of orders as webhooks, some of them twice, changes out
+//! of order, each until it is taken (`feed`). The pipeline is a process of its own (`pipeline`): it notes each order in its database and wants it charged, both in one
 //! transaction, and keeps a projection of every order's total by its version. Charges go to a payment provider (`provider`) that has
-//! idempotency keys of its own and bad days. The pipeline's process gets SIGKILL every second or so (`storm`). In the end four books must agree:
+//! idempotency keys of its own and bad days. The pipeline's process gets SIGKILL every second or so (`storm`). In the end four books of each shop must agree:
 //! what the shop sold, what the pipeline noted, what its projection says, and what the provider charged (`books`).
 
 mod books;

@@ -84,11 +84,13 @@ fn patient() -> Result<Retry, semel::Error> {
 }
 
 fn webhooks(running: &Running) -> Result<axum::Router, semel::Error> {
-    let mut by_version = Rule::stripe();
+    let mut by_id = Rule::stripe();
+    by_id.tenant = Some(Locator::Header("x-shop".to_owned()));
+    let mut by_version = by_id.clone();
     by_version.lane = Some(Locator::body("$.order")?);
     by_version.sequence = Some(Locator::body("$.version")?);
     running.router(vec![
-        Webhook::new("orders".parse()?).rule(Rule::stripe()),
+        Webhook::new("orders".parse()?).rule(by_id),
         Webhook::new("totals".parse()?).rule(by_version),
     ])
 }
@@ -102,10 +104,11 @@ struct Placed {
 /// The order and the wish to have it charged are in one transaction: there is no moment at which a crash could leave one of them.
 fn note_and_charge(connection: &mut Connection, ctx: &Ctx) -> Result<Done, Failure> {
     let placed: Placed = payload(ctx)?;
-    let charge = json!({ "order": placed.order, "cents": placed.cents });
+    let (shop, order) = (shop(ctx), key(ctx, &placed.order));
+    let charge = json!({ "shop": shop, "order": placed.order, "cents": placed.cents });
     ctx.send(Draft::json("payments", "charge", &charge)?)?;
     in_transaction(connection, ctx, |tx| {
-        let order = ("order_id", &placed.order as _);
+        let order = ("order_id", &order as _);
         create_once(tx, "orders", order, &[("cents", &placed.cents)]).map(drop)
     })
 }
@@ -120,21 +123,31 @@ struct Changed {
 /// The projection shows the newest version.
 fn project(connection: &mut Connection, ctx: &Ctx) -> Result<Done, Failure> {
     let changed: Changed = payload(ctx)?;
+    let order = key(ctx, &changed.order);
     in_transaction(connection, ctx, |tx| {
         let row = Projection {
             table: "totals",
-            key: ("order_id", &changed.order),
+            key: ("order_id", &order),
             version: ("version", changed.version),
         };
         upsert_newer(tx, &row, &[("cents", &changed.cents)]).map(drop)
     })
 }
 
+fn shop(ctx: &Ctx) -> &str {
+    ctx.message().identity().tenant().as_str()
+}
+
+/// Two shops have orders with the same ids.
+fn key(ctx: &Ctx, order: &str) -> String {
+    format!("{}/{order}", shop(ctx))
+}
+
 fn payload<T: DeserializeOwned>(ctx: &Ctx) -> Result<T, Failure> {
     serde_json::from_slice(ctx.message().payload()).map_err(Failure::terminal)
 }
 
-/// Effect, intents and the end of the message commit together. Whoever lost the message rolls back.
+/// Effect, intents and the end of the message commit together. A handler that lost the message rolls back.
 fn in_transaction(
     connection: &mut Connection,
     ctx: &Ctx,
@@ -147,7 +160,7 @@ fn in_transaction(
     effect(&tx).map_err(Failure::retryable)?;
     match finish_in(&tx, ctx.plan(), &finish).map_err(Failure::retryable)? {
         Finished::Done => tx.commit().map_err(Failure::retryable)?,
-        Finished::Lost => return Err(Failure::retryable("somebody else has the message")),
+        Finished::Lost => return Err(Failure::retryable("another process has the message")),
     }
     Ok(Done::in_transaction())
 }

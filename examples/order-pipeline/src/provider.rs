@@ -19,6 +19,7 @@ use serde_json::json;
 /// What the provider was asked to charge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Charge {
+    pub(crate) shop: String,
     pub(crate) order: String,
     pub(crate) cents: u64,
 }

@@ -15,10 +15,10 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::books::reconcile;
-use crate::feed::{Sales, sell};
+use crate::feed::{SHOPS, Sales, sell};
 use crate::provider::Provider;
 
-/// How long the pipeline has to catch up when nobody kills it any more.
+/// How long the pipeline has to catch up when it is no longer killed.
 const CATCH_UP: Duration = Duration::from_secs(120);
 
 pub(crate) async fn rage(length: Duration, seed: u64) -> Result<(), Box<dyn Error>> {
@@ -39,7 +39,7 @@ pub(crate) async fn rage(length: Duration, seed: u64) -> Result<(), Box<dyn Erro
         length.as_secs()
     ));
 
-    let (sales, stop) = (Sales::default(), AtomicBool::new(false));
+    let (sales, stop) = (<[Sales; SHOPS.len()]>::default(), AtomicBool::new(false));
     let base = format!("http://{address}");
     let storm = async {
         let killed = pipeline.kill_for(length, seed).await;
@@ -47,7 +47,9 @@ pub(crate) async fn rage(length: Duration, seed: u64) -> Result<(), Box<dyn Erro
         let (kills, last) = killed?;
         Ok::<_, Box<dyn Error>>((kills, last))
     };
-    let (stormed, ()) = tokio::join!(storm, sell(&base, seed, &stop, &sales));
+    let shops = SHOPS.iter().zip(&sales).zip(0_u64..);
+    let shops = shops.map(|((name, sales), n)| sell(&base, name, seed + n, &stop, sales));
+    let (stormed, _) = tokio::join!(storm, futures_util::future::join_all(shops));
     let (kills, mut last) = stormed?;
     timeout(CATCH_UP, pipeline.caught_up())
         .await

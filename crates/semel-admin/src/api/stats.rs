@@ -17,5 +17,9 @@ use crate::view;
     ))]
 pub(crate) async fn stats(State(app): State<Shared>) -> Result<Json<view::Stats>, Refused> {
     let stats = ask(app.parts.store.stats()).await?;
-    Ok(Json(view::Stats::of(&stats, app.now())))
+    let stats = view::Stats::of(&stats, app.now());
+    Ok(Json(match &app.parts.inbox {
+        Some(part) => stats.with_inbox(&ask(part.inbox.counts()).await?),
+        None => stats,
+    }))
 }

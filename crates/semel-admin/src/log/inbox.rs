@@ -1,8 +1,9 @@
 //! What is unusual about messages. Names, ids and numbers: no payload, no header value, no error text of a handler.
 
-use semel_core::Scope;
 use semel_core::inbox::{Cause, Message, Operation, State};
-use semel_inbox::AttemptEnd;
+use semel_core::store::Actor;
+use semel_core::{Identity, Scope};
+use semel_inbox::{AttemptEnd, CircuitState};
 
 /// One event about one message.
 macro_rules! message {
@@ -87,4 +88,37 @@ pub(crate) fn operated(operation: &Operation, changed: u64) {
         by = operation.by.as_str(),
         changed,
     );
+}
+
+/// A consumer was paused or resumed through the API.
+pub(crate) fn paused(consumer: &Scope, paused: bool, by: &Actor) {
+    let event = match paused {
+        true => "paused",
+        false => "resumed",
+    };
+    tracing::info!(target: "semel::state", event, consumer = %consumer, by = by.as_str());
+}
+
+/// A message did not run, because another door had settled its record.
+pub(crate) fn settled_elsewhere(message: &Identity) {
+    tracing::info!(
+        target: "semel::state",
+        event = "settled-elsewhere",
+        tenant = message.tenant().as_str(),
+        consumer = %message.scope(),
+        id = message.key().as_str(),
+    );
+}
+
+/// The circuit of a consumer changed: its handler or provider is away, may be back, or is back.
+pub(crate) fn circuit(consumer: &Scope, state: CircuitState) {
+    let circuit = state.name();
+    match state {
+        CircuitState::Open => {
+            tracing::warn!(target: "semel::state", event = "circuit", consumer = %consumer, circuit);
+        }
+        CircuitState::HalfOpen | CircuitState::Closed => {
+            tracing::info!(target: "semel::state", event = "circuit", consumer = %consumer, circuit);
+        }
+    }
 }

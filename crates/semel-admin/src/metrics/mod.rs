@@ -23,16 +23,17 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use semel_core::clock::Doubt;
-use semel_core::inbox::Inbox;
 use semel_core::record::Claim;
 use semel_core::store::{self, Store, Swept};
 use semel_core::{Error, Kind, Scope, Timestamp};
+use semel_inbox::CircuitState;
 use tokio::time::{Instant, timeout};
 
+use crate::inbox::InboxPart;
 use crate::log;
 use beneath::Beneath;
 use gauges::Gauges;
-use inbox::Told;
+use inbox::{Circuits, Counted};
 use requests::Requests;
 use verbs::Verbs;
 
@@ -46,15 +47,16 @@ const STATS_TIMEOUT: Duration = Duration::from_secs(2);
 /// Everything that is counted and measured.
 ///
 /// Doors report to it as a [`semel_http::RequestObserver`], stores as a [`semel_core::store::StoreObserver`], engines as a
-/// [`semel_core::inbox::Observer`], and [`crate::Metered`] counts what a store answers.
+/// [`semel_inbox::Observer`], and [`crate::Metered`] counts what a store answers.
 pub struct Metrics {
     registry: Registry,
     requests: Requests,
     pub(crate) verbs: Verbs,
     beneath: Beneath,
     gauges: Gauges,
-    told: Told,
+    counted: Counted,
     inbox: inbox::Gauges,
+    circuits: Circuits,
     stats_asked: Asked,
     inbox_asked: Asked,
 }
@@ -86,8 +88,9 @@ impl Metrics {
             verbs: Verbs::register(&mut registry),
             beneath: Beneath::register(&mut registry),
             gauges: Gauges::register(&mut registry),
-            told: Told::register(&mut registry),
+            counted: Counted::register(&mut registry),
             inbox: inbox::Gauges::register(&mut registry),
+            circuits: Circuits::register(&mut registry),
             registry,
             stats_asked: Asked::default(),
             inbox_asked: Asked::default(),
@@ -117,12 +120,15 @@ impl Metrics {
     }
 
     /// Asks the inbox how it stands, unless it was asked a moment ago.
-    pub(crate) async fn refresh_inbox(&self, inbox: &dyn Inbox, now: impl Fn() -> Timestamp) {
+    pub(crate) async fn refresh_inbox(&self, part: &InboxPart, now: impl Fn() -> Timestamp) {
         if !self.inbox_asked.is_due() {
             return;
         }
-        match in_time(inbox.counts()).await {
-            Ok(counts) => self.inbox.set(&counts, now()),
+        match in_time(part.inbox.counts()).await {
+            Ok(counts) => {
+                self.inbox.set(&counts, now());
+                self.judge_unserved(&counts, &part.policies.get());
+            }
             Err(error) => {
                 tracing::warn!(target: "semel::admin", error = %error, "the inbox did not say how it stands");
             }
@@ -131,7 +137,27 @@ impl Metrics {
 
     /// Shows an alert of a consumer as not firing, before anybody has judged it.
     pub fn expect_alert(&self, consumer: &Scope, alert: &'static str) {
-        self.told.expect_alert(consumer, alert);
+        self.counted.expect_alert(consumer, alert);
+    }
+
+    /// Shows the circuit of a consumer or target as closed, before an engine has said anything about it.
+    pub fn expect_circuit(&self, consumer: &Scope) {
+        self.circuits.set(consumer, CircuitState::Closed);
+    }
+
+    /// Shows no circuit of a consumer or target, because no engine has it any more.
+    pub fn forget_circuit(&self, consumer: &Scope) {
+        self.circuits.forget(consumer);
+    }
+
+    /// How the circuit of a consumer or target stands in this process; `None` if no engine here has it.
+    pub fn circuit_of(&self, consumer: &Scope) -> Option<CircuitState> {
+        self.circuits.of(consumer)
+    }
+
+    /// Shows an alert of a consumer as not firing, if it is shown at all, because no engine judges it any more.
+    pub fn forget_alert(&self, consumer: &Scope, alert: &'static str) {
+        self.counted.forget_alert(consumer, alert);
     }
 
     /// Counts what a step of the sweep did.

@@ -1,6 +1,6 @@
 //! Counts for operators.
 
-use semel_core::{Timestamp, store};
+use semel_core::{Timestamp, inbox, store};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -25,6 +25,8 @@ pub struct Stats {
     oldest_unknown: Option<Since>,
     /// Bytes on disk, where the store can tell.
     bytes: Option<u64>,
+    /// The consumers of messages that are paused, as `name@version`; null if the store has no inbox.
+    paused_consumers: Option<Vec<String>>,
 }
 
 /// An instant and how long ago it was.
@@ -58,6 +60,16 @@ impl Stats {
             oldest_running: stats.oldest_running.map(since),
             oldest_unknown: stats.oldest_unknown.map(since),
             bytes: stats.bytes,
+            paused_consumers: None,
         }
+    }
+
+    /// The same with which consumers of messages are paused.
+    #[must_use]
+    pub fn with_inbox(mut self, counts: &[inbox::Counts]) -> Self {
+        let paused = counts.iter().filter(|counts| counts.paused.is_some());
+        let paused = paused.map(|counts| counts.consumer.to_string());
+        self.paused_consumers = Some(paused.collect());
+        self
     }
 }

@@ -24,7 +24,7 @@ async fn a_claim_is_granted_settled_and_replayed() {
     let settle = about(
         "k",
         json!({
-            "fence": 1, "disposition": "succeeded", "status": 201, "took": "1200ms",
+            "fence": 1, "verdict": "succeeded", "status": 201, "took": "1200ms",
             "headers": [["Location", "/payments/17"], ["Set-Cookie", "a=1"], ["Set-Cookie", "b=2"]],
             "body": "{\"paid\":true}",
         }),
@@ -63,7 +63,7 @@ async fn a_claim_is_granted_settled_and_replayed() {
           }
         ],
         "status": 201,
-        "disposition": "succeeded"
+        "verdict": "succeeded"
       },
       "record": {
         "age_ms": 0,
@@ -97,12 +97,12 @@ async fn a_body_that_is_not_text_comes_back_in_base64() {
     let fence = server.fence("k").await;
     let settle = about(
         "k",
-        json!({ "fence": fence, "disposition": "failed", "body_base64": "/wD+" }),
+        json!({ "fence": fence, "verdict": "failed", "body_base64": "/wD+" }),
     );
     let settled = server.post("/api/v1/claims/settle", settle).await;
     assert_eq!(settled.status, 200);
     let outcome = &server.claim("k").await.json()["outcome"];
-    assert_eq!(outcome["disposition"], "failed");
+    assert_eq!(outcome["verdict"], "failed");
     assert_eq!(outcome["body"]["base64"], "/wD+");
     assert_eq!(outcome["body"]["text"], json!(null));
 }
@@ -296,7 +296,7 @@ async fn a_late_outcome_is_kept_and_never_served() {
     let settle = |fence, body| {
         let body = about(
             "k",
-            json!({ "fence": fence, "disposition": "succeeded", "body": body }),
+            json!({ "fence": fence, "verdict": "succeeded", "body": body }),
         );
         server.post("/api/v1/claims/settle", body)
     };
@@ -373,7 +373,7 @@ async fn a_record_is_looked_up_in_every_state() {
     let fence = server.post("/api/v1/claims", takeover).await.json()["fence"].clone();
     let settle = about(
         "k",
-        json!({ "fence": fence, "disposition": "failed", "body": "no funds" }),
+        json!({ "fence": fence, "verdict": "failed", "body": "no funds" }),
     );
     server.post("/api/v1/claims/settle", settle).await;
     let found = look_up().await.json();
@@ -388,7 +388,7 @@ async fn retention_begins_with_the_settle_and_ends_when_it_says() {
     let fence = server.fence("k").await;
     let settle = about(
         "k",
-        json!({ "fence": fence, "disposition": "succeeded", "retention": "1h", "archive": true }),
+        json!({ "fence": fence, "verdict": "succeeded", "retention": "1h", "archive": true }),
     );
     server.post("/api/v1/claims/settle", settle).await;
     server.wait(3_599);

@@ -7,8 +7,8 @@ use insta::assert_snapshot;
 use semel_admin::{Admin, Config, Metered, Metrics, Parts};
 use semel_core::inbox::work::ErrorText;
 use semel_core::inbox::{
-    Arrivals, Cause, ClaimBatch, Disposition, Finish, Job, Message, Plan, Receipt, State, Step,
-    UnknownPolicy, WorkerName,
+    Arrivals, Cause, ClaimBatch, Claimed, Disposition, Finish, Job, Message, Plan, Receipt, State,
+    Step, UnknownPolicy, WorkerName,
 };
 use semel_core::{Headers, Identity, LeaseTerm, MemoryStore, Outcome};
 use semel_inbox::{AttemptEnd, Observer};
@@ -18,7 +18,7 @@ use crate::metrics::assert_has;
 use crate::server::{Server, policies};
 
 /// A message of acme's or the public's, with a secret in it.
-fn message(consumer: &str, id: &str) -> Message {
+pub(crate) fn message(consumer: &str, id: &str) -> Message {
     let identity = Identity::parse("public", consumer, id).unwrap();
     let headers = vec![("X-Trace".to_owned(), "secret-trace".into())];
     let message = Message::new(identity, format!("secret {id}")).unwrap();
@@ -32,13 +32,13 @@ fn completed(body: &'static str) -> Disposition {
     }
 }
 
-fn failed(cause: Cause) -> Disposition {
+pub(crate) fn failed(cause: Cause) -> Disposition {
     let error = ErrorText::new("the mail server said no");
     Disposition::Park { cause, error }
 }
 
 impl Server {
-    async fn receive(&self, messages: Vec<Message>) -> Vec<Receipt> {
+    pub(crate) async fn receive(&self, messages: Vec<Message>) -> Vec<Receipt> {
         let consumer = messages[0].identity().scope();
         let plan = policies().plan(consumer);
         let position = None;
@@ -51,12 +51,16 @@ impl Server {
     }
 
     /// Receives one message of the mailer.
-    async fn arrive(&self, id: &str) -> Receipt {
+    pub(crate) async fn arrive(&self, id: &str) -> Receipt {
         let receipts = self.receive(vec![message("mailer@1", id)]).await;
         receipts[0]
     }
 
-    async fn claimed(&self, consumer: &str) -> Job {
+    pub(crate) async fn claimed(&self, consumer: &str) -> Job {
+        self.claim_batch(consumer).await.jobs.pop().unwrap()
+    }
+
+    pub(crate) async fn claim_batch(&self, consumer: &str) -> Claimed {
         let ask = ClaimBatch {
             plan: Plan::new(consumer.parse().unwrap()),
             worker: WorkerName::new("worker-1").unwrap(),
@@ -65,11 +69,10 @@ impl Server {
             lease: LeaseTerm::default(),
             on_unknown: UnknownPolicy::Rerun,
         };
-        let mut claimed = self.inbox.claim_batch(ask).await.unwrap();
-        claimed.jobs.pop().unwrap()
+        self.inbox.claim_batch(ask).await.unwrap()
     }
 
-    async fn finish(&self, job: Job, disposition: Disposition) {
+    pub(crate) async fn finish(&self, job: Job, disposition: Disposition) {
         let plan = policies().plan(job.message.identity().scope());
         let took = Duration::from_millis(250);
         let claim = job.claim;
@@ -82,7 +85,7 @@ impl Server {
     }
 
     /// Receives a message of the mailer and ends its first attempt.
-    async fn deal(&self, id: &str, disposition: Disposition) {
+    pub(crate) async fn deal(&self, id: &str, disposition: Disposition) {
         self.arrive(id).await;
         let job = self.claimed("mailer@1").await;
         self.finish(job, disposition).await;
@@ -96,14 +99,14 @@ impl Server {
             .collect()
     }
 
-    async fn act(&self, verb: &str, mut body: Value) -> crate::http::Response {
+    pub(crate) async fn act(&self, verb: &str, mut body: Value) -> crate::http::Response {
         body["by"] = json!("ada");
         self.post(&format!("/api/v1/inbox/{verb}"), body).await
     }
 }
 
 /// Some messages of the mailer: one done, one parked, one that waits.
-async fn filled() -> Server {
+pub(crate) async fn filled() -> Server {
     let server = Server::start().await;
     server.deal("done", completed("sent")).await;
     server
@@ -172,6 +175,7 @@ async fn one_message_comes_with_its_history_and_its_payload_only_if_asked_for() 
       },
       "attempts": [
         {
+          "answer": null,
           "began_at": "2026-11-16T00:00:00.000Z",
           "cause": "attempts-exhausted",
           "ended_at": "2026-11-16T00:00:01.000Z",
@@ -312,10 +316,13 @@ async fn a_dry_run_changes_nothing_and_a_retry_leaves_a_line_in_the_audit() {
       "gone": 0,
       "matched": 1,
       "more": false,
+      "older": 0,
       "sample": [
         "parked"
       ],
-      "skipped": 0
+      "settled": 0,
+      "skipped": 0,
+      "waiting": 0
     }
     "#);
     assert_eq!(server.ids("state=PARKED").await, ["parked"]);
@@ -470,6 +477,7 @@ async fn the_documentation_names_every_series_and_no_other() {
     server.metrics.finished(&message, end);
     let consumer = message.identity().scope();
     server.metrics.expect_alert(consumer, "parked");
+    server.metrics.expect_circuit(consumer);
     let text = server.get("/metrics").await.body;
     let declared = text.lines().filter_map(|line| {
         let (name, kind) = line.strip_prefix("# TYPE ")?.split_once(' ')?;

@@ -13,6 +13,7 @@ mod http;
 mod inbox;
 mod metrics;
 mod openapi;
+mod operating;
 mod races;
 mod records;
 mod refusals;

@@ -35,7 +35,7 @@ async fn traffic_shows_in_the_series() {
     for fence in [json!(first), second] {
         let settle = about(
             "secret-key",
-            json!({ "fence": fence, "disposition": "succeeded" }),
+            json!({ "fence": fence, "verdict": "succeeded" }),
         );
         server.post("/api/v1/claims/settle", settle).await;
     }

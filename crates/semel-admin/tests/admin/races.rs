@@ -40,8 +40,7 @@ async fn of_two_owners_only_the_one_with_the_live_fence_settles() {
         .as_u64()
         .unwrap();
     let settle = |fence: u64| {
-        let outcome =
-            json!({ "fence": fence, "disposition": "succeeded", "body": fence.to_string() });
+        let outcome = json!({ "fence": fence, "verdict": "succeeded", "body": fence.to_string() });
         let (address, body) = (server.address, about("k", outcome));
         tokio::spawn(async move { http::post(address, "/api/v1/claims/settle", body).await })
     };
@@ -128,7 +127,7 @@ async fn a_settle_whose_caller_hung_up_is_still_on_record() {
     let (server, faulty) = Server::faulty().await;
     let fence = server.fence("k").await;
     let gate = hold(&faulty);
-    let settle = about("k", json!({ "fence": fence, "disposition": "succeeded" }));
+    let settle = about("k", json!({ "fence": fence, "verdict": "succeeded" }));
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let settle = http::post_bytes("/api/v1/claims/settle", &settle.to_string());
     stream.write_all(&settle).await.unwrap();

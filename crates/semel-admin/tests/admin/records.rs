@@ -41,7 +41,7 @@ async fn one_record_comes_with_its_history_and_without_payload() {
     let fence = server.fence("k").await;
     let settle = about(
         "k",
-        json!({ "fence": fence, "disposition": "succeeded", "status": 200,
+        json!({ "fence": fence, "verdict": "succeeded", "status": 200,
                 "headers": [["X-Token", "secret"]], "body": "secret" }),
     );
     server.post("/api/v1/claims/settle", settle).await;
@@ -74,7 +74,7 @@ async fn one_record_comes_with_its_history_and_without_payload() {
           }
         ],
         "status": 200,
-        "disposition": "succeeded"
+        "verdict": "succeeded"
       },
       "record": {
         "age_ms": 0,
@@ -128,7 +128,8 @@ async fn a_person_decides_about_an_unknown_record() {
         let mark = about(key, json!({ "fence": fence }));
         server.post("/api/v1/claims/unknown", mark).await;
     }
-    let settle = json!({ "fence": 1, "by": "ada", "how": "settle", "disposition": "succeeded", "body": "paid" });
+    let settle =
+        json!({ "fence": 1, "by": "ada", "how": "settle", "verdict": "succeeded", "body": "paid" });
     let settled = resolve("settled", settle.clone()).await;
     assert_eq!(
         (settled.status, settled.json()),
@@ -188,7 +189,7 @@ async fn a_decision_must_be_whole() {
         ),
         (
             json!({ "fence": 1, "by": "ada", "how": "settle" }),
-            Some("disposition"),
+            Some("verdict"),
         ),
         (
             json!({ "fence": 1, "by": "ada", "how": "erase", "body": "x" }),

@@ -48,31 +48,31 @@ async fn bad_input_is_refused_with_what_and_where() {
         ),
         (
             "/settle",
-            r#"{"tenant":"t","scope":"s","key":"k","fence":1,"disposition":"ok"}"#,
+            r#"{"tenant":"t","scope":"s","key":"k","fence":1,"verdict":"ok"}"#,
         ),
         (
             "/settle",
-            r#"{"tenant":"t","scope":"s","key":"k","fence":1,"disposition":"failed","status":42}"#,
+            r#"{"tenant":"t","scope":"s","key":"k","fence":1,"verdict":"failed","status":42}"#,
         ),
         (
             "/settle",
-            r#"{"tenant":"t","scope":"s","key":"k","fence":1,"disposition":"failed","headers":[["a b","c"]]}"#,
+            r#"{"tenant":"t","scope":"s","key":"k","fence":1,"verdict":"failed","headers":[["a b","c"]]}"#,
         ),
         (
             "/settle",
-            r#"{"tenant":"t","scope":"s","key":"k","fence":1,"disposition":"failed","headers":[["a","b\n"]]}"#,
+            r#"{"tenant":"t","scope":"s","key":"k","fence":1,"verdict":"failed","headers":[["a","b\n"]]}"#,
         ),
         (
             "/settle",
-            r#"{"tenant":"t","scope":"s","key":"k","fence":1,"disposition":"failed","body":"a","body_base64":"b"}"#,
+            r#"{"tenant":"t","scope":"s","key":"k","fence":1,"verdict":"failed","body":"a","body_base64":"b"}"#,
         ),
         (
             "/settle",
-            r#"{"tenant":"t","scope":"s","key":"k","fence":1,"disposition":"failed","body_base64":"?"}"#,
+            r#"{"tenant":"t","scope":"s","key":"k","fence":1,"verdict":"failed","body_base64":"?"}"#,
         ),
         (
             "/settle",
-            r#"{"tenant":"t","scope":"s","key":"k","fence":1,"disposition":"failed","retention":"0s"}"#,
+            r#"{"tenant":"t","scope":"s","key":"k","fence":1,"verdict":"failed","retention":"0s"}"#,
         ),
         (
             "/unknown",
@@ -95,8 +95,8 @@ async fn bad_input_is_refused_with_what_and_where() {
     400 invalid-input: takeover.of: invalid value: integer `-1`, expected u64 at line 1 column 55
     400 invalid-input: fingerprint: a fingerprint has 64 hexadecimal digits at line 1 column 56
     400 invalid-input: trailing characters at line 1 column 38
-    400 invalid-input: missing field `disposition` at line 1 column 46
-    400 invalid-input: disposition: unknown variant `ok`, expected `succeeded` or `failed` at line 1 column 60
+    400 invalid-input: missing field `verdict` at line 1 column 46
+    400 invalid-input: verdict: unknown variant `ok`, expected `succeeded` or `failed` at line 1 column 60
     400 invalid-input: status: a status is 100 to 599, found 42
     400 invalid-input: headers[0]: expected a header name
     400 invalid-input: headers[0]: a header value has no control characters
@@ -177,7 +177,7 @@ async fn an_outcome_of_the_largest_body_is_kept_and_one_byte_more_leaves_its_dig
         let body = "x".repeat(bytes);
         let settle = about(
             key,
-            json!({ "fence": fence, "disposition": "succeeded", "body": body }),
+            json!({ "fence": fence, "verdict": "succeeded", "body": body }),
         );
         let settled = server.post("/api/v1/claims/settle", settle).await;
         assert_eq!(settled.status, 200, "{key}");

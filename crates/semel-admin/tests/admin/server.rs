@@ -62,7 +62,7 @@ impl Server {
         parts.observations = Some(Arc::new(|| json!({ "payments@1": { "first": 1 } })));
         parts.inbox = Some(InboxPart {
             inbox: sqlite.clone(),
-            policies: policies(),
+            policies: policies().into(),
         });
         let health = parts.health.clone();
         let listen = SocketAddr::new(config.listen.ip(), 0);

@@ -116,7 +116,7 @@ fn what_producers_write_into_messages_cannot_make_labels_without_end() {
     let of = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
     let types = of("semel_inbox_received_total{consumer=\"mailer@1\"");
     assert_eq!(types, EVENT_TYPES_MAX + 1);
-    let consumers = of("semel_inbox_claims_total{") / 5;
+    let consumers = of("semel_inbox_claims_total{") / 6;
     assert_eq!(consumers, CONSUMERS_MAX + 1);
     assert_has(
         &text,

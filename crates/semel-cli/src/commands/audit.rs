@@ -27,9 +27,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
-    let desk = args.config.open(store, Purpose::Look).await?;
+    let open = args.config.open(store, Purpose::Look).await?;
     let limit = usize::try_from(args.limit).unwrap_or(PAGE_MAX);
-    let lines = desk.inbox.audit(limit).await?;
+    let lines = open.inbox.audit(limit).await?;
     if args.json {
         return output::json(&view::Audit::of(&lines));
     }
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
         output::note("nothing was done by hand");
         return Ok(());
     }
-    table(&lines, desk.now()).print()
+    table(&lines, open.now()).print()
 }
 
 fn table(lines: &[AuditEntry], now: Timestamp) -> Table {

@@ -3,7 +3,7 @@
 use semel_core::inbox::Action;
 use semel_inbox::Replay;
 
-use super::messages::{Change, ConfigArg, Desk, Hand, Purpose, Select};
+use super::messages::{Change, ChangeArgs, ConfigArg, OpenInbox, Purpose, Select};
 use crate::error::{Error, Result};
 use crate::output;
 use crate::stores::StoreArgs;
@@ -22,14 +22,14 @@ pub(crate) struct Args {
     force: bool,
 
     #[command(flatten)]
-    hand: Hand,
+    change: ChangeArgs,
 }
 
 pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
     args.select.must_say(false)?;
-    let desk = args.config.open(store, Purpose::Act).await?;
-    let policy = desk.policies.replay(&args.select.consumer);
-    args.may(&desk, policy)?;
+    let open = args.config.open(store, Purpose::Act).await?;
+    let policy = open.policies.replay(&args.select.consumer);
+    args.may(&open, policy)?;
     let change = Change {
         select: &args.select,
         states: Vec::new(),
@@ -38,24 +38,24 @@ pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
         },
         verb: "replay",
     };
-    args.hand.change(&desk, change).await
+    args.change.apply(&open, change).await
 }
 
 impl Args {
     /// Whether policy or force allow it. To look at what it would do is always allowed.
-    fn may(&self, desk: &Desk, policy: Replay) -> Result<()> {
+    fn may(&self, open: &OpenInbox, policy: Replay) -> Result<()> {
         let consumer = &self.select.consumer;
-        let reason = self.hand.reason.as_deref().unwrap_or_default();
+        let reason = self.change.reason.as_deref().unwrap_or_default();
         let forced = self.force.then_some(reason);
         let Err(refused) = policy.check(&consumer.to_string(), forced) else {
             return Ok(());
         };
         let insist = format!("--force --reason {}", text::word("WHY"));
-        if self.hand.dry_run {
+        if self.change.dry_run {
             output::note(&format!("without a dry run this needs {insist}"));
             return Ok(());
         }
-        let hint = match desk.policies.knows(consumer) {
+        let hint = match open.policies.knows(consumer) {
             true => format!("to look first: --dry-run\nto replay all the same: {insist}"),
             false => format!(
                 "no configuration file says that {consumer} may be replayed; name one with --config\n\

@@ -18,10 +18,25 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
     let opened = store.open_existing().await?;
     let (stats, now) = (opened.store.stats().await?, opened.now());
+    let counts = match &opened.inbox {
+        Some(inbox) => Some(inbox.counts().await?),
+        None => None,
+    };
     if args.json {
-        return output::json(&view::Stats::of(&stats, now));
+        let seen = view::Stats::of(&stats, now);
+        return output::json(&match &counts {
+            Some(counts) => seen.with_inbox(counts),
+            None => seen,
+        });
     }
     output::data(&table(&stats, now))?;
+    for counts in counts.iter().flatten() {
+        if let Some(pause) = &counts.paused {
+            let (consumer, by) = (&counts.consumer, text::printable(&pause.by));
+            let at = text::ago(pause.at, now);
+            output::note(&format!("consumer {consumer} was paused {at} by {by}"));
+        }
+    }
     if stats.unknown > 0 {
         output::hint(&format!(
             "{} for a decision: semel keys list --state unknown{}",

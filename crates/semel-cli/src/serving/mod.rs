@@ -4,23 +4,30 @@
 //! - `logs` sets up logging; `watch` lets metrics, reports and logs see each request.
 //! - `gateway` turns the file's section into a gateway, `inbox` the consumers and targets into an engine; `policies` is what
 //!   operators' acts need of them.
-//! - `signals` waits for the outside world.
+//! - `signals` waits for the outside world; `reload` takes a changed file over, and `fixed` knows what it cannot take.
+//! - `unserved` names messages that nothing runs.
 
+mod fixed;
 mod gateway;
 mod inbox;
 mod logs;
 mod policies;
+mod reload;
 mod signals;
 mod source;
+mod unserved;
 mod watch;
 
 pub(crate) use inbox::{rule, served};
 pub(crate) use policies::policies;
+use policies::policies_of;
 pub(crate) use source::{Flags, Setting, Source};
+pub(crate) use unserved::unserved;
 
 use std::sync::Arc;
 
-use semel_admin::{Admin, Health, InboxPart, Metered, Metrics, Parts, Secret};
+use semel_admin::{Admin, Current, Health, InboxPart, Metered, Metrics, Parts, Policies, Secret};
+use semel_core::inbox::Inbox;
 use semel_core::{Cached, Once};
 use semel_gateway::Gateway;
 use semel_policy::{File, file};
@@ -30,6 +37,7 @@ use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::stores::{Opened, StoreArgs};
 use inbox::Messages;
+use reload::Live;
 use watch::{StoreWatch, Watchers};
 
 /// How much of the settled records is kept in memory for duplicates that come soon.
@@ -38,27 +46,41 @@ const CACHE_BYTES: usize = 32 * 1024 * 1024;
 /// Serves until the process is asked to end.
 pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
     let file = source.load()?;
-    logs::begin(file.log);
+    let logs = logs::begin(file.log);
+    let store_is_named = store.is_named();
     let store = store.or(file.store.as_ref());
     if Messages::are_in(&file)? {
         store.must_have_inbox()?;
     }
-    let process = Process::open(&file, &store).await?;
+    let process = Process::open(&store).await?;
     process.tell_of_servers().await?;
-    let admin = process.admin(&file).await?;
+    let policies = Current::new(policies_of(&file, &source)?);
+    let admin = process.admin(&file, &policies).await?;
     let gateway = process.gateway(&file)?;
-    let messages = Messages::start(&process, &file).await?;
-    if admin.is_none() && gateway.is_none() && messages.is_none() {
+    let (ending, hangups) = (signals::ending(), signals::hangups());
+    let mut messages = Messages::default();
+    let prepared = messages.prepare(&process, &file).await?;
+    messages.take(&process, &file, prepared, ending.clone())?;
+    if admin.is_none() && gateway.is_none() && !messages.is_running() {
         return Err(nothing_to_do());
     }
+    process.tell_unserved(&policies.get()).await;
     tracing::info!(
         store = store.shown(),
         "semel {} is up",
         env!("CARGO_PKG_VERSION")
     );
-    let ending = signals::ending();
-    let reloading = signals::reload_on_hangup(gateway.as_ref().map(Gateway::handle), source);
-    let reloading = tokio::spawn(reloading);
+    let live = Live {
+        process: &process,
+        source,
+        started_with: file,
+        store_is_named,
+        gateway: gateway.as_ref().map(Gateway::handle),
+        admin: admin.as_ref().map(Admin::handle),
+        policies,
+        messages,
+        logs,
+    };
     let doors = async {
         let gateway = async {
             if let Some(gateway) = gateway {
@@ -66,23 +88,18 @@ pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
             }
         };
         let messages = async {
-            if let Some(messages) = messages {
-                messages.serve(&process, ending.clone()).await;
-            }
+            let messages = live.run(hangups, ending.clone()).await;
+            messages.end(&process).await;
         };
-        tokio::join!(gateway, messages, ended(ending.clone()));
-    };
-    let serving = async {
-        doors.await;
-        reloading.abort();
+        tokio::join!(gateway, messages);
     };
     match admin {
-        None => serving.await,
+        None => doors.await,
         // The admin side ends last, so that a drain can be watched.
         Some(admin) => {
             let (done, drained) = tokio::sync::oneshot::channel::<()>();
             let serving = async {
-                serving.await;
+                doors.await;
                 drop(done);
             };
             tokio::join!(serving, admin.serve(async { drop(drained.await) }));
@@ -98,6 +115,12 @@ fn nothing_to_do() -> Error {
         "there is nothing to serve: no gateway, no consumers, and admin is off",
     )
     .hint("name an upstream in the file's gateway section or consumers, or serve the admin side")
+}
+
+/// Refuses a gateway section that the gateway would refuse.
+pub(crate) fn check_gateway(file: &File) -> Result<()> {
+    let section = file.gateway.as_ref();
+    section.map_or(Ok(()), |section| gateway::config(section).map(drop))
 }
 
 async fn ended(mut ending: Receiver<bool>) {
@@ -132,7 +155,7 @@ struct Process {
 }
 
 impl Process {
-    async fn open(file: &File, store: &StoreArgs) -> Result<Self> {
+    async fn open(store: &StoreArgs) -> Result<Self> {
         let (metrics, health) = (Arc::new(Metrics::new()), Health::default());
         let watch = Arc::new(StoreWatch {
             metrics: metrics.clone(),
@@ -146,7 +169,7 @@ impl Process {
             store: measured,
             opened,
             health,
-            watchers: Watchers::new(metrics, file.log.level >= file::Level::Debug),
+            watchers: Watchers::new(metrics),
         })
     }
 
@@ -158,7 +181,23 @@ impl Process {
         Ok(())
     }
 
-    async fn admin(&self, file: &File) -> Result<Option<Admin>> {
+    /// The inbox, which what the file names needs.
+    fn inbox(&self) -> Result<Arc<dyn Inbox>> {
+        let inbox = self.opened.inbox.clone();
+        inbox.ok_or_else(|| {
+            let message = "the inbox needs SQLite or PostgreSQL, and the store is neither";
+            Error::new(Exit::Configuration, message)
+        })
+    }
+
+    /// Names messages that nothing runs.
+    async fn tell_unserved(&self, policies: &Policies) {
+        if let Some(inbox) = &self.opened.inbox {
+            unserved::tell(&**inbox, policies).await;
+        }
+    }
+
+    async fn admin(&self, file: &File, policies: &Current<Policies>) -> Result<Option<Admin>> {
         let file::Admin::On { listen, token } = &file.admin else {
             return Ok(None);
         };
@@ -174,7 +213,7 @@ impl Process {
             health: self.health.clone(),
             clock: self.opened.clock.clone(),
             observations: Some(self.watchers.observations()),
-            inbox: self.inbox_part(file)?,
+            inbox: self.inbox_part(policies),
         };
         let admin = Admin::bind(&config, parts).await.map_err(|error| {
             let hint = "choose another address with --admin, or --admin off";
@@ -187,10 +226,9 @@ impl Process {
     }
 
     /// What the admin side must know of messages; nothing if the store has no inbox.
-    fn inbox_part(&self, file: &File) -> Result<Option<InboxPart>> {
-        let policies = policies(file)?;
-        let inbox = self.opened.inbox.clone();
-        Ok(inbox.map(|inbox| InboxPart { inbox, policies }))
+    fn inbox_part(&self, policies: &Current<Policies>) -> Option<InboxPart> {
+        let (inbox, policies) = (self.opened.inbox.clone(), policies.clone());
+        inbox.map(|inbox| InboxPart { inbox, policies })
     }
 
     fn gateway(&self, file: &File) -> Result<Option<Gateway>> {

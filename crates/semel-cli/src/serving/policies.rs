@@ -5,6 +5,7 @@ use semel_core::inbox::Plan;
 use semel_inbox::Replay;
 use semel_policy::File;
 
+use super::Source;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
@@ -21,4 +22,13 @@ pub(crate) fn policies(file: &File) -> Result<Policies> {
         (plan, Replay::default())
     });
     Ok(Policies::new(consumers.chain(senders)))
+}
+
+/// The same of a process that serves. Without a file that names them, it says nothing about which consumers there are.
+pub(super) fn policies_of(file: &File, source: &Source) -> Result<Policies> {
+    let policies = policies(file)?;
+    match source.has_file() || policies.names().next().is_some() {
+        true => Ok(policies),
+        false => Ok(Policies::default()),
+    }
 }

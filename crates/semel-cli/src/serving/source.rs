@@ -80,6 +80,11 @@ impl Source {
         Self { file, flags }
     }
 
+    /// Whether there is a file at all.
+    pub(crate) const fn has_file(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Reads everything anew.
     pub(crate) fn load(&self) -> Result<File> {
         let flags = self.flags.iter();

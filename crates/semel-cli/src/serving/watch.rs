@@ -16,18 +16,12 @@ use semel_http::{Event, RequestObserver};
 pub(super) struct Watchers {
     metrics: Arc<Metrics>,
     report: Arc<Report>,
-    logs: bool,
 }
 
 impl Watchers {
-    /// `logs` says whether each request is a line of the log.
-    pub(super) fn new(metrics: Arc<Metrics>, logs: bool) -> Self {
+    pub(super) fn new(metrics: Arc<Metrics>) -> Self {
         let report = Arc::default();
-        Self {
-            metrics,
-            report,
-            logs,
-        }
+        Self { metrics, report }
     }
 
     /// Where everything is counted.
@@ -46,16 +40,14 @@ impl RequestObserver for Watchers {
     fn saw(&self, event: &Event<'_>) {
         self.metrics.saw(event);
         self.report.saw(event);
-        if self.logs {
-            tracing::debug!(
-                target: "semel::request",
-                scope = %event.scope,
-                what = event.what.name(),
-                status = event.status,
-                took_us = event.took.as_micros(),
-                key = event.identity.map(|identity| identity.key().as_str()),
-            );
-        }
+        tracing::debug!(
+            target: "semel::request",
+            scope = %event.scope,
+            what = event.what.name(),
+            status = event.status,
+            took_us = event.took.as_micros(),
+            key = event.identity.map(|identity| identity.key().as_str()),
+        );
     }
 }
 

@@ -69,6 +69,11 @@ impl StoreArgs {
         }
     }
 
+    /// Whether the command line or the environment names the store.
+    pub(crate) const fn is_named(&self) -> bool {
+        self.named.is_some()
+    }
+
     /// The same, but `store` where the command line and the environment name none.
     pub(crate) fn or(self, store: Option<&StoreUrl>) -> Self {
         Self {

@@ -5,6 +5,8 @@
 )]
 
 mod admin;
+mod consumers_paused;
+mod consumers_reloaded;
 mod endings;
 mod handler;
 mod messages;

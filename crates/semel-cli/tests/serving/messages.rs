@@ -1,6 +1,8 @@
 //! Consumers: messages come in by HTTP, go to a scripted handler, fail, and run again.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 
 use serde_json::Value;
@@ -50,7 +52,8 @@ fn a_posted_message_is_delivered_once_and_its_duplicate_is_acknowledged() {
     let delivery = handler.next();
     assert_eq!(delivery.body, r#"{"to":"ada"}"#);
     for (name, value) in [
-        ("idempotency-key", "evt-1"),
+        ("idempotency-key", "mailer@1:evt-1"),
+        ("semel-message-id", "evt-1"),
         ("semel-consumer", "mailer@1"),
         ("semel-attempt", "1"),
         ("semel-replay", "false"),
@@ -70,7 +73,8 @@ fn a_posted_message_is_delivered_once_and_its_duplicate_is_acknowledged() {
     let again = server.send("evt-1", r#"{"to":"ada"}"#);
     assert_eq!(again.status, 200, "{}", again.body);
     let other = server.send("evt-1", r#"{"to":"bob"}"#);
-    assert_eq!(other.status, 409, "{}", other.body);
+    assert_eq!(other.status, 202, "{}", other.body);
+    assert!(other.body.contains(r#""conflict":true"#), "{}", other.body);
     assert!(handler.is_quiet());
 
     let ready = server.get("/readyz").body;
@@ -112,7 +116,7 @@ fn what_failed_for_good_runs_again_from_the_dead_letters_with_the_same_id_and_he
     assert_eq!(code, Some(0));
     assert!(said.starts_with("run again  1\n"), "{said}");
     let again = handler.next();
-    assert_eq!(again.header("idempotency-key"), "evt-1");
+    assert_eq!(again.header("idempotency-key"), "mailer@1:evt-1");
     assert_eq!(again.header("x-trace"), "t-1");
     assert_eq!(again.header("semel-generation"), "1");
     assert_eq!(again.header("semel-replay"), "false");
@@ -181,7 +185,7 @@ fn killed_in_the_middle_the_message_is_delivered_again_with_a_higher_fence() {
     assert_eq!(server.wait(), None);
     let server = Semel::start_inbox(dir.path());
     let second = handler.next();
-    assert_eq!(second.header("idempotency-key"), "evt-1");
+    assert_eq!(second.header("idempotency-key"), "mailer@1:evt-1");
     let fence = |delivery: &Delivery| delivery.header("semel-fence").parse::<u64>().unwrap();
     assert!(fence(&second) > fence(&first));
     second.answer(200);
@@ -213,6 +217,29 @@ fn the_door_refuses_what_is_no_message() {
         assert!(body.contains(problem), "{body}");
     }
     assert!(handler.is_quiet());
+}
+
+#[test]
+fn a_slow_body_is_answered_408_after_the_time_of_the_file() {
+    let (handler, dir) = (Handler::open(), tempfile::tempdir().unwrap());
+    configure(dir.path(), &handler, "");
+    let path = dir.path().join("semel.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    let listen = "inbox: { listen: 127.0.0.1:0";
+    let text = text.replace(listen, &format!("{listen}, timeouts: {{ body: 100ms }}"));
+    fs::write(&path, text).unwrap();
+    let server = Semel::start_inbox(dir.path());
+    let mut stream = TcpStream::connect(server.inbox).unwrap();
+    let head = "POST /inbox/mailer HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nhalf";
+    stream.write_all(head.as_bytes()).unwrap();
+    let (mut answer, mut byte) = (Vec::new(), [0]);
+    while !answer.ends_with(b"}") {
+        assert_eq!(stream.read(&mut byte).unwrap(), 1);
+        answer.extend(byte);
+    }
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(answer.contains("body-timeout"), "{answer}");
 }
 
 #[test]

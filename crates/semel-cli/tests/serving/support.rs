@@ -117,11 +117,29 @@ impl Semel {
 
     /// Runs what `semel.yaml` in `dir` names and waits until its inbox listens.
     pub(crate) fn start_inbox(dir: &Path) -> Self {
-        let args = ["serve", "--config", "semel.yaml", "--log", "debug"];
-        let mut semel = Self::spawn(dir, &args);
+        Self::serve_inbox(dir, &["--log", "debug"])
+    }
+
+    /// The same with other flags.
+    pub(crate) fn serve_inbox(dir: &Path, flags: &[&str]) -> Self {
+        let mut semel = Self::spawn(dir, &[&["serve", "--config", "semel.yaml"], flags].concat());
         semel.admin = semel.address("the admin side serves");
-        semel.inbox = semel.address("the inbox listens");
+        semel.find_inbox();
+        semel.wait_for("is up");
         semel
+    }
+
+    /// The same without an inbox, for now.
+    pub(crate) fn serve(dir: &Path, flags: &[&str]) -> Self {
+        let mut semel = Self::spawn(dir, &[&["serve", "--config", "semel.yaml"], flags].concat());
+        semel.admin = semel.address("the admin side serves");
+        semel.wait_for("is up");
+        semel
+    }
+
+    /// Waits until its inbox listens.
+    pub(crate) fn find_inbox(&mut self) {
+        self.inbox = self.address("the inbox listens");
     }
 
     fn spawn(dir: &Path, args: &[&str]) -> Self {

@@ -1,5 +1,7 @@
 //! The head of a delivery.
 
+use std::collections::BTreeSet;
+
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -10,6 +12,12 @@ use crate::handler::Ctx;
 
 /// What is encoded in a header's text: everything that is not printable ASCII, and the sign of the encoding itself.
 const TEXT: &AsciiSet = &CONTROLS.add(b'%');
+/// What is encoded in a list of names: also what separates them.
+const NAME: &AsciiSet = &TEXT.add(b',').add(b' ');
+/// The header that names the message's headers which HTTP cannot carry.
+pub(super) const DROPPED: HeaderName = HeaderName::from_static("semel-dropped-headers");
+/// The most bytes of names in it; a longer list ends with `...`.
+const DROPPED_BYTES_MAX: usize = 1_024;
 
 /// The headers of a delivery, without its steps.
 pub(super) fn of(ctx: &Ctx) -> HeaderMap {
@@ -38,7 +46,30 @@ pub(super) fn of(ctx: &Ctx) -> HeaderMap {
     }
     let key = HeaderValue::from_str(&ctx.idempotency_key());
     headers.insert("idempotency-key", key.expect("keys are printable ASCII"));
+    if let Some(names) = dropped(ctx.message().headers()) {
+        headers.insert(DROPPED, names);
+    }
     headers
+}
+
+/// The names of the headers that HTTP cannot carry, because another source allows more; nothing if there are none.
+fn dropped(fields: &Headers) -> Option<HeaderValue> {
+    let unfit = fields.iter().filter(|(name, value)| {
+        HeaderName::from_bytes(name.as_bytes()).is_err() || HeaderValue::from_bytes(value).is_err()
+    });
+    let names: BTreeSet<&str> = unfit.map(|(name, _)| name).collect();
+    let mut list = String::new();
+    for name in names {
+        let name = utf8_percent_encode(name, NAME).to_string();
+        let separator = if list.is_empty() { "" } else { ", " };
+        if list.len() + separator.len() + name.len() > DROPPED_BYTES_MAX {
+            list.push_str(&format!("{separator}..."));
+            break;
+        }
+        list.push_str(&format!("{separator}{name}"));
+    }
+    let value = HeaderValue::from_str(&list).expect("encoded names are printable ASCII");
+    (!list.is_empty()).then_some(value)
 }
 
 /// A message's own headers, without those of one connection and those that only Semel says.
@@ -47,7 +78,7 @@ pub(crate) fn own(fields: &Headers) -> HeaderMap {
     for (name, value) in fields.iter() {
         let name = HeaderName::from_bytes(name.as_bytes());
         let value = HeaderValue::from_bytes(value);
-        // What is no header over HTTP (another source may allow more) cannot be sent as one.
+        // What is no header over HTTP cannot be sent as one; `dropped` names it.
         if let (Ok(name), Ok(value)) = (name, value)
             && is_own(&name)
         {
@@ -95,5 +126,29 @@ mod tests {
         names.sort_unstable();
         assert_eq!(names, ["content-type", "x-trace"]);
         assert_eq!(headers.get_all("x-trace").iter().count(), 2);
+    }
+
+    #[test]
+    fn headers_that_http_cannot_carry_are_named() {
+        let fields = |all: &[(&str, &'static [u8])]| {
+            let all = all.iter();
+            let all = all.map(|(name, value)| ((*name).to_owned(), Bytes::from_static(value)));
+            Headers::new(all.collect()).unwrap()
+        };
+        let fit = fields(&[("x-a", b"1"), ("semel-fence", b"9"), ("host", b"h")]);
+        assert_eq!(dropped(&fit), None);
+        let unfit = fields(&[
+            ("not a name", b"x"),
+            ("x-bytes", b"\0"),
+            ("b,c", b"x"),
+            ("x-bytes", b"\x01"),
+        ]);
+        assert_eq!(dropped(&unfit).unwrap(), "b%2Cc, not%20a%20name, x-bytes");
+        let many: Vec<(String, Bytes)> = (0..60)
+            .map(|n| (format!("a name {n} {}", "x".repeat(40)), Bytes::new()))
+            .collect();
+        let named = dropped(&Headers::new(many).unwrap()).unwrap();
+        assert!(named.len() <= DROPPED_BYTES_MAX + 5);
+        assert!(named.to_str().unwrap().ends_with(", ..."));
     }
 }

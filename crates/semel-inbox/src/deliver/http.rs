@@ -1,5 +1,6 @@
 //! The handler that posts messages to a URL.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::policy::retry::Failure;
@@ -33,6 +34,8 @@ pub struct HttpHandler {
     timeout: Duration,
     headers: HeaderMap,
     keep: Vec<HeaderName>,
+    /// Whether the log has heard of headers that cannot be delivered.
+    has_told: AtomicBool,
 }
 
 impl HttpHandler {
@@ -57,6 +60,7 @@ impl HttpHandler {
             timeout: TIMEOUT,
             headers: HeaderMap::new(),
             keep: Vec::new(),
+            has_told: AtomicBool::new(false),
         })
     }
 
@@ -85,6 +89,12 @@ impl HttpHandler {
     /// Delivers until the answer is not a step.
     async fn deliver(&self, ctx: &Ctx) -> Result<Done, Failure> {
         let mut head = headers::of(ctx);
+        if let Some(names) = head.get(headers::DROPPED)
+            && !self.has_told.swap(true, Ordering::Relaxed)
+        {
+            let consumer = ctx.consumer();
+            tracing::debug!(%consumer, ?names, "headers that HTTP cannot carry are not delivered, only named");
+        }
         for (name, value) in &self.headers {
             head.insert(name, value.clone());
         }

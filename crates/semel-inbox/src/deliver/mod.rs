@@ -16,6 +16,7 @@
 //! | `Semel-Key` | the key that orders it, if it has one |
 //! | `Semel-Sequence` | its number under that key, if it has one |
 //! | `Semel-Steps` | the steps that are done, with their results |
+//! | `Semel-Dropped-Headers` | the names of the message's headers that HTTP cannot carry, percent-encoded and separated by commas |
 //!
 //! Nothing of that can come from the message itself. The answer decides:
 //!

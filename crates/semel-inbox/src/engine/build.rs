@@ -71,7 +71,7 @@ impl Engine {
 }
 
 impl Builder {
-    /// The clock for alerts and signatures; by default the machine's. Leases and retries are judged by the store.
+    /// The clock for alerts; by default the machine's. Leases and retries are judged by the store.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self

@@ -55,6 +55,8 @@ async fn renew_batch(shared: &Shared, lease: LeaseTerm, claims: &[Claim]) -> boo
     for (claim, answer) in claims.iter().zip(answers) {
         match answer {
             Renewal::Held => shared.flights.renewed(claim, asked),
+            // The next beat asks again; until then the lease is what it was.
+            Renewal::Busy => {}
             Renewal::Lost => shared.flights.lost(claim),
         }
     }

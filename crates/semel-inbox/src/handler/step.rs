@@ -86,8 +86,8 @@ impl Ctx {
                     return Err(Failure::terminal(error));
                 }
                 // What the step did has happened, so no other kind of error ends this: a server that is
-                // read-only in a failover is well a moment later.
-                Err(_) => {
+                // read-only in a failover is well a moment later, and so is a row that another transaction is at.
+                Ok(Renewal::Busy) | Err(_) => {
                     sleep(wait).await;
                     wait = pause::longer(wait);
                 }

@@ -1,15 +1,11 @@
 //! Where providers want their idempotency keys, and how they may look.
 
-use std::str::FromStr;
-use std::time::Duration;
-
 use http::HeaderName;
 use semel_core::{Error, Result};
 
 use super::field::Field;
 use crate::keys;
-
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+use crate::vendors::{Place, Vendor};
 
 /// Where a provider looks for its idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,101 +68,27 @@ impl Shape {
     }
 }
 
-/// A provider whose conventions are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Vendor {
-    /// `Idempotency-Key`, remembered for 24 hours.
-    Stripe,
-    /// `PayPal-Request-Id`, remembered for at least 6 hours.
-    PayPal,
-    /// `idempotency_key` in the body, at most 45 characters; for how long it is remembered is not said.
-    Square,
-    /// `Idempotency-Key`, at most 64 characters, remembered for 7 days.
-    Adyen,
-    /// `task.name` in the body; 409 says that the task is there already. Names are remembered for an hour.
-    GoogleCloudTasks,
-    /// No keys.
-    SendGrid,
-    /// No keys.
-    None,
-}
-
 impl Vendor {
-    /// Every vendor.
-    pub const ALL: [Self; 7] = [
-        Self::Stripe,
-        Self::PayPal,
-        Self::Square,
-        Self::Adyen,
-        Self::GoogleCloudTasks,
-        Self::SendGrid,
-        Self::None,
-    ];
-
-    /// The name used in configuration.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Stripe => "stripe",
-            Self::PayPal => "paypal",
-            Self::Square => "square",
-            Self::Adyen => "adyen",
-            Self::GoogleCloudTasks => "google-cloud-tasks",
-            Self::SendGrid => "sendgrid",
-            Self::None => "none",
-        }
-    }
-
     /// Where the key goes.
     pub fn key(self) -> KeyPlace {
-        let header = |name| KeyPlace::Header(HeaderName::from_static(name));
-        let body = |path: &str| KeyPlace::body(path).expect("the path is valid");
-        match self {
-            Self::Stripe | Self::Adyen => header("idempotency-key"),
-            Self::PayPal => header("paypal-request-id"),
-            Self::Square => body("$.idempotency_key"),
-            Self::GoogleCloudTasks => body("$.task.name"),
-            Self::SendGrid | Self::None => KeyPlace::None,
+        let place = self.keys().and_then(|keys| keys.place);
+        match place {
+            Some(Place::Header(name)) => KeyPlace::Header(HeaderName::from_static(name)),
+            Some(Place::Body(path)) => KeyPlace::body(path).expect("the table's paths are valid"),
+            Some(Place::Template(_)) | None => KeyPlace::None,
         }
     }
 
-    /// How long the provider remembers a key, where that is known.
-    pub const fn key_lifetime(self) -> Option<Duration> {
-        match self {
-            Self::Stripe => Some(DAY),
-            Self::PayPal => Some(Duration::from_secs(6 * 60 * 60)),
-            Self::Adyen => Some(Duration::from_secs(7 * DAY.as_secs())),
-            Self::GoogleCloudTasks => Some(Duration::from_secs(60 * 60)),
-            Self::Square | Self::SendGrid | Self::None => None,
-        }
-    }
-
-    pub(super) const fn shape(self) -> Shape {
-        let (bytes_max, plain) = match self {
-            Self::PayPal => (108, false),
-            Self::Square => (45, false),
-            Self::Adyen => (64, false),
-            Self::GoogleCloudTasks => (255, true),
-            Self::Stripe | Self::SendGrid | Self::None => (keys::KEY_BYTES_MAX, false),
-        };
-        Shape { bytes_max, plain }
+    pub(super) fn shape(self) -> Shape {
+        self.keys().map_or(Shape::ANY, |keys| Shape {
+            bytes_max: keys.bytes_max,
+            plain: keys.plain,
+        })
     }
 
     /// Whether 409 says that it was done before, rather than that it is being done.
-    pub(super) const fn conflict_is_done(self) -> bool {
-        matches!(self, Self::GoogleCloudTasks)
-    }
-}
-
-impl FromStr for Vendor {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let found = Self::ALL.into_iter().find(|vendor| vendor.name() == text);
-        found.ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::invalid(format!("a provider is one of {names}, found {text:?}"))
-        })
+    pub(super) fn conflict_is_done(self) -> bool {
+        self.keys().is_some_and(|keys| keys.conflict_is_done)
     }
 }
 
@@ -184,13 +106,5 @@ mod tests {
         assert_ne!(square, Vendor::Square.shape().fit("orders@1:2:receipt"));
         let task = Vendor::GoogleCloudTasks.shape().fit(id);
         assert!(task.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-    }
-
-    #[test]
-    fn vendors_have_names() {
-        for vendor in Vendor::ALL {
-            assert_eq!(vendor.name().parse::<Vendor>().unwrap(), vendor);
-        }
-        assert!("acme".parse::<Vendor>().is_err());
     }
 }

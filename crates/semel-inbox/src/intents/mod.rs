@@ -24,7 +24,8 @@ mod sender;
 mod target;
 mod targets;
 
-pub use convention::{KeyPlace, Vendor};
+pub use crate::vendors::Vendor;
+pub use convention::KeyPlace;
 pub use draft::Draft;
 pub use reconcile::ReconcileUrl;
 pub(crate) use sender::Sender;

@@ -8,8 +8,9 @@ use reqwest::Url;
 use semel_core::inbox::{Plan, UnknownPolicy};
 use semel_core::{Error, LeaseTerm, Result, Retention, Scope};
 
-use super::convention::{KeyPlace, Shape, Vendor};
+use super::convention::{KeyPlace, Shape};
 use super::reconcile::ReconcileUrl;
+use crate::vendors::Vendor;
 
 /// What goes before a target's name in the name of the consumer that sends to it.
 pub(crate) const CONSUMER_PREFIX: &str = "intent:";

@@ -5,6 +5,7 @@ mod tally;
 
 pub(crate) use tally::Tally;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::policy::Consumer;
@@ -26,6 +27,7 @@ pub struct Receiver {
     active: Arc<ActiveConsumer>,
     queue: mpsc::Sender<Waiting>,
     quality: Arc<Mutex<Quality>>,
+    full: Arc<AtomicBool>,
 }
 
 struct Waiting {
@@ -47,12 +49,24 @@ impl Receiver {
             active,
             queue,
             quality,
+            full: Arc::default(),
         }
     }
 
     /// The consumer's policy.
     pub fn consumer(&self) -> &Arc<Consumer> {
         &self.active.policy
+    }
+
+    /// Whether the consumer has so much to do that senders are asked to come back later.
+    pub fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// Says whether senders are asked to come back later; for what measures the backlog. All clones hear it. What is received all the same
+    /// is stored.
+    pub fn set_full(&self, is_full: bool) {
+        self.full.store(is_full, Ordering::Relaxed);
     }
 
     /// Stores a message, together with others that arrive at the same time. It is durable when this returns; an error means that nothing

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use semel_core::Inbox;
 use semel_core::inbox::State;
 use semel_inbox::source::Locator;
-use semel_inbox::{Done, FileSource, Rule, Running, handler_fn};
+use semel_inbox::{Done, FileSource, HttpHandler, Rule, Running, handler_fn};
 
+use crate::support::server::{Server, status};
 use crate::support::{Rig, consumer, eventually, identity};
 
 fn start(rig: &Rig, source: Arc<FileSource>, rule: Rule) -> Running {
@@ -74,6 +75,33 @@ async fn lines_become_messages_and_bad_ones_are_set_aside() {
         (Some(4), Some(6))
     );
     assert_eq!(message.lane().unwrap().as_str(), "k");
+}
+
+#[tokio::test]
+async fn while_rejects_cannot_be_written_no_line_is_passed_over() {
+    let rig = Rig::new();
+    let path = rig.dir.path().join("orders.jsonl");
+    let rejected = rig.dir.path().join("orders.jsonl.rejected");
+    // A directory of that name: nothing can be appended to it.
+    std::fs::create_dir(&rejected).unwrap();
+    append(&path, &(line("o-1") + "not json\n" + &line("o-2")));
+    let source = Arc::new(FileSource::new(&path));
+    let mut running = start(&rig, source.clone(), Rule::default());
+    eventually("a rejected line", async || {
+        (source.rejected() > 0).then_some(())
+    })
+    .await;
+    let name = format!("orders@1 file:{}", path.display());
+    assert_eq!(rig.store.position(name).await.unwrap(), None);
+    assert_eq!(arrivals(&rig), 0);
+    std::fs::remove_dir(&rejected).unwrap();
+    running.sources_ended().await;
+    assert_eq!(arrivals(&rig), 2);
+    completed(&rig, "o-1").await;
+    completed(&rig, "o-2").await;
+    running.shutdown().await;
+    assert_eq!(source.rejected(), 1);
+    assert_eq!(std::fs::read_to_string(&rejected).unwrap(), "not json\n");
 }
 
 #[tokio::test]
@@ -173,4 +201,28 @@ async fn many_lines_are_stored_in_few_batches_and_all_of_them() {
     let done = async || (rig.seen.finished.lock().unwrap().len() == 3_000).then_some(());
     eventually("3,000 attempts", done).await;
     running.shutdown().await;
+}
+
+#[tokio::test]
+async fn headers_that_http_cannot_carry_are_named_to_the_handler() {
+    let rig = Rig::new();
+    let server = Server::scripted(vec![status(200)]).await;
+    let path = rig.dir.path().join("orders.jsonl");
+    append(
+        &path,
+        "{\"id\":\"o-1\",\"headers\":{\"order no\":\"7\",\"x-line\":\"a\\nb\",\"x-fit\":\"1\"},\"payload\":{}}\n",
+    );
+    let handler = HttpHandler::new(&server.url("/")).unwrap();
+    let engine = rig.engine().consumer(consumer("orders"), handler);
+    let source = Arc::new(FileSource::new(&path));
+    let engine = engine.source("orders".parse().unwrap(), source, Rule::default());
+    let running = engine.build().unwrap().start();
+    completed(&rig, "o-1").await;
+    running.shutdown().await;
+    let request = &server.requests()[0];
+    assert_eq!(
+        request.header("semel-dropped-headers"),
+        Some("order%20no, x-line")
+    );
+    assert_eq!(request.header("x-fit"), Some("1"));
 }

@@ -74,11 +74,16 @@ impl File {
                 return Err(fault.beside(root(["consumers"]).to(name)));
             }
         }
-        self.written()
-            .map(|(path, name, one)| {
-                consumer::compile(name, one).map_err(|fault| fault.under(&path))
-            })
-            .collect()
+        let mut all: Vec<CompiledConsumer> = Vec::new();
+        for (path, name, one) in self.written() {
+            let compiled = consumer::compile(name, one).map_err(|fault| fault.under(&path))?;
+            if all.iter().any(|other| other.name() == compiled.name()) {
+                let message = format!("expected one consumer {}, found another", compiled.name());
+                return Err(Fault::said(path, message).of_key());
+            }
+            all.push(compiled);
+        }
+        Ok(all)
     }
 
     fn compile_targets(

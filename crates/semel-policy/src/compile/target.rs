@@ -5,9 +5,9 @@ use std::time::Duration;
 use http::{HeaderName, Method, Uri};
 use semel_core::duration::show;
 use semel_core::{Retention, Scope};
-use semel_http::key::IDEMPOTENCY_KEY;
 use semel_http::path::JsonPath;
 use semel_inbox::Retry;
+use semel_inbox::vendors::Place;
 
 use super::consumer::INTENT;
 use super::{headers, retry};
@@ -19,7 +19,6 @@ use crate::value::{Endpoint, RECONCILE_FIELDS, Secret};
 
 /// How long a provider may take to answer unless the file says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);
-const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// Where intents of one name are sent, with the policy of whoever sends them.
 #[derive(Debug, Clone)]
@@ -89,7 +88,7 @@ pub(super) fn compile(
     retention: Retention,
 ) -> Result<CompiledTarget, Fault> {
     let sender = sender(name)?;
-    let vendor = target.vendor.unwrap_or_default();
+    let vendor = target.vendor.map_or(Vendor::None, |vendor| vendor.0);
     let key = target.key.as_ref().map(KeyPlace::from);
     let key = key.or_else(|| place(vendor));
     let retry = target.retry.as_ref().map(retry::compile).transpose();
@@ -163,22 +162,21 @@ fn unknown(target: &Target, has_key: bool) -> Result<OnUnanswered, Fault> {
     }
 }
 
-/// The name of a task begins with the name of its queue, which its URL has too.
+/// What stands before the keys of a vendor that takes it from the URL.
 fn prefix(target: &Target, vendor: Vendor) -> Result<String, Fault> {
-    if vendor != Vendor::GoogleCloudTasks || target.key.is_some() {
+    let prefix = vendor.keys().and_then(|keys| keys.prefix.as_ref());
+    let Some(prefix) = prefix.filter(|_| target.key.is_none()) else {
         return Ok(String::new());
-    }
+    };
     let uri: Option<Uri> = target.url.as_str().parse().ok();
-    let path = uri.as_ref().map_or("", Uri::path).trim_start_matches('/');
-    let parts: Vec<&str> = path.trim_end_matches('/').split('/').collect();
-    match parts[..] {
-        [_, "projects", _, "locations", _, "queues", _, "tasks"] => {
-            Ok(format!("{}/", parts[1..].join("/")))
-        }
-        _ => {
-            let message = "expected a URL such as \
-                 https://cloudtasks.googleapis.com/v2/projects/PROJECT/locations/LOCATION/queues/QUEUE/tasks, because vendor is \
-                 google-cloud-tasks";
+    let path = uri.as_ref().map_or("", Uri::path).trim_matches('/');
+    let found: Vec<&str> = path.split('/').skip(1).collect();
+    let fits = |(wanted, found): (&&str, &&str)| *wanted == "*" || wanted == found;
+    match found.len() == prefix.segments.len() && prefix.segments.iter().zip(&found).all(fits) {
+        true => Ok(format!("{}/", found.join("/"))),
+        false => {
+            let (example, name) = (prefix.example, vendor.name());
+            let message = format!("expected a URL such as {example}, because vendor is {name}");
             Err(Fault::said(at("url"), message).beside(at("vendor")))
         }
     }
@@ -198,39 +196,20 @@ fn method(target: &Target) -> Result<Method, Fault> {
 
 /// Where a vendor expects the key.
 fn place(vendor: Vendor) -> Option<KeyPlace> {
-    match vendor {
-        Vendor::Stripe | Vendor::Adyen => Some(KeyPlace::Header(IDEMPOTENCY_KEY)),
-        Vendor::Paypal => Some(KeyPlace::Header(HeaderName::from_static(
-            "paypal-request-id",
-        ))),
-        Vendor::Square => {
-            let path = "$.idempotency_key".parse().expect("the path is valid");
+    match vendor.keys()?.place? {
+        Place::Header(name) => Some(KeyPlace::Header(HeaderName::from_static(name))),
+        Place::Body(path) => {
+            let path = path.parse().expect("the table's paths are valid");
             Some(KeyPlace::Body(path))
         }
-        Vendor::GoogleCloudTasks => {
-            let path = "$.task.name".parse().expect("the path is valid");
-            Some(KeyPlace::Body(path))
-        }
-        Vendor::None => None,
+        Place::Template(_) => None,
     }
-}
-
-/// How long a vendor promises at least to recognise a key.
-const fn promised(vendor: Vendor) -> Option<Duration> {
-    let hours: u32 = match vendor {
-        Vendor::Stripe => 24,
-        Vendor::Paypal => 6,
-        Vendor::Adyen => 7 * 24,
-        Vendor::GoogleCloudTasks => 1,
-        Vendor::Square | Vendor::None => return None,
-    };
-    Some(HOUR.saturating_mul(hours))
 }
 
 fn lifetime(target: &Target, vendor: Vendor, has_key: bool) -> Result<Option<Duration>, Fault> {
     let path = || at("key_lifetime");
     match target.key_lifetime {
-        None => Ok(promised(vendor)),
+        None => Ok(vendor.key_lifetime()),
         Some(_) if !has_key => Err(Fault::said(
             path(),
             "expected vendor or key, because there is no key otherwise",

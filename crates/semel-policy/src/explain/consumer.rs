@@ -38,6 +38,16 @@ pub(super) fn describe(consumer: &CompiledConsumer) -> Lines {
                 show(policy.deadline)
             ),
         ));
+        if let Some(backlog_max) = policy.backlog_max {
+            let limit =
+                format!("more than {backlog_max} that wait are refused until some have run");
+            lines.push(("backlog", limit));
+        }
+        if consumer.paused {
+            let paused =
+                "from the start, until an operator resumes it: messages are received and none runs";
+            lines.push(("paused", paused.to_owned()));
+        }
     }
     lines.push(("intents", intents(policy)));
     lines.push(("replays", replays(consumer)));
@@ -72,11 +82,11 @@ fn source(consumer: &CompiledConsumer) -> String {
         Some(SourceUrl::Http) => {
             let name = consumer.name().name();
             let signed = match &consumer.signature {
-                Some(signature) => format!(
-                    "signed in {} ({})",
-                    header(&signature.header),
-                    signature.scheme.name()
-                ),
+                Some(signature) => {
+                    let place = signature.header.as_ref();
+                    let place = place.map_or_else(|| "the body".to_owned(), header);
+                    format!("signed in {place} ({})", signature.scheme.name())
+                }
                 None => "not signed".to_owned(),
             };
             format!("POST /inbox/{name}, {signed}; at most {max}")

@@ -1,15 +1,17 @@
 //! `intents.NAME`: where intents are sent.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use http::HeaderName;
 use schemars::JsonSchema;
 use semel_http::path::JsonPath;
+pub use semel_inbox::Vendor;
 use serde::Deserialize;
 
 use super::consumer::Retry;
 use super::route::Method;
-use crate::value::{Endpoint, Name, Named, Reconcile, Secret, Word};
+use crate::value::{Choice, Endpoint, Listed, Name, Named, Reconcile, Secret, Word};
 
 /// Where intents of one name are sent, and how that is made safe to repeat.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -20,7 +22,7 @@ pub struct Target {
     /// The method. Default: POST.
     pub method: Option<Method>,
     /// Whose conventions for idempotency keys hold. Default: none.
-    pub vendor: Option<Vendor>,
+    pub vendor: Option<Choice<Vendor>>,
     /// Where the provider expects the key. Default: where the vendor does.
     pub key: Option<KeyPlace>,
     /// How long the provider recognises a key. Default: what the vendor promises at least.
@@ -37,36 +39,22 @@ pub struct Target {
     pub unknown: Option<Unanswered>,
 }
 
-/// Whose conventions for idempotency keys hold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Vendor {
-    /// Stripe: Idempotency-Key, for 24h.
-    Stripe,
-    /// PayPal: PayPal-Request-Id, for at least 6h.
-    Paypal,
-    /// Square: the field idempotency_key, for how long is not said.
-    Square,
-    /// Adyen: Idempotency-Key, for at least 7d.
-    Adyen,
-    /// Google Cloud Tasks: the name of the task, for 1h.
-    GoogleCloudTasks,
-    /// Nobody's: the provider takes no key unless `key` says where.
-    #[default]
-    None,
-}
+impl Listed for Vendor {
+    const NAME: &'static str = "Vendor";
 
-impl Vendor {
-    /// The name in the file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Stripe => "stripe",
-            Self::Paypal => "paypal",
-            Self::Square => "square",
-            Self::Adyen => "adyen",
-            Self::GoogleCloudTasks => "google-cloud-tasks",
-            Self::None => "none",
-        }
+    /// Those that intents are sent to.
+    fn all() -> Vec<(&'static str, &'static str, Self)> {
+        let with_keys = Self::all().filter_map(|vendor| Some((vendor, vendor.keys()?)));
+        let rows = with_keys.map(|(vendor, keys)| (vendor.name(), keys.about, vendor));
+        rows.collect()
+    }
+
+    fn names() -> &'static [&'static str] {
+        static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+            let all = <Vendor as Listed>::all().into_iter();
+            all.map(|(name, ..)| name).collect()
+        });
+        &NAMES
     }
 }
 

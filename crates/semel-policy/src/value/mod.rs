@@ -1,6 +1,7 @@
 //! What values are made of: words with a meaning, short and long forms, lists of one.
 
 mod bytes;
+mod choice;
 mod either;
 mod many;
 mod named;
@@ -13,6 +14,7 @@ mod url;
 mod word;
 
 pub use bytes::Size;
+pub use choice::{Choice, Listed};
 pub(crate) use either::{Either, words_as_maps};
 pub use many::Many;
 pub use named::Named;

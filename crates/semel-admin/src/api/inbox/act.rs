@@ -11,29 +11,28 @@ use super::part;
 use super::wanted::ActInput;
 use crate::api::problem::Problem;
 use crate::input;
-use crate::refused::{Refused, change};
+use crate::refused::{Refused, ask, change};
 use crate::router::{App, Shared};
 use crate::view::inbox as view;
 
-/// Runs messages again that failed, or are parked: attempts are counted anew, done steps stay done.
+/// Runs messages again that failed, or are parked: attempts are counted anew, done steps stay done. With `new_key` the provider is
+/// given a new key, and may do once more what it did before.
 #[utoipa::path(post, path = "/api/v1/inbox/retry", tag = "inbox", operation_id = "retry_messages", request_body = ActInput,
     responses(
         (status = 200, description = "What changed, or would", body = view::Report),
         (status = 400, description = "`invalid-input`", body = Problem),
         (status = 404, description = "`not-found`: the store has no inbox", body = Problem),
+        (status = 409, description = "`decision-refused`: no policy says in which order the messages run", body = Problem),
         (status = 503, description = "`store-unavailable`", body = Problem),
     ))]
 pub(crate) async fn retry(
     State(app): State<Shared>,
     input: input::Json<ActInput>,
 ) -> Result<Json<view::Report>, Refused> {
-    act(
-        &app,
-        input.value,
-        Action::Retry { new_key: false },
-        "api inbox retry",
-    )
-    .await
+    let action = Action::Retry {
+        new_key: input.value.new_key()?,
+    };
+    act(&app, input.value, action, "api inbox retry").await
 }
 
 /// Sets messages aside until somebody decides.
@@ -42,6 +41,7 @@ pub(crate) async fn retry(
         (status = 200, description = "What changed, or would", body = view::Report),
         (status = 400, description = "`invalid-input`", body = Problem),
         (status = 404, description = "`not-found`: the store has no inbox", body = Problem),
+        (status = 409, description = "`decision-refused`: no policy says in which order the messages run", body = Problem),
         (status = 503, description = "`store-unavailable`", body = Problem),
     ))]
 pub(crate) async fn park(
@@ -57,6 +57,7 @@ pub(crate) async fn park(
         (status = 200, description = "What changed, or would", body = view::Report),
         (status = 400, description = "`invalid-input`", body = Problem),
         (status = 404, description = "`not-found`: the store has no inbox", body = Problem),
+        (status = 409, description = "`decision-refused`: no policy says in which order the messages run", body = Problem),
         (status = 503, description = "`store-unavailable`", body = Problem),
     ))]
 pub(crate) async fn unpark(
@@ -72,6 +73,7 @@ pub(crate) async fn unpark(
         (status = 200, description = "What changed, or would", body = view::Report),
         (status = 400, description = "`invalid-input`", body = Problem),
         (status = 404, description = "`not-found`: the store has no inbox", body = Problem),
+        (status = 409, description = "`decision-refused`: no policy says in which order the messages run", body = Problem),
         (status = 503, description = "`store-unavailable`", body = Problem),
     ))]
 pub(crate) async fn skip(
@@ -95,7 +97,7 @@ pub(crate) async fn replay(
     input: input::Json<ActInput>,
 ) -> Result<Json<view::Report>, Refused> {
     let input = input.value;
-    let policy = part(&app)?.policies.replay(input.consumer());
+    let policy = part(&app)?.policies.get().replay(input.consumer());
     // To look at what a replay would do is always allowed.
     if !input.is_dry() {
         let allowed = policy.check(&input.consumer().to_string(), input.forced());
@@ -114,8 +116,11 @@ async fn act(
     verb: &'static str,
 ) -> Result<Json<view::Report>, Refused> {
     let (part, now) = (part(app)?, app.now());
-    let plan = part.policies.plan(input.consumer());
+    let policies = part.policies.get();
+    let plan = policies.plan(input.consumer());
     let operation = input.operation(plan, action, verb, now)?;
+    let ordered = policies.check_order(part.inbox.as_ref(), &operation.plan.consumer, action);
+    ask(ordered).await.map_err(Refused::decided)?;
     let (inbox, asked) = (Arc::clone(&part.inbox), operation.clone());
     let report = change(async move { inbox.operate(asked).await }).await?;
     log(&operation, report.changed);

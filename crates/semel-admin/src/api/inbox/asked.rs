@@ -82,16 +82,21 @@ pub(crate) struct OneParams {
     /// Whether to show the payload, header values, and results, which may be private.
     #[serde(default)]
     payload: bool,
+    /// Whether to show what its handler answered to attempts that failed, which may hold personal data.
+    #[serde(default)]
+    answers: bool,
 }
 
 impl OneParams {
-    pub(super) fn asked(self) -> (Identity, Payload) {
-        let payload = match self.payload {
+    pub(super) fn asked(self) -> (Identity, Payload, Payload) {
+        let shown = |wanted| match wanted {
             true => Payload::Base64,
             false => Payload::Hidden,
         };
+        let (payload, answers) = (shown(self.payload), shown(self.answers));
         let tenant = self.tenant.unwrap_or_else(Tenant::public);
-        (Identity::new(tenant, self.consumer, self.id), payload)
+        let identity = Identity::new(tenant, self.consumer, self.id);
+        (identity, payload, answers)
     }
 }
 

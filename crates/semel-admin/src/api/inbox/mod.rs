@@ -2,9 +2,11 @@
 
 mod act;
 mod asked;
+mod pause;
 mod wanted;
 
 pub(crate) use act::*;
+pub(crate) use pause::*;
 
 use axum::Json;
 use axum::extract::State;
@@ -49,7 +51,8 @@ pub(crate) async fn list(
     Ok(Json(view::Page::of(&page, app.now())))
 }
 
-/// One message with its timeline, attempts and steps. Its payload, header values and results only if asked for.
+/// One message with its timeline, attempts and steps. Its payload, header values and results, and what its handler answered, only if
+/// asked for.
 #[utoipa::path(get, path = "/api/v1/inbox/one", tag = "inbox", operation_id = "one_message", params(OneParams),
     responses(
         (status = 200, description = "The message", body = view::Detail),
@@ -61,16 +64,16 @@ pub(crate) async fn one(
     State(app): State<Shared>,
     Params(params): Params<OneParams>,
 ) -> Result<Json<view::Detail>, Refused> {
-    let (identity, payload) = params.asked();
+    let (identity, payload, answers) = params.asked();
     let found = ask(inbox(&app)?.message(identity.clone())).await?;
     let detail = found.ok_or_else(|| {
         let detail = format!("there is no message {identity}");
         problem::Problem::new(Type::NotFound, detail)
     })?;
-    Ok(Json(view::Detail::of(&detail, payload, app.now())))
+    Ok(Json(view::Detail::of(&detail, payload, answers, app.now())))
 }
 
-/// How many messages of each consumer are in which state.
+/// How many messages of each consumer are in which state, whether it is paused, and whether this process knows it.
 #[utoipa::path(get, path = "/api/v1/inbox/counts", tag = "inbox", operation_id = "count_messages",
     responses(
         (status = 200, description = "One entry per consumer that has or had messages", body = view::AllCounts),
@@ -78,8 +81,12 @@ pub(crate) async fn one(
         (status = 503, description = "`store-unavailable`", body = Problem),
     ))]
 pub(crate) async fn counts(State(app): State<Shared>) -> Result<Json<view::AllCounts>, Refused> {
-    let counts = ask(inbox(&app)?.counts()).await?;
-    Ok(Json(view::AllCounts::of(&counts, app.now())))
+    let part = part(&app)?;
+    let counts = ask(part.inbox.counts()).await?;
+    let policies = part.policies.get();
+    let shown = view::AllCounts::of(&counts, &policies, app.now());
+    let metrics = app.parts.store.metrics();
+    Ok(Json(shown.with_circuits(&counts, metrics)))
 }
 
 /// Which versions the lanes of a consumer wait for.

@@ -63,6 +63,9 @@ pub(crate) struct ActInput {
     /// Whether only to say what would change.
     #[serde(default)]
     dry_run: bool,
+    /// For `retry`: whether to give the provider a new key, with which it may do once more what it did before; needs a `reason`.
+    #[serde(default)]
+    new_key: bool,
     /// For `replay`: whether to do it although the consumer's policy does not allow it; needs a `reason`.
     #[serde(default)]
     force: bool,
@@ -81,6 +84,18 @@ impl ActInput {
         self.dry_run
     }
 
+    /// Whether the provider is to be given a new key. That may repeat an effect, so it needs a reason.
+    pub(super) fn new_key(&self) -> Result<bool, Refused> {
+        let reason = self.reason.as_deref().unwrap_or_default();
+        match self.new_key && reason.trim().is_empty() {
+            false => Ok(self.new_key),
+            true => Err(refuse_field(
+                "reason",
+                "a new key may make the provider do it once more, which needs a reason; found none",
+            )),
+        }
+    }
+
     /// The reason for overriding the consumer's policy, if that is wanted.
     pub(super) fn forced(&self) -> Option<&str> {
         self.force
@@ -97,6 +112,9 @@ impl ActInput {
         self.check()?;
         if self.force && !matches!(action, Action::Replay { .. }) {
             return Err(refuse_field("force", "only a replay can be forced"));
+        }
+        if self.new_key && !matches!(action, Action::Retry { .. }) {
+            return Err(refuse_field("new_key", "only a retry can have a new key"));
         }
         Ok(Operation {
             plan,
@@ -122,11 +140,7 @@ impl ActInput {
             let why = format!("at most {SELECT_IDS_MAX} ids, found {}", self.ids.len());
             return Err(refuse_field("ids", &why));
         }
-        let reason = self.reason.as_ref();
-        if reason.is_some_and(|reason| reason.len() > REASON_BYTES_MAX) {
-            let why = format!("a reason has at most {REASON_BYTES_MAX} bytes");
-            return Err(refuse_field("reason", &why));
-        }
+        check_reason(self.reason.as_deref())?;
         if self.ids.is_empty() && !self.all && !self.has_filter() {
             let why = "expected ids, a filter, or all: true; found none of them";
             return Err(refuse_field("ids", why));
@@ -141,5 +155,16 @@ impl ActInput {
             || self.lane.is_some()
             || self.from.is_some()
             || self.until.is_some()
+    }
+}
+
+/// Refuses a reason that is too long.
+pub(super) fn check_reason(reason: Option<&str>) -> Result<(), Refused> {
+    match reason.is_some_and(|reason| reason.len() > REASON_BYTES_MAX) {
+        false => Ok(()),
+        true => {
+            let why = format!("a reason has at most {REASON_BYTES_MAX} bytes");
+            Err(refuse_field("reason", &why))
+        }
     }
 }

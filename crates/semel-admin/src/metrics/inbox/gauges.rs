@@ -1,6 +1,6 @@
 //! How the inbox stands: counts that are asked for, at most every few seconds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,8 +22,11 @@ pub(in crate::metrics) struct Gauges {
     pending: Family<ByConsumer, Number>,
     stale: Family<ByConsumer, Number>,
     oldest: Family<ByConsumer, Seconds>,
-    /// Consumers that were told of, so that one without messages goes to zero and does not stay as it was.
+    paused: Family<ByConsumer, Number>,
+    /// Consumers that are known, so that one without messages goes to zero and does not stay as it was.
     known: Mutex<BTreeMap<Scope, Arc<str>>>,
+    /// Consumers with messages that nothing runs, when this was last judged.
+    unserved: Mutex<BTreeSet<Scope>>,
 }
 
 impl Gauges {
@@ -33,7 +36,9 @@ impl Gauges {
             pending: Family::default(),
             stale: Family::default(),
             oldest: Family::default(),
+            paused: Family::default(),
             known: Mutex::default(),
+            unserved: Mutex::default(),
         };
         registry.register(
             "semel_inbox_messages",
@@ -55,6 +60,11 @@ impl Gauges {
             "How long ago the oldest pending message was received; 0 if there is none",
             gauges.oldest.clone(),
         );
+        registry.register(
+            "semel_inbox_paused",
+            "1 while a consumer is paused: it receives messages and runs none",
+            gauges.paused.clone(),
+        );
         gauges
     }
 
@@ -71,6 +81,12 @@ impl Gauges {
             let counts = found.cloned().unwrap_or_else(none);
             self.set_one(label, &counts, now);
         }
+    }
+
+    /// Keeps which consumers are not served, and gives those that were not before.
+    pub(super) fn replace_unserved(&self, now: &BTreeSet<Scope>) -> BTreeSet<Scope> {
+        let mut unserved = self.unserved.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *unserved, now.clone())
     }
 
     fn set_one(&self, label: &Arc<str>, counts: &Counts, now: Timestamp) {
@@ -91,6 +107,8 @@ impl Gauges {
         };
         self.pending.get_or_create(&labels).set(counts.pending());
         self.stale.get_or_create(&labels).set(counts.stale);
+        let paused = u64::from(counts.paused.is_some());
+        self.paused.get_or_create(&labels).set(paused);
         let age = counts.oldest_pending.map(|since| now.since(since));
         let age = age.unwrap_or(Duration::ZERO).as_secs_f64();
         self.oldest.get_or_create(&labels).set(age);

@@ -3,25 +3,43 @@
 //! Labels are consumers and kinds of events. What a producer puts into its messages decides the latter, so both are bounded:
 //! by [`CONSUMERS_MAX`] and, per consumer, by [`EVENT_TYPES_MAX`].
 
+mod circuits;
+mod counted;
 mod gauges;
 mod labels;
-mod told;
 
 pub use labels::{CONSUMERS_MAX, EVENT_TYPES_MAX};
 
+pub(super) use circuits::Circuits;
+pub(super) use counted::Counted;
 pub(super) use gauges::Gauges;
-pub(super) use told::Told;
 
-use semel_core::Scope;
-use semel_core::inbox::{Message, Receipt};
-use semel_inbox::{AttemptEnd, Observer};
+use semel_core::inbox::{Counts, Message, Receipt};
+use semel_core::{Identity, Scope};
+use semel_inbox::{AttemptEnd, CircuitState, Observer};
 
 use super::Metrics;
+use crate::inbox::{Policies, UNSERVED};
 use crate::log::inbox as log;
+
+impl Metrics {
+    /// Says which consumers have messages that nothing runs, because the configuration does not name them.
+    pub(super) fn judge_unserved(&self, counts: &[Counts], policies: &Policies) {
+        let stranded = counts.iter().filter(|counts| policies.strands(counts));
+        let stranded = stranded.map(|counts| counts.consumer.clone()).collect();
+        let before = self.inbox.replace_unserved(&stranded);
+        for ended in before.difference(&stranded) {
+            self.alert(ended, UNSERVED, false);
+        }
+        for began in stranded.difference(&before) {
+            self.alert(began, UNSERVED, true);
+        }
+    }
+}
 
 impl Observer for Metrics {
     fn received(&self, message: &Message, receipt: Receipt) {
-        self.told.received(message, receipt);
+        self.counted.received(message, receipt);
         match receipt {
             Receipt::Stored { state } => log::stored(message, state),
             Receipt::Duplicate { state } => log::duplicate(message, state),
@@ -30,22 +48,32 @@ impl Observer for Metrics {
     }
 
     fn finished(&self, message: &Message, end: AttemptEnd) {
-        self.told.finished(message, end);
+        self.counted.finished(message, end);
         log::finished(message, end);
     }
 
     fn reclaimed(&self, message: &Message) {
-        self.told.reclaimed(message);
+        self.counted.reclaimed(message);
         log::reclaimed(message);
     }
 
     fn suppressed(&self, message: &Message, intents: usize) {
-        self.told.suppressed(message, intents);
+        self.counted.suppressed(message, intents);
         log::suppressed(message, intents);
     }
 
     fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
-        self.told.alert(consumer, alert, firing);
+        self.counted.alert(consumer, alert, firing);
         log::alert(consumer, alert, firing);
+    }
+
+    fn settled_elsewhere(&self, message: &Identity) {
+        self.counted.settled_elsewhere(message.scope());
+        log::settled_elsewhere(message);
+    }
+
+    fn circuit(&self, consumer: &Scope, state: CircuitState) {
+        self.circuits.set(consumer, state);
+        log::circuit(consumer, state);
     }
 }

@@ -5,6 +5,8 @@ use semel_core::inbox;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::inbox::Policies;
+use crate::metrics::Metrics;
 use crate::view::{Since, millis};
 
 /// How many messages of one consumer are in which state.
@@ -31,6 +33,34 @@ pub struct Counts {
     skipped_duplicate: u64,
     /// When the oldest message that is pending was received.
     oldest_pending: Option<Since>,
+    /// Whether the configuration names it, or there is none. What waits for a consumer that it does not name is run by nothing.
+    served: bool,
+    /// Since when and by whom it is paused; null if it is not.
+    paused: Option<Pause>,
+    /// How its circuit stands in this process, `closed`, `half-open` or `open`: whether its handler or provider is there; null if this process does
+    /// not serve it.
+    circuit: Option<&'static str>,
+}
+
+/// A consumer that receives messages and does not run them.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Pause {
+    /// Since when.
+    since: Since,
+    /// Who decided.
+    by: String,
+    /// Why.
+    reason: Option<String>,
+}
+
+impl Pause {
+    fn of(pause: &inbox::Pause, now: Timestamp) -> Self {
+        Self {
+            since: Since::of(pause.at, now),
+            by: pause.by.clone(),
+            reason: pause.reason.clone(),
+        }
+    }
 }
 
 /// The counts of all consumers that have or had messages.
@@ -41,17 +71,29 @@ pub struct AllCounts {
 }
 
 impl AllCounts {
-    /// The counts as they stand at `now`.
-    pub fn of(counts: &[inbox::Counts], now: Timestamp) -> Self {
-        let consumers = counts.iter().map(|counts| Counts::of(counts, now));
+    /// The counts as they stand at `now`, under these policies.
+    pub fn of(counts: &[inbox::Counts], policies: &Policies, now: Timestamp) -> Self {
+        let consumers = counts
+            .iter()
+            .map(|counts| Counts::of(counts, policies, now));
         Self {
             consumers: consumers.collect(),
         }
     }
+
+    /// The same with how circuits stand in a process that serves them.
+    #[must_use]
+    pub fn with_circuits(mut self, counts: &[inbox::Counts], metrics: &Metrics) -> Self {
+        for (shown, counts) in self.consumers.iter_mut().zip(counts) {
+            let circuit = metrics.circuit_of(&counts.consumer);
+            shown.circuit = circuit.map(semel_inbox::CircuitState::name);
+        }
+        self
+    }
 }
 
 impl Counts {
-    fn of(counts: &inbox::Counts, now: Timestamp) -> Self {
+    fn of(counts: &inbox::Counts, policies: &Policies, now: Timestamp) -> Self {
         Self {
             consumer: counts.consumer.to_string(),
             pending: counts.pending(),
@@ -63,6 +105,9 @@ impl Counts {
             parked: counts.parked,
             skipped_duplicate: counts.skipped,
             oldest_pending: counts.oldest_pending.map(|at| Since::of(at, now)),
+            served: !policies.is_complete() || policies.knows(&counts.consumer),
+            paused: counts.paused.as_ref().map(|pause| Pause::of(pause, now)),
+            circuit: None,
         }
     }
 }
@@ -79,6 +124,8 @@ pub struct Gaps {
 pub struct Gap {
     /// Whose lane, as `name@version`.
     consumer: String,
+    /// Whose tenant's lane.
+    tenant: String,
     /// Which lane.
     lane: String,
     /// The last version that was applied; null if none was.
@@ -120,6 +167,7 @@ impl Gap {
         };
         Self {
             consumer: gap.consumer.to_string(),
+            tenant: gap.tenant.to_string(),
             lane: gap.lane.to_string(),
             done: gap.done,
             missing: gap.missing.iter().map(missing).collect(),

@@ -62,7 +62,7 @@ pub struct Transition {
 }
 
 /// An attempt that did not complete.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[schema(as = MessageAttempt)]
 pub struct Attempt {
     /// Its generation: how often the message had been retried or replayed by hand.
@@ -83,6 +83,8 @@ pub struct Attempt {
     cause: Option<&'static str>,
     /// What went wrong.
     error: Option<String>,
+    /// The beginning of what the handler answered, at most 4 KiB; its bytes only if they were asked for.
+    answer: Option<Body>,
     /// Whether it came too late and changed nothing.
     late: bool,
 }
@@ -98,8 +100,10 @@ pub struct Step {
 }
 
 impl Detail {
-    /// The message as it stands at `now`, with as much of its contents as `payload` says.
-    pub fn of(detail: &inbox::Detail, payload: Payload, now: Timestamp) -> Self {
+    /// The message as it stands at `now`, with as much of its contents as `payload` says, and of its handler's answers as
+    /// `answers` says.
+    pub fn of(detail: &inbox::Detail, payload: Payload, answers: Payload, now: Timestamp) -> Self {
+        let attempt = |attempt: &inbox::Attempt| Attempt::of(attempt, answers);
         let settled = detail.settled.as_ref();
         let step = |step: &inbox::Step| Step {
             name: step.name.to_string(),
@@ -114,7 +118,7 @@ impl Detail {
             settled: settled.map(Settled::of),
             outcome: settled.map(|settled| Outcome::of(&settled.outcome, payload)),
             timeline: detail.timeline().iter().map(Transition::of).collect(),
-            attempts: detail.attempts.iter().map(Attempt::of).collect(),
+            attempts: detail.attempts.iter().map(attempt).collect(),
             steps: detail.steps.iter().map(step).collect(),
         }
     }
@@ -147,7 +151,8 @@ impl Transition {
 }
 
 impl Attempt {
-    fn of(attempt: &inbox::Attempt) -> Self {
+    fn of(attempt: &inbox::Attempt, answers: Payload) -> Self {
+        let answer = attempt.answer.as_ref();
         Self {
             generation: attempt.generation,
             number: attempt.number,
@@ -158,6 +163,7 @@ impl Attempt {
             state: attempt.state.name(),
             cause: attempt.cause.map(Cause::name),
             error: attempt.error.clone(),
+            answer: answer.map(|answer| Body::of(answer, answers)),
             late: attempt.late,
         }
     }

@@ -7,7 +7,7 @@ mod detail;
 mod entry;
 mod operate;
 
-pub use counts::{AllCounts, Counts, Gap, Gaps, Missing};
+pub use counts::{AllCounts, Counts, Gap, Gaps, Missing, Pause};
 pub use detail::{Arrived, Attempt, Detail, Step, Transition};
 pub use entry::{Entry, Page};
-pub use operate::{Audit, AuditEntry, Report};
+pub use operate::{Audit, AuditEntry, PauseReport, Report};

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = OperationReport)]
 pub struct Report {
-    /// `retry`, `park`, `unpark`, `skip`, `replay` or `rebuild`.
+    /// `retry`, `retry-with-new-key`, `park`, `unpark`, `skip`, `replay` or `rebuild`.
     action: &'static str,
     /// Whose messages, as `name@version`.
     consumer: String,
@@ -20,6 +20,12 @@ pub struct Report {
     changed: u64,
     /// Messages that stay as they are.
     skipped: u64,
+    /// Of those that stay, how many another door or an earlier attempt settled.
+    settled: u64,
+    /// Of those that stay, how many are versions that their lanes have gone past.
+    older: u64,
+    /// Of those that stay, how many wait for others of their lane; naming their ids runs them at once.
+    waiting: u64,
     /// Of those that change, how many are conflicts: another payload under a known id.
     conflicts: u64,
     /// Messages that cannot run again, because their payload is no longer kept.
@@ -41,10 +47,35 @@ impl Report {
             matched: report.matched,
             changed: report.changed,
             skipped: report.skipped,
+            settled: report.settled,
+            older: report.older,
+            waiting: report.waiting,
             conflicts: report.conflicts,
             gone: report.gone,
             more: report.more,
             sample: report.sample.iter().map(id).collect(),
+        }
+    }
+}
+
+/// Whether a consumer runs its messages.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PauseReport {
+    /// Whose messages, as `name@version`.
+    consumer: String,
+    /// Whether it is paused now.
+    paused: bool,
+    /// Whether that was otherwise before.
+    changed: bool,
+}
+
+impl PauseReport {
+    /// What a pause or its end came to.
+    pub fn of(consumer: &semel_core::Scope, paused: bool, changed: bool) -> Self {
+        Self {
+            consumer: consumer.to_string(),
+            paused,
+            changed,
         }
     }
 }

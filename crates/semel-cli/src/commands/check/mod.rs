@@ -3,9 +3,11 @@
 mod clock;
 mod file;
 mod report;
+mod starts;
 
 use std::path::{Path, PathBuf};
 
+use semel_admin::Policies;
 use semel_core::record::Claim;
 use semel_core::store::RenewRequest;
 use semel_core::{Fence, Identity, LeaseTerm, StoreExt};
@@ -34,10 +36,13 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, store: StoreArgs) -> Result<()> {
     let mut report = Report::default();
     let mut store = store;
+    let mut policies = Policies::default();
     if let Some(path) = &args.config {
         let file = Source::new(Some(path.clone()), Vec::new()).load()?;
         store = store.or(file.store.as_ref());
         report.add("config", Ok((config(path, &file), ())));
+        report.add("start", starts::check(&file));
+        policies = serving::policies(&file)?;
         if let Some(inbox) = inbox(&file, &store) {
             report.add("inbox", inbox);
         }
@@ -45,7 +50,7 @@ pub(crate) async fn run(args: &Args, store: StoreArgs) -> Result<()> {
             output::data(&format!("{}\n", semel_policy::explain(&file)))?;
         }
     }
-    check_store(&mut report, &store, args.config.is_some()).await;
+    check_store(&mut report, &store, args.config.is_some(), &policies).await;
     report.print(args.json)?;
     report.verdict()
 }
@@ -78,7 +83,12 @@ fn inbox(file: &semel_policy::File, store: &StoreArgs) -> Option<Found> {
 }
 
 /// A store that a configuration file names may be one that is yet to be made.
-async fn check_store(report: &mut Report, store: &StoreArgs, may_be_new: bool) {
+async fn check_store(
+    report: &mut Report,
+    store: &StoreArgs,
+    may_be_new: bool,
+    policies: &Policies,
+) {
     let file = store.file();
     if !matches!(file, Ok(None)) {
         report.add("sqlite", file::sqlite());
@@ -92,6 +102,7 @@ async fn check_store(report: &mut Report, store: &StoreArgs, may_be_new: bool) {
     };
     if is_ready && let Some(opened) = report.add("open", open(store).await) {
         check_opened(report, &opened).await;
+        check_unserved(report, &opened, policies).await;
     }
 }
 
@@ -131,6 +142,20 @@ async fn check_opened(report: &mut Report, opened: &Opened) {
     report.add("read", read(opened).await);
     report.add("write", write(opened).await);
     report.add("clock", clock::check(opened).await);
+}
+
+/// Names messages that nothing would run.
+async fn check_unserved(report: &mut Report, opened: &Opened, policies: &Policies) {
+    let Some(inbox) = &opened.inbox else {
+        return;
+    };
+    match inbox.counts().await {
+        Ok(counts) => {
+            let stranded = counts.iter().filter(|counts| policies.strands(counts));
+            report.warn("inbox", stranded.map(serving::unserved).collect());
+        }
+        Err(error) => drop(report.add::<()>("inbox", Err(error.into()))),
+    }
 }
 
 fn bad(message: impl Into<String>) -> Error {

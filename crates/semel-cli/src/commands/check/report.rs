@@ -13,9 +13,18 @@ pub(super) struct Check {
     ok: bool,
     found: String,
     advice: Option<String>,
-    /// Neither good nor bad, but worth knowing.
+    /// How it looks, if it is neither good nor bad.
     #[serde(skip)]
-    is_note: bool,
+    note: Option<Note>,
+}
+
+/// What is neither good nor bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Note {
+    /// Worth knowing.
+    Known,
+    /// It starts, and an operator should do something.
+    Warning,
 }
 
 #[derive(Debug, Default)]
@@ -40,21 +49,30 @@ impl Report {
             ok,
             found,
             advice,
-            is_note: false,
+            note: None,
         });
         value
     }
 
     /// Adds what is worth knowing about the servers.
     pub(super) fn notes(&mut self, notes: Vec<String>) {
-        let note = |found| Check {
-            name: "server",
+        self.noted("server", notes, Note::Known);
+    }
+
+    /// Adds what does not keep anything from starting, but needs an operator.
+    pub(super) fn warn(&mut self, name: &'static str, warnings: Vec<String>) {
+        self.noted(name, warnings, Note::Warning);
+    }
+
+    fn noted(&mut self, name: &'static str, found: Vec<String>, note: Note) {
+        let check = |found| Check {
+            name,
             ok: true,
             found,
             advice: None,
-            is_note: true,
+            note: Some(note),
         };
-        self.checks.extend(notes.into_iter().map(note));
+        self.checks.extend(found.into_iter().map(check));
     }
 
     pub(super) fn print(&self, json: bool) -> Result<()> {
@@ -70,9 +88,10 @@ impl Report {
             });
         }
         let line = |check: &Check| {
-            let mark = match (check.ok, check.is_note) {
-                (true, false) => '✓',
-                (true, true) => '·',
+            let mark = match (check.ok, check.note) {
+                (true, None) => '✓',
+                (true, Some(Note::Known)) => '·',
+                (true, Some(Note::Warning)) => '!',
                 (false, _) => '✗',
             };
             let advice = check.advice.as_ref();

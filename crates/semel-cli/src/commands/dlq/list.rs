@@ -4,7 +4,7 @@ use semel_core::Scope;
 
 use super::DEAD;
 use crate::commands::inbox::{Listing, Page};
-use crate::commands::messages::Desk;
+use crate::commands::messages::OpenInbox;
 use crate::error::Result;
 
 #[derive(Debug, clap::Args)]
@@ -16,7 +16,7 @@ pub(crate) struct Args {
     page: Page,
 }
 
-pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
+pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
     let listing = Listing {
         verb: "dlq list",
         consumer: args.consumer.as_ref(),
@@ -24,5 +24,5 @@ pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
         said_states: &[],
         nothing: "there are no dead letters",
     };
-    args.page.print(desk, &listing).await
+    args.page.print(open, &listing).await
 }

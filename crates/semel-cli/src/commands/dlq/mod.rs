@@ -39,9 +39,9 @@ pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
         Command::List(_) => Purpose::Look,
         Command::Replay(_) => Purpose::Act,
     };
-    let desk = args.config.open(store, purpose).await?;
+    let open = args.config.open(store, purpose).await?;
     match args.command {
-        Command::List(args) => list::run(&args, &desk).await,
-        Command::Replay(args) => replay::run(&args, &desk).await,
+        Command::List(args) => list::run(&args, &open).await,
+        Command::Replay(args) => replay::run(&args, &open).await,
     }
 }

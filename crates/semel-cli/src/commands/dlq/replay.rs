@@ -3,7 +3,7 @@
 use semel_core::inbox::Action;
 
 use super::DEAD;
-use crate::commands::messages::{Change, Desk, Hand, Select};
+use crate::commands::messages::{Change, ChangeArgs, OpenInbox, Select};
 use crate::error::Result;
 
 #[derive(Debug, clap::Args)]
@@ -12,10 +12,10 @@ pub(crate) struct Args {
     select: Select,
 
     #[command(flatten)]
-    hand: Hand,
+    change: ChangeArgs,
 }
 
-pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
+pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
     args.select.must_say(false)?;
     let change = Change {
         select: &args.select,
@@ -23,5 +23,5 @@ pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
         action: Action::Retry { new_key: false },
         verb: "dlq replay",
     };
-    args.hand.change(desk, change).await
+    args.change.apply(open, change).await
 }

@@ -2,7 +2,7 @@
 
 use semel_core::inbox::{Action, State};
 
-use crate::commands::messages::{Change, Desk, Hand, Select};
+use crate::commands::messages::{Change, ChangeArgs, OpenInbox, Select};
 use crate::error::Result;
 
 #[derive(Debug, clap::Args)]
@@ -15,28 +15,39 @@ pub(crate) struct Args {
     state: Vec<State>,
 
     #[command(flatten)]
-    hand: Hand,
+    change: ChangeArgs,
 }
 
-pub(crate) async fn retry(args: &Args, desk: &Desk) -> Result<()> {
-    args.change(desk, Action::Retry { new_key: false }, "inbox retry")
-        .await
+#[derive(Debug, clap::Args)]
+pub(crate) struct RetryArgs {
+    /// Give the provider a new key, with which it may do once more what it did before; needs --reason
+    #[arg(long, requires = "reason")]
+    new_key: bool,
+
+    #[command(flatten)]
+    args: Args,
 }
 
-pub(crate) async fn park(args: &Args, desk: &Desk) -> Result<()> {
-    args.change(desk, Action::Park, "inbox park").await
+pub(crate) async fn retry(args: &RetryArgs, open: &OpenInbox) -> Result<()> {
+    let new_key = args.new_key;
+    let action = Action::Retry { new_key };
+    args.args.change(open, action, "inbox retry").await
 }
 
-pub(crate) async fn unpark(args: &Args, desk: &Desk) -> Result<()> {
-    args.change(desk, Action::Unpark, "inbox unpark").await
+pub(crate) async fn park(args: &Args, open: &OpenInbox) -> Result<()> {
+    args.change(open, Action::Park, "inbox park").await
 }
 
-pub(crate) async fn skip(args: &Args, desk: &Desk) -> Result<()> {
-    args.change(desk, Action::Skip, "inbox skip").await
+pub(crate) async fn unpark(args: &Args, open: &OpenInbox) -> Result<()> {
+    args.change(open, Action::Unpark, "inbox unpark").await
+}
+
+pub(crate) async fn skip(args: &Args, open: &OpenInbox) -> Result<()> {
+    args.change(open, Action::Skip, "inbox skip").await
 }
 
 impl Args {
-    async fn change(&self, desk: &Desk, action: Action, verb: &'static str) -> Result<()> {
+    async fn change(&self, open: &OpenInbox, action: Action, verb: &'static str) -> Result<()> {
         self.select.must_say(!self.state.is_empty())?;
         let change = Change {
             select: &self.select,
@@ -44,6 +55,6 @@ impl Args {
             action,
             verb,
         };
-        self.hand.change(desk, change).await
+        self.change.apply(open, change).await
     }
 }

@@ -4,9 +4,9 @@ use clap::builder::styling::Style;
 use semel_admin::view::inbox as view;
 use semel_core::inbox::Gap;
 use semel_core::store::PAGE_MAX;
-use semel_core::{Scope, Timestamp};
+use semel_core::{Scope, Tenant, Timestamp};
 
-use crate::commands::messages::Desk;
+use crate::commands::messages::OpenInbox;
 use crate::error::Result;
 use crate::output::{self, Table};
 use crate::text;
@@ -28,10 +28,10 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
+pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
     let limit = usize::try_from(args.limit).unwrap_or(PAGE_MAX);
-    let gaps = desk.inbox.gaps(args.consumer.clone(), limit).await?;
-    let now = desk.now();
+    let gaps = open.inbox.gaps(args.consumer.clone(), limit).await?;
+    let now = open.now();
     if args.json {
         return output::json(&view::Gaps::of(&gaps, now));
     }
@@ -43,7 +43,9 @@ pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
 }
 
 fn table(gaps: &[Gap], now: Timestamp) -> Table {
-    let mut table = Table::new(["KEY", ">APPLIED", "MISSING", ">WAITING", "DEADLINE"]);
+    let mut table = Table::new([
+        "TENANT", "KEY", ">APPLIED", "MISSING", ">WAITING", "DEADLINE",
+    ]);
     for gap in gaps {
         let deadline = gap.deadline.map(|at| match at > now {
             true => text::ahead(at, now),
@@ -52,6 +54,7 @@ fn table(gaps: &[Gap], now: Timestamp) -> Table {
         table.row(
             Style::new(),
             [
+                gap.tenant.to_string(),
                 gap.lane.to_string(),
                 gap.done.map_or("none".to_owned(), |done| done.to_string()),
                 missing(&gap.missing),
@@ -59,6 +62,9 @@ fn table(gaps: &[Gap], now: Timestamp) -> Table {
                 deadline.unwrap_or_else(|| "-".to_owned()),
             ],
         );
+    }
+    if gaps.iter().all(|gap| gap.tenant == Tenant::public()) {
+        table.hide(0);
     }
     table
 }

@@ -9,7 +9,7 @@ use semel_inbox::source::{Delivery, Source};
 use semel_inbox::{FileSource, Rule};
 use serde::Serialize;
 
-use crate::commands::messages::Desk;
+use crate::commands::messages::OpenInbox;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::{output, text};
@@ -26,6 +26,10 @@ pub(crate) struct Args {
     #[arg(long)]
     whole_lines: bool,
 
+    /// The consumer may be one that neither a file nor the store has named so far
+    #[arg(long)]
+    new_consumer: bool,
+
     /// Write the counts as JSON
     #[arg(long)]
     json: bool,
@@ -40,8 +44,11 @@ struct Counts {
     rejected: u64,
 }
 
-pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
-    let (consumer, rule) = desk.consumer(&args.consumer)?;
+pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
+    if !args.new_consumer {
+        open.must_take(&args.consumer).await?;
+    }
+    let (consumer, rule) = open.consumer(&args.consumer)?;
     let mut source = FileSource::new(&args.file);
     if args.whole_lines {
         source = source.whole_lines();
@@ -55,7 +62,7 @@ pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
         for delivery in batch.deliveries {
             messages.extend(taken(&source, &consumer, &rule, delivery).await?);
         }
-        receive(desk, messages, &consumer, &mut counts).await?;
+        receive(open, messages, &consumer, &mut counts).await?;
         if batch.end {
             break;
         }
@@ -84,7 +91,7 @@ async fn taken(
 }
 
 async fn receive(
-    desk: &Desk,
+    open: &OpenInbox,
     messages: Vec<Message>,
     consumer: &Consumer,
     counts: &mut Counts,
@@ -97,7 +104,7 @@ async fn receive(
         messages,
         position: None,
     };
-    for receipt in desk.inbox.receive(arrivals).await? {
+    for receipt in open.inbox.receive(arrivals).await? {
         match receipt {
             Receipt::Stored { .. } => counts.stored += 1,
             Receipt::Duplicate { .. } => counts.duplicates += 1,

@@ -5,7 +5,7 @@ use semel_core::inbox::{Cause, Query, State};
 use semel_core::store::PAGE_MAX;
 use semel_core::{Key, Scope};
 
-use crate::commands::messages::{self, Desk};
+use crate::commands::messages::{self, OpenInbox};
 use crate::error::Result;
 use crate::{output, text};
 
@@ -46,7 +46,7 @@ pub(crate) struct Page {
     json: bool,
 }
 
-pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
+pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
     let listing = Listing {
         verb: "inbox list",
         consumer: args.consumer.as_ref(),
@@ -54,7 +54,7 @@ pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
         said_states: &args.state,
         nothing: "the inbox has no messages",
     };
-    args.page.print(desk, &listing).await
+    args.page.print(open, &listing).await
 }
 
 /// Which messages are listed, and by which verb.
@@ -70,7 +70,7 @@ pub(crate) struct Listing<'a> {
 
 impl Page {
     /// Writes one page as data.
-    pub(crate) async fn print(&self, desk: &Desk, listing: &Listing<'_>) -> Result<()> {
+    pub(crate) async fn print(&self, open: &OpenInbox, listing: &Listing<'_>) -> Result<()> {
         let query = Query {
             states: listing.states.to_vec(),
             consumer: listing.consumer.cloned(),
@@ -79,8 +79,8 @@ impl Page {
             before: self.before,
             limit: usize::try_from(self.limit).unwrap_or(PAGE_MAX),
         };
-        let page = desk.inbox.list_messages(query).await?;
-        let now = desk.now();
+        let page = open.inbox.list_messages(query).await?;
+        let now = open.now();
         if self.json {
             output::json(&view::Page::of(&page, now))?;
         } else if page.entries.is_empty() {
@@ -89,7 +89,7 @@ impl Page {
             messages::list(&page.entries, now).print()?;
         }
         if let Some(next) = page.next {
-            let command = self.next_page(listing, next, desk);
+            let command = self.next_page(listing, next, open);
             output::hint(&format!("there are more: {command}"));
         }
         Ok(())
@@ -108,7 +108,7 @@ impl Page {
     }
 
     /// The same question about the next page.
-    fn next_page(&self, listing: &Listing<'_>, next: u64, desk: &Desk) -> String {
+    fn next_page(&self, listing: &Listing<'_>, next: u64, open: &OpenInbox) -> String {
         let option = |name, value: String| format!(" --{name} {}", text::word(&value));
         let mut line = format!("semel {}", listing.verb);
         if let Some(consumer) = listing.consumer {
@@ -126,6 +126,6 @@ impl Page {
         line += &option("limit", self.limit.to_string());
         line += &option("before", next.to_string());
         line += if self.json { " --json" } else { "" };
-        line + &desk.option()
+        line + &open.option()
     }
 }

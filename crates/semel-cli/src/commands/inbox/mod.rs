@@ -5,6 +5,7 @@ mod counts;
 mod gaps;
 mod import;
 mod list;
+mod pause;
 mod send;
 mod show;
 
@@ -37,13 +38,17 @@ enum Command {
     /// Say which versions the keys of a consumer wait for
     Gaps(gaps::Args),
     /// Run messages again that failed or are parked: attempts are counted anew, done steps stay done
-    Retry(act::Args),
+    Retry(act::RetryArgs),
     /// Set messages aside until somebody decides
     Park(act::Args),
     /// Let parked messages go on, with the attempts that they had
     Unpark(act::Args),
     /// Pass messages over for good: they never run, and duplicates of them are suppressed
     Skip(act::Args),
+    /// Stop running the messages of a consumer, in all processes; they are received all the same
+    Pause(pause::Args),
+    /// Let a paused consumer go on
+    Resume(pause::Args),
     /// Receive one message from a file or from stdin
     Send(send::Args),
     /// Receive messages from a file of JSON lines
@@ -57,17 +62,19 @@ pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
         }
         _ => Purpose::Act,
     };
-    let desk = args.config.open(store, purpose).await?;
+    let open = args.config.open(store, purpose).await?;
     match args.command {
-        Command::List(args) => list::run(&args, &desk).await,
-        Command::Show(args) => show::run(&args, &desk).await,
-        Command::Counts(args) => counts::run(&args, &desk).await,
-        Command::Gaps(args) => gaps::run(&args, &desk).await,
-        Command::Retry(args) => act::retry(&args, &desk).await,
-        Command::Park(args) => act::park(&args, &desk).await,
-        Command::Unpark(args) => act::unpark(&args, &desk).await,
-        Command::Skip(args) => act::skip(&args, &desk).await,
-        Command::Send(args) => send::run(&args, &desk).await,
-        Command::Import(args) => import::run(&args, &desk).await,
+        Command::List(args) => list::run(&args, &open).await,
+        Command::Show(args) => show::run(&args, &open).await,
+        Command::Counts(args) => counts::run(&args, &open).await,
+        Command::Gaps(args) => gaps::run(&args, &open).await,
+        Command::Retry(args) => act::retry(&args, &open).await,
+        Command::Park(args) => act::park(&args, &open).await,
+        Command::Unpark(args) => act::unpark(&args, &open).await,
+        Command::Skip(args) => act::skip(&args, &open).await,
+        Command::Pause(args) => pause::run(&args, true, &open).await,
+        Command::Resume(args) => pause::run(&args, false, &open).await,
+        Command::Send(args) => send::run(&args, &open).await,
+        Command::Import(args) => import::run(&args, &open).await,
     }
 }

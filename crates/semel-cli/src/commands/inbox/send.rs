@@ -10,7 +10,7 @@ use semel_inbox::source::Raw;
 use serde::Serialize;
 
 use crate::commands::input;
-use crate::commands::messages::{Desk, command};
+use crate::commands::messages::{OpenInbox, command};
 use crate::error::{Error, Result};
 use crate::output;
 
@@ -47,6 +47,10 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE", default_value = "-")]
     file: PathBuf,
 
+    /// The consumer may be one that neither a file nor the store has named so far
+    #[arg(long)]
+    new_consumer: bool,
+
     /// Write JSON: an object with `receipt` and `state`
     #[arg(long)]
     json: bool,
@@ -59,8 +63,11 @@ struct Answer {
     state: &'static str,
 }
 
-pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
-    let (consumer, rule) = desk.consumer(&args.consumer)?;
+pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
+    if !args.new_consumer {
+        open.must_take(&args.consumer).await?;
+    }
+    let (consumer, rule) = open.consumer(&args.consumer)?;
     let message = args.message(&consumer, &rule)?;
     let identity = message.identity().clone();
     let arrivals = Arrivals {
@@ -68,7 +75,7 @@ pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
         messages: vec![message.clone()],
         position: None,
     };
-    let receipts = desk.inbox.receive(arrivals).await?;
+    let receipts = open.inbox.receive(arrivals).await?;
     let receipt = *receipts.first().expect("one message has one receipt");
     if args.json {
         output::json(&answer(receipt))?;
@@ -84,7 +91,7 @@ pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
             let message = format!(
                 "{identity} was there already with another payload; this one is parked beside it"
             );
-            let look = command("inbox show", beside.identity(), "", desk);
+            let look = command("inbox show", beside.identity(), "", open);
             return Err(Error::refused(message).hint(format!("look at it: {look}")));
         }
     }

@@ -103,7 +103,7 @@ fn because(entry: &Entry) -> String {
 }
 
 fn in_progress(entry: &Entry, now: Timestamp) -> String {
-    let worker = entry.worker.as_deref().unwrap_or("somebody");
+    let worker = entry.worker.as_deref().unwrap_or("a worker");
     match entry.due_at {
         Some(due) if due > now => format!("{worker}, lease ends {}", text::ahead(due, now)),
         Some(due) => format!("{worker}, lease ended {}", text::ago(due, now)),

@@ -1,32 +1,31 @@
 //! Consumers and intents: the engine, the door for posted messages, and their end.
 //!
-//! - `parts` and `target` turn what the file says into what the engine takes.
+//! - `parts` and `target` turn what the file says into what the engine takes; `expected` are its alerts, `paused` its pauses, `observer` what it
+//!   reports.
 //! - `door` listens for messages that are posted.
+//! - `messages` has the engine at work, and replaces it when the file changes.
 
 mod door;
+mod expected;
+mod messages;
+mod observer;
 mod parts;
+mod paused;
 mod target;
+
+pub(super) use messages::Messages;
 
 pub(crate) use parts::rule;
 
 use std::sync::Arc;
 
-use semel_core::inbox::{Inbox, Order};
-use semel_inbox::Consumer;
-use semel_inbox::{Engine, HttpHandler, Running, Settings, alerts};
+use semel_core::inbox::Inbox;
+use semel_inbox::{Engine, HttpHandler, Observer, Settings};
 use semel_policy::{CompiledConsumer, CompiledTarget, File};
-use tokio::sync::watch::Receiver;
 
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::serving::{Process, ended};
-use door::Door;
-
-/// An engine at work, and its door if messages are posted to one of its consumers.
-pub(super) struct Messages {
-    running: Running,
-    door: Option<Door>,
-}
+use crate::serving::Process;
 
 /// What the file names for the engine.
 struct Named {
@@ -54,65 +53,11 @@ pub(crate) fn served(file: &File) -> Result<(usize, usize)> {
     for consumer in &named.consumers {
         parts::deliver(consumer)?;
     }
-    parts::webhooks(&named.consumers)?;
+    parts::webhooks(&named.consumers, file.inbox.timeouts.body.0)?;
     for target in &named.targets {
         target::target(target)?.check()?;
     }
     Ok((named.consumers.len(), named.targets.len()))
-}
-
-impl Messages {
-    /// Whether the file names something for the engine.
-    pub(super) fn are_in(file: &File) -> Result<bool> {
-        Ok(Named::of(file)?.is_some())
-    }
-
-    /// Starts the engine and opens the door, if the file names consumers or targets of intents.
-    pub(super) async fn start(process: &Process, file: &File) -> Result<Option<Self>> {
-        let Some(named) = Named::of(file)? else {
-            return Ok(None);
-        };
-        let inbox = process.opened.inbox.clone();
-        let inbox = inbox.expect("a store without an inbox was refused before it was opened");
-        expose(&*inbox, &named.consumers).await?;
-        let engine = engine(process, file, &named, inbox)?;
-        let hooks = parts::webhooks(&named.consumers)?;
-        let listener = match hooks.is_empty() {
-            true => None,
-            false => Some(door::bind(file.inbox.listen.0).await?),
-        };
-        let running = engine.start();
-        let door = match listener {
-            None => None,
-            Some(listener) => Some(Door::new(listener, running.router(hooks)?, &file.inbox)?),
-        };
-        if let Some(door) = &door {
-            tracing::info!(listen = %door.local_addr(), "the inbox listens");
-        }
-        tracing::info!(
-            consumers = named.consumers.len(),
-            targets = named.targets.len(),
-            "the inbox works"
-        );
-        Ok(Some(Self { running, door }))
-    }
-
-    /// Works until the end has come. The door closes first, so that who waits for an effect may still get it; then
-    /// handlers that run may finish, and what was not begun is returned.
-    pub(super) async fn serve(self, process: &Process, ending: Receiver<bool>) {
-        let part = process.health.part("inbox");
-        let draining = async {
-            ended(ending).await;
-            part.not_ready("draining");
-        };
-        match self.door {
-            Some(door) => door.serve(draining).await,
-            None => draining.await,
-        }
-        // Told once the engine has heard of it: from then on nothing more is begun.
-        let told = async { tracing::info!("the inbox lets its handlers finish") };
-        tokio::join!(self.running.shutdown(), told);
-    }
 }
 
 /// Makes the views of processed messages that policies name.
@@ -131,7 +76,13 @@ async fn expose(inbox: &dyn Inbox, consumers: &[CompiledConsumer]) -> Result<()>
     Ok(())
 }
 
-fn engine(process: &Process, file: &File, named: &Named, inbox: Arc<dyn Inbox>) -> Result<Engine> {
+fn engine(
+    process: &Process,
+    file: &File,
+    named: &Named,
+    inbox: Arc<dyn Inbox>,
+    observer: Arc<dyn Observer>,
+) -> Result<Engine> {
     let client = semel_inbox::client_builder().build();
     let client = client.map_err(|error| {
         let message = format!("the HTTP client cannot be made: {error}");
@@ -139,14 +90,13 @@ fn engine(process: &Process, file: &File, named: &Named, inbox: Arc<dyn Inbox>) 
     })?;
     let mut engine = Engine::builder(inbox)
         .clock(process.opened.clock.clone())
-        .watch(process.watchers.metrics())
+        .watch(observer)
         .client(client.clone())
         .settings(Settings {
             drain: file.inbox.timeouts.drain.0,
             ..Settings::default()
         });
     for consumer in &named.consumers {
-        expect_alerts(process, &consumer.policy);
         let deliver = parts::deliver(consumer)?;
         let handler = HttpHandler::with_client(deliver.url.as_str(), client.clone())?;
         let handler = parts::dressed(handler, deliver)?;
@@ -159,20 +109,4 @@ fn engine(process: &Process, file: &File, named: &Named, inbox: Arc<dyn Inbox>) 
         engine = engine.target(target::target(target)?);
     }
     Ok(engine.build()?)
-}
-
-/// Alerts that may fire are there from the beginning, so that their absence says nothing.
-fn expect_alerts(process: &Process, policy: &Consumer) {
-    let (metrics, watched) = (process.watchers.metrics(), policy.alerts);
-    let in_order = matches!(policy.plan.order, Order::Sequence { .. });
-    for (alert, may_fire) in [
-        (alerts::DUPLICATE_SPIKE, watched.duplicate_spike),
-        (alerts::SEQUENCE_GAP, watched.sequence_gap && in_order),
-        (alerts::PENDING_AGE, watched.pending_age.is_some()),
-        (alerts::PARKED, watched.parked.is_some()),
-    ] {
-        if may_fire {
-            metrics.expect_alert(policy.name(), alert);
-        }
-    }
 }

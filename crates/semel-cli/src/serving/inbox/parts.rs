@@ -1,13 +1,13 @@
 //! What the file says about consumers, as what the engine takes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use semel_inbox::source::http::Encoding;
 use semel_inbox::source::{Compare, Locator, Source};
-use semel_inbox::{FileSource, HttpHandler, Rule, Signature, Webhook};
+use semel_inbox::{FileSource, HttpHandler, Rule, Webhook};
 use semel_policy::CompiledConsumer;
 use semel_policy::consumer::{self, Deliver};
-use semel_policy::file::consumer::{self as written, Scheme};
+use semel_policy::file::consumer as written;
 use semel_policy::value::SourceUrl;
 
 use crate::error::{Error, Result};
@@ -81,10 +81,14 @@ pub(super) fn file_source(consumer: &CompiledConsumer) -> Option<Arc<dyn Source>
     Some(Arc::new(source))
 }
 
-/// The doors of all consumers that messages are posted to.
-pub(super) fn webhooks(consumers: &[CompiledConsumer]) -> Result<Vec<Webhook>> {
+/// The doors of all consumers that messages are posted to; a body may take so long to arrive.
+pub(super) fn webhooks(
+    consumers: &[CompiledConsumer],
+    body_timeout: Duration,
+) -> Result<Vec<Webhook>> {
     let posted = consumers.iter().filter(|consumer| consumer.is_posted());
-    posted.map(webhook).collect()
+    let hooks = posted.map(|consumer| Ok(webhook(consumer)?.body_timeout(body_timeout)));
+    hooks.collect()
 }
 
 fn webhook(consumer: &CompiledConsumer) -> Result<Webhook> {
@@ -95,26 +99,7 @@ fn webhook(consumer: &CompiledConsumer) -> Result<Webhook> {
         hook = hook.wait(wait);
     }
     Ok(match &consumer.signature {
-        Some(found) => hook.signature(signature(found)?),
+        Some(found) => hook.signature(found.checker()?),
         None => hook,
-    })
-}
-
-fn signature(found: &consumer::Signature) -> Result<Signature> {
-    let secrets = found.secrets.iter().map(|secret| secret.expose());
-    let signature = match found.scheme {
-        Scheme::Stripe => Signature::stripe(secrets),
-        Scheme::Github => Signature::github(secrets),
-        Scheme::Generic => {
-            let encoding = match found.encoding {
-                written::Encoding::Hex => Encoding::Hex,
-                written::Encoding::Base64 => Encoding::Base64,
-            };
-            Signature::generic(found.header.as_str(), &found.prefix, encoding, secrets)
-        }
-    }?;
-    Ok(match found.tolerance {
-        Some(tolerance) => signature.tolerance(tolerance),
-        None => signature,
     })
 }

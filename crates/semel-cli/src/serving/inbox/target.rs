@@ -1,8 +1,7 @@
 //! What the file says about targets of intents, as what the engine takes.
 
-use semel_inbox::intents::{KeyPlace, OnUnknown, Target, Vendor};
+use semel_inbox::intents::{KeyPlace, OnUnknown, Target};
 use semel_policy::CompiledTarget;
-use semel_policy::file::intent;
 use semel_policy::target::{self, OnUnanswered};
 
 use crate::error::Result;
@@ -10,7 +9,7 @@ use crate::error::Result;
 /// The target, with the conventions of its vendor and what the file says instead.
 pub(super) fn target(found: &CompiledTarget) -> Result<Target> {
     let mut target = Target::new(&found.name, found.url.as_str())?
-        .vendor(vendor(found.vendor))
+        .vendor(found.vendor)
         .key(key(found.key.as_ref())?)
         .key_prefix(&found.key_prefix)
         .key_lifetime(found.key_lifetime)
@@ -23,17 +22,6 @@ pub(super) fn target(found: &CompiledTarget) -> Result<Target> {
         target = target.header(name.as_str(), value.expose())?;
     }
     Ok(target)
-}
-
-const fn vendor(found: intent::Vendor) -> Vendor {
-    match found {
-        intent::Vendor::Stripe => Vendor::Stripe,
-        intent::Vendor::Paypal => Vendor::PayPal,
-        intent::Vendor::Square => Vendor::Square,
-        intent::Vendor::Adyen => Vendor::Adyen,
-        intent::Vendor::GoogleCloudTasks => Vendor::GoogleCloudTasks,
-        intent::Vendor::None => Vendor::None,
-    }
 }
 
 fn key(found: Option<&target::KeyPlace>) -> Result<KeyPlace> {

@@ -45,3 +45,43 @@ fn check_refuses_to_forget_before_messages_can_come_again() {
     exit: 78
     "#);
 }
+
+#[test]
+fn check_refuses_what_cannot_start() {
+    let posted = "source: http, deliver: \"http://127.0.0.1:9/mail\"";
+    for (file, said) in [
+        (
+            format!("admin: {{ listen: 127.0.0.1:7072 }}\nconsumers: {{ mailer: {{ {posted} }} }}"),
+            "admin.listen is 127.0.0.1:7072 and inbox.listen is 127.0.0.1:7072: two listeners cannot have one port",
+        ),
+        (
+            "admin: { listen: 0.0.0.0:7071 }".to_owned(),
+            "the admin side needs a token to listen on 0.0.0.0:7071",
+        ),
+        (
+            "consumers: { mailer: { source: file:none/events.jsonl, deliver: 'http://a/b' } }"
+                .to_owned(),
+            "consumer mailer@1: source: none/events.jsonl cannot be read: No such file or directory",
+        ),
+        (
+            "gateway: { upstream: 'http://a', tls: { certificate: none/a.pem, key: none/b.pem } }"
+                .to_owned(),
+            "gateway.tls.certificate: none/a.pem cannot be read",
+        ),
+        (
+            "consumers: { mailer: { source: http, deliver: 'localhost:9/mail' } }".to_owned(),
+            "expected a URL such as http://127.0.0.1:9000/orders",
+        ),
+        (
+            "consumers: { mailer: { source: http, deliver: '127.0.0.1:9/mail' } }".to_owned(),
+            "expected a URL such as http://127.0.0.1:9000/orders",
+        ),
+    ] {
+        let fixture = Fixture::with_messages();
+        std::fs::write(fixture.path().with_file_name("semel.yaml"), &file).unwrap();
+        let ran = fixture.semel("check --config semel.yaml");
+        assert_eq!(ran.code, 78, "{file}: {ran:?}");
+        let all = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(all.contains(said), "{file}: {all}");
+    }
+}

@@ -144,7 +144,7 @@ fn show_explains_a_parked_message_and_what_to_do() {
       charge  6 B
 
     stderr:
-    hint: nobody runs this until it is decided
+    hint: nothing runs this until an operator decides
           run it again:   semel inbox retry mailer@1 evt-2
           never run it:   semel inbox skip mailer@1 evt-2
 

@@ -5,5 +5,6 @@ mod deciding;
 mod docs;
 mod filler;
 mod looking;
+mod operating;
 mod replaying;
 mod sending;

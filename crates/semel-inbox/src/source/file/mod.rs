@@ -9,7 +9,8 @@
 //! `payload_text` and `payload_base64` stand for a payload that is not JSON; `tenant` and `version` may be there too. How far the file was read is kept
 //! in the store together with the messages, so a restart loses nothing and repeats nothing. A line that is no
 //! message is reported with its number, counted, and copied to `FILE.rejected`, from where it can be read again once it is
-//! mended.
+//! mended. While that file cannot be written, the source stands still, tries again and says why: a line is stored or rejected before the
+//! position moves past it.
 
 mod envelope;
 mod input;
@@ -68,6 +69,9 @@ struct State {
     input: Input,
     lines: Splitter,
     rejects: Rejects,
+    /// Deliveries of lines that were taken out while the rejects before or among them are not written yet. They wait here, and no more is
+    /// read, so that the position cannot pass what is neither stored nor with the rejects.
+    waiting: Option<Vec<Delivery>>,
     at_end: bool,
 }
 
@@ -130,18 +134,14 @@ impl FileSource {
             .as_mut()
             .ok_or_else(|| Error::new(Kind::Internal, "a source is resumed before it is read"))?;
         loop {
-            let (mut deliveries, mut bytes) = (Vec::new(), 0);
-            let mut any = false;
-            while deliveries.len() < max
-                && bytes < BATCH_BYTES_MAX
-                && let Some(line) = state.lines.next()
-            {
-                any = true;
-                bytes += line.text.len();
-                deliveries.extend(self.delivery(line, &mut state.rejects));
-            }
+            let taken = match state.waiting.take() {
+                Some(deliveries) => Some(deliveries),
+                None => self.take(state, max),
+            };
+            // Kept before the rejects are written: if that fails, the next call goes on from here.
+            state.waiting = taken;
             self.flush(&mut state.rejects).await?;
-            if any {
+            if let Some(deliveries) = state.waiting.take() {
                 return Ok(Batch {
                     deliveries,
                     position: state.input.position(&state.lines),
@@ -158,13 +158,27 @@ impl FileSource {
         }
     }
 
+    /// The deliveries of the lines that are ready; nothing if no line is.
+    fn take(&self, state: &mut State, max: usize) -> Option<Vec<Delivery>> {
+        let (mut taken, mut bytes) = (None, 0);
+        while taken.as_ref().map_or(0, Vec::len) < max
+            && bytes < BATCH_BYTES_MAX
+            && let Some(line) = state.lines.next()
+        {
+            bytes += line.text.len();
+            let deliveries = taken.get_or_insert_with(Vec::new);
+            deliveries.extend(self.delivery(line, &mut state.rejects));
+        }
+        taken
+    }
+
     /// Brings more bytes in, or learns that there are none.
     async fn fill(&self, state: &mut State) -> Result<()> {
         match state.input.read().await.map_err(|e| self.failed(&e))? {
             Chunk::Bytes(bytes) => state.lines.push(&bytes, &mut state.rejects),
             Chunk::Again => {
-                state.lines.end();
-                state.lines.restart();
+                state.lines.end(&mut state.rejects);
+                state.lines.restart(&mut state.rejects);
             }
             Chunk::CutOff => {
                 let source = &self.name;
@@ -172,11 +186,11 @@ impl FileSource {
                     source,
                     "the file was cut off and is read from its beginning"
                 );
-                state.lines.restart();
+                state.lines.restart(&mut state.rejects);
             }
             Chunk::End if self.follow => sleep(LOOK).await,
             Chunk::End => {
-                state.lines.end();
+                state.lines.end(&mut state.rejects);
                 state.at_end = true;
             }
         }
@@ -222,7 +236,8 @@ impl FileSource {
         let written = rejects.flush(&self.rejected_path).await;
         written.map_err(|error| {
             let path = self.rejected_path.display();
-            Error::new(Kind::Unavailable, format!("{path} cannot be written")).caused_by(error)
+            let text = format!("rejected lines cannot be written to {path}: {error}");
+            Error::new(Kind::Unavailable, text).caused_by(error)
         })
     }
 
@@ -253,6 +268,7 @@ impl Source for FileSource {
                 input,
                 lines: Splitter::new(self.line_bytes_max, from),
                 rejects: Rejects::default(),
+                waiting: None,
                 at_end: false,
             });
             Ok(())

@@ -1,6 +1,7 @@
 //! Lines that are no messages, on their way to the file beside.
 
-use std::io::Write as _;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 /// What is to be written. Nothing is forgotten before it is.
@@ -16,21 +17,14 @@ impl Rejects {
         }
     }
 
-    /// Appends what there is to the file, durably.
-    pub(super) async fn flush(&mut self, path: &Path) -> std::io::Result<()> {
+    /// Appends what there is to the file, durably. After an error all of it is still here to be appended again.
+    pub(super) async fn flush(&mut self, path: &Path) -> io::Result<()> {
         if self.0.is_empty() {
             return Ok(());
         }
         let (path, bytes) = (path.to_owned(), self.0.clone());
-        let written = tokio::task::spawn_blocking(move || {
-            let mut file = std::fs::OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(path)?;
-            file.write_all(&bytes)?;
-            file.sync_data()
-        });
-        written.await.map_err(std::io::Error::other)??;
+        let written = tokio::task::spawn_blocking(move || append(&path, &bytes));
+        written.await.map_err(io::Error::other)??;
         self.0.clear();
         Ok(())
     }
@@ -39,4 +33,32 @@ impl Rejects {
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
+}
+
+fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    let before = file.metadata()?.len();
+    let written = file.write_all(bytes).and_then(|()| file.sync_data());
+    if written.is_err() {
+        // Half a line would run into the line that is written next.
+        let _ = file.set_len(before);
+        return written;
+    }
+    match before {
+        0 => sync_directory(path),
+        _ => Ok(()),
+    }
+}
+
+/// A new file is there after a power cut only if its directory was written too.
+#[cfg(unix)]
+fn sync_directory(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| *parent != Path::new(""));
+    std::fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Elsewhere a directory cannot be opened as a file, and its entries are the system's business.
+#[cfg(not(unix))]
+fn sync_directory(_: &Path) -> io::Result<()> {
+    Ok(())
 }

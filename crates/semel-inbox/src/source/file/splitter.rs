@@ -83,14 +83,21 @@ impl Splitter {
     }
 
     /// Nothing more comes: what has no end is a line too.
-    pub(super) fn end(&mut self) {
+    pub(super) fn end(&mut self, rejects: &mut Rejects) {
+        if self.is_long {
+            rejects.add(b"", true);
+        }
         if self.is_long || !self.part.is_empty() {
             self.finish();
         }
     }
 
     /// What comes next is the beginning of a file. Lines that are ready stay; what follows them is that beginning.
-    pub(super) fn restart(&mut self) {
+    pub(super) fn restart(&mut self, rejects: &mut Rejects) {
+        // What was cut off inside a long line must not run into the next line that is rejected.
+        if self.is_long {
+            rejects.add(b"", true);
+        }
         self.part.clear();
         (self.is_long, self.read, self.lines) = (false, 0, 0);
         self.taken = (0, 0);
@@ -135,7 +142,7 @@ mod tests {
             assert_eq!(three.len(), 3, "{cut}");
             assert_eq!(three[1], (9, "two".to_owned(), false));
             assert_eq!(splitter.taken(), (109, 10));
-            splitter.end();
+            splitter.end(&mut rejects);
             assert_eq!(texts(&mut splitter), [(11, "four".to_owned(), false)]);
             assert_eq!(splitter.taken(), (113, 11));
         }
@@ -146,8 +153,8 @@ mod tests {
         let (mut splitter, mut rejects) = (Splitter::new(10, (0, 0)), Rejects::default());
         splitter.push(b"one\nlast", &mut rejects);
         assert_eq!(texts(&mut splitter).len(), 1);
-        splitter.end();
-        splitter.restart();
+        splitter.end(&mut rejects);
+        splitter.restart(&mut rejects);
         assert_eq!(texts(&mut splitter), [(2, "last".to_owned(), false)]);
         assert_eq!(splitter.taken(), (0, 0));
         splitter.push(b"new\n", &mut rejects);
@@ -167,5 +174,8 @@ mod tests {
             [(1, String::new(), true), (2, "ok".to_owned(), false)]
         );
         assert_eq!(rejects.bytes(), b"123456789\n");
+        splitter.push(b"99999", &mut rejects);
+        splitter.end(&mut rejects);
+        assert_eq!(rejects.bytes(), b"123456789\n99999\n");
     }
 }

@@ -12,11 +12,11 @@ use http::{HeaderMap, HeaderName};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use semel_core::inbox::{Message, Origin, Receipt};
 use semel_core::outcome::BODY_BYTES_MAX;
-use semel_core::{Error, Headers, Kind, Scope};
+use semel_core::{Clock, Error, Headers, Kind, Scope, SystemClock};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::problem::Problem;
-use super::reply::{self, Told};
+use super::reply::{self, Stored, Told};
 use super::signature::Signature;
 use crate::deliver;
 use crate::engine::{Shared, Waiter, is_settled};
@@ -51,6 +51,7 @@ pub struct Webhook {
     body_bytes_max: usize,
     body_timeout: Duration,
     wait: Duration,
+    clock: Arc<dyn Clock>,
 }
 
 impl Webhook {
@@ -63,6 +64,7 @@ impl Webhook {
             body_bytes_max: BYTES_MAX,
             body_timeout: BODY_TIMEOUT,
             wait: WAIT,
+            clock: Arc::new(SystemClock::new()),
         }
     }
 
@@ -96,6 +98,12 @@ impl Webhook {
         self
     }
 
+    /// Whose wall time judges signed times; by default the machine's.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
     /// Whose it is.
     pub const fn consumer(&self) -> &Scope {
         &self.consumer
@@ -119,19 +127,28 @@ impl Hook {
     }
 
     pub(super) async fn take(&self, request: Request) -> Response {
+        if self.receiver.is_full() {
+            let detail = "nothing was stored; send it again when handlers have caught up";
+            return Problem::BacklogFull.response(detail.to_owned());
+        }
         match self.messages(request).await {
             Ok(messages) => self.receive(messages).await,
             Err(response) => *response,
         }
     }
 
-    /// The messages of a request. Until here nothing is stored, so every refusal is free.
-    async fn messages(&self, request: Request) -> Result<Vec<Message>, Box<Response>> {
+    /// The messages of a request, or why each is none. Until here nothing is stored, so every refusal is free.
+    async fn messages(
+        &self,
+        request: Request,
+    ) -> Result<Vec<Result<Message, Refusal>>, Box<Response>> {
         let refused = |problem: Problem, detail: String| Box::new(problem.response(detail));
         let (parts, body) = request.into_parts();
         let body = self.read(&parts.headers, body).await?;
         if let Some(signature) = &self.webhook.signature {
-            let checked = signature.check(&parts.headers, &body, self.shared.clock.now());
+            // Senders sign what their wall clocks show. A store's clock is steady, and may be far from that for long.
+            let now = self.webhook.clock.wall();
+            let checked = signature.check(&parts.headers, &body, now);
             checked.map_err(|why| refused(Problem::SignatureInvalid, why.to_owned()))?;
         }
         let raw = Raw {
@@ -146,23 +163,14 @@ impl Hook {
             },
             ..Raw::default()
         };
+        let events = split(&self.webhook.rule, raw)
+            .map_err(|refusal| refused(Problem::of(&refusal), refusal.to_string()))?;
         let consumer = self.receiver.consumer();
-        let messages = split(&self.webhook.rule, raw).and_then(|all| {
-            let messages = all.into_iter();
-            let messages = messages.map(|raw| {
-                let message = self.webhook.rule.message(consumer, raw)?;
-                kept(message)
-            });
-            messages.collect()
-        });
-        messages.map_err(|refusal| {
-            let problem = match refusal {
-                Refusal::IdMissing => Problem::IdMissing,
-                Refusal::SequenceMissing => Problem::SequenceMissing,
-                Refusal::Invalid(_) => Problem::Invalid,
-            };
-            refused(problem, refusal.to_string())
-        })
+        let message = |raw| {
+            let message = self.webhook.rule.message(consumer, raw)?;
+            kept(message)
+        };
+        Ok(events.into_iter().map(message).collect())
     }
 
     async fn read(
@@ -195,36 +203,63 @@ impl Hook {
         }
     }
 
-    /// Stores the messages and, if that is the policy, waits for their effect.
-    async fn receive(&self, messages: Vec<Message>) -> Response {
+    /// Stores the messages and, if that is the policy, waits for their effect. What is no message has its own result and holds up no other.
+    async fn receive(&self, found: Vec<Result<Message, Refusal>>) -> Response {
         let until = Instant::now() + self.webhook.wait;
         let after_effect = self.receiver.consumer().ack == Ack::AfterEffect;
-        let ids: Vec<String> = messages
-            .iter()
-            .map(|message| message.identity().key().to_string())
-            .collect();
+        let messages: Vec<Message> = found.iter().flatten().cloned().collect();
         // Before they are stored, because they may be dealt with before that returns.
-        let waiters: Vec<Option<Waiter>> = messages
+        let waiters = messages
             .iter()
-            .map(|message| after_effect.then(|| self.shared.finals.waiter(message.identity())))
-            .collect();
-        let receipts = match self.receiver.receive_all(messages).await {
-            Ok(receipts) => receipts,
+            .map(|message| after_effect.then(|| self.shared.finals.waiter(message.identity())));
+        let mut waiters = waiters.collect::<Vec<_>>().into_iter();
+        let receipts = match messages.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.receiver.receive_all(messages).await,
+        };
+        let mut receipts = match receipts {
+            Ok(receipts) => receipts.into_iter(),
             Err(error) => return unavailable(&error),
         };
         let mut all = Vec::new();
-        for ((id, waiter), receipt) in ids.into_iter().zip(waiters).zip(receipts) {
-            let mut told = Told::new(id, receipt);
-            if let Some(waiter) = waiter
-                && receipt != Receipt::Conflict
-                && !is_settled(told.state)
-                && let Ok(state) = timeout_at(until, waiter.settled()).await
-            {
-                told.state = state;
-            }
-            all.push(told);
+        for found in found {
+            all.push(match found {
+                Err(refusal) => {
+                    let consumer = &self.webhook.consumer;
+                    tracing::warn!(%consumer, %refusal, "a posted message is refused, nothing of it is stored");
+                    Told::Refused(refusal)
+                }
+                Ok(message) => {
+                    let waiter = waiters.next().flatten();
+                    let Some(receipt) = receipts.next() else {
+                        let error = Error::new(Kind::Internal, "a message has no receipt");
+                        return unavailable(&error);
+                    };
+                    Told::Stored(self.settled(&message, receipt, waiter, until).await)
+                }
+            });
         }
+        reply::learn_causes(&mut all, &*self.shared.inbox).await;
         reply::response(&all, after_effect)
+    }
+
+    /// A message that is stored, in the state that it has reached by the end of the wait.
+    async fn settled(
+        &self,
+        message: &Message,
+        receipt: Receipt,
+        waiter: Option<Waiter>,
+        until: Instant,
+    ) -> Stored {
+        let mut stored = Stored::new(message.identity().clone(), receipt);
+        if let Some(waiter) = waiter
+            && receipt != Receipt::Conflict
+            && !is_settled(stored.state)
+            && let Ok(state) = timeout_at(until, waiter.settled()).await
+        {
+            stored.state = state;
+        }
+        stored
     }
 }
 

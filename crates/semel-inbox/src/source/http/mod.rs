@@ -1,22 +1,24 @@
 //! Webhooks: `POST /inbox/{consumer}`.
 //!
-//! The consumer is `name` or `name@version`. What the body is, and where its id is, says a [`Rule`](super::Rule): CloudEvents in any mode,
+//! The consumer is `name`, which is its newest version here, or `name@version`. What the body is, and where its id is, says a [`Rule`](super::Rule): CloudEvents in any mode,
 //! Stripe-like events, or configured places. A [`Signature`] is checked over the raw body before anything is looked at.
 //!
 //! | answer | what it means |
 //! |---|---|
-//! | 202 `{"id", "state", "duplicate"}` | stored; or, after the effect, still in progress: `Retry-After` |
-//! | 200 `{"id", "state", "duplicate"}` | known already; or, after the effect, dealt with |
+//! | 202 | it is durable: to run, waiting, parked, failed or in conflict with a known message. `Retry-After`: its effect may come by itself |
+//! | 200 | it is durable and nothing more is to come: known already; or, after the effect, dealt with |
+//! | 207 | some events of a batch are durable and some are not; each has its own `status` |
 //! | 400 `message-id-missing`, `message-sequence-missing`, `message-invalid` | it is no message of this consumer |
-//! | 401 `signature-invalid` | the signature is missing, wrong or too old; nothing is stored |
+//! | 401 `signature-invalid` | the signature is missing, wrong or too old |
 //! | 404 `consumer-unknown` | there is no such consumer here |
-//! | 408 `body-timeout` | the body stopped arriving |
-//! | 409 `message-conflict` | the id is known with another payload; this one is parked beside it |
+//! | 408 `body-timeout` | the body did not arrive in time |
 //! | 413 `body-too-large` | the body is above the limit |
-//! | 422 `message-failed` | after the effect: it failed for good or is parked |
-//! | 503 `store-unavailable` | nothing was stored; send it again after `Retry-After` |
+//! | 503 `backlog-full` | the consumer has more to do than it may; send it again after `Retry-After` |
+//! | 503 `store-unavailable` | send it again after `Retry-After` |
 //!
-//! A batch of CloudEvents is answered with `{"messages": […]}`, and with the worst of its events' statuses.
+//! Whatever is durable is 2xx: `{"id", "state", "duplicate", "waiting"}`, with `cause` where the state alone does not say why, and
+//! `"conflict": true` if the id is known with another payload. The header `Semel-State` has the state too. A problem always means that nothing was
+//! stored. A batch of CloudEvents is answered with `{"messages": […]}`, the result of each with its own `status`; one bad event holds up no other.
 
 mod hook;
 mod problem;
@@ -39,13 +41,14 @@ use crate::engine::Running;
 use hook::Hook;
 use problem::Problem;
 
-type Hooks = Arc<HashMap<Scope, Hook>>;
+/// By `name@version`, and the newest of each name by the name alone.
+type Hooks = Arc<HashMap<String, Arc<Hook>>>;
 
 impl Running {
     /// The routes of these webhooks, to be mounted on any server. They work as long as they are held, also while the engine shuts
     /// down: what they store then runs elsewhere or later.
     pub fn router(&self, webhooks: Vec<Webhook>) -> Result<Router> {
-        let mut hooks = HashMap::new();
+        let (mut hooks, mut newest) = (HashMap::new(), HashMap::<String, Scope>::new());
         for webhook in webhooks {
             let consumer = webhook.consumer().clone();
             let receiver = self.receiver(&consumer).ok_or_else(|| {
@@ -53,8 +56,17 @@ impl Running {
                     "a webhook is for consumer {consumer}, which the engine does not have"
                 ))
             })?;
-            let hook = Hook::new(webhook, receiver, self.shared().clone());
-            if hooks.insert(consumer.clone(), hook).is_some() {
+            let hook = Arc::new(Hook::new(webhook, receiver, self.shared().clone()));
+            // Producers post to the name, and its newest version takes what they post.
+            let name = consumer.name().to_owned();
+            if newest
+                .get(&name)
+                .is_none_or(|known| known.version() < consumer.version())
+            {
+                newest.insert(name.clone(), consumer.clone());
+                hooks.insert(name, hook.clone());
+            }
+            if hooks.insert(consumer.to_string(), hook).is_some() {
                 return Err(Error::invalid(format!(
                     "consumer {consumer} has two webhooks"
                 )));
@@ -72,8 +84,7 @@ async fn receive(
     Path(consumer): Path<String>,
     request: Request,
 ) -> Response {
-    let known = consumer.parse::<Scope>().ok();
-    match known.and_then(|consumer| hooks.get(&consumer)) {
+    match hooks.get(&consumer) {
         Some(hook) => hook.take(request).await,
         None => Problem::ConsumerUnknown
             .response("no consumer of this name takes messages here".to_owned()),

@@ -1,4 +1,4 @@
-//! Refusals of webhooks as `application/problem+json` (RFC 9457).
+//! Refusals of webhooks as `application/problem+json` (RFC 9457). Each says that nothing was stored.
 
 use std::time::Duration;
 
@@ -6,7 +6,9 @@ use axum::body::Body;
 use axum::response::Response;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+
+use crate::source::Refusal;
 
 /// What is wrong, by name. The URN `urn:semel:problem:NAME` never changes its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,11 +18,10 @@ pub(super) enum Problem {
     Invalid,
     SignatureInvalid,
     ConsumerUnknown,
-    Conflict,
     BodyTooLarge,
     BodyTimeout,
     BodyBroken,
-    Failed,
+    BacklogFull,
     StoreUnavailable,
 }
 
@@ -52,11 +53,6 @@ impl Problem {
                 StatusCode::NOT_FOUND,
                 "There is no such consumer",
             ),
-            Self::Conflict => (
-                "message-conflict",
-                StatusCode::CONFLICT,
-                "The id is known with another payload",
-            ),
             Self::BodyTooLarge => (
                 "body-too-large",
                 StatusCode::PAYLOAD_TOO_LARGE,
@@ -72,10 +68,10 @@ impl Problem {
                 StatusCode::BAD_REQUEST,
                 "The request body broke off",
             ),
-            Self::Failed => (
-                "message-failed",
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "The message failed or is parked",
+            Self::BacklogFull => (
+                "backlog-full",
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The consumer's backlog is full",
             ),
             Self::StoreUnavailable => (
                 "store-unavailable",
@@ -85,30 +81,56 @@ impl Problem {
         }
     }
 
+    /// What a refusal is called.
+    pub(super) const fn of(refusal: &Refusal) -> Self {
+        match refusal {
+            Refusal::IdMissing => Self::IdMissing,
+            Refusal::SequenceMissing => Self::SequenceMissing,
+            Refusal::Invalid(_) => Self::Invalid,
+        }
+    }
+
+    pub(super) const fn status(self) -> StatusCode {
+        self.parts().1
+    }
+
+    /// When it is worth sending again, if it is.
+    const fn worth_again(self) -> Option<Duration> {
+        match self {
+            Self::StoreUnavailable => Some(Duration::from_secs(5)),
+            // A backlog that is full empties by what handlers do.
+            Self::BacklogFull => Some(Duration::from_secs(30)),
+            _ => None,
+        }
+    }
+
     pub(super) fn response(self, detail: String) -> Response {
         self.with(detail, Map::new())
     }
 
     /// With more members.
     pub(super) fn with(self, detail: String, members: Map<String, Value>) -> Response {
-        let (name, status, title) = self.parts();
-        let mut document = json!({
-            "type": format!("urn:semel:problem:{name}"),
-            "title": title,
-            "status": status.as_u16(),
-            "detail": detail,
-        });
-        if let Value::Object(fields) = &mut document {
-            fields.extend(members);
-        }
-        let mut response = Response::new(Body::from(document.to_string()));
-        *response.status_mut() = status;
+        let mut document = self.document(&detail);
+        document.extend(members);
+        let mut response = Response::new(Body::from(Value::Object(document).to_string()));
+        *response.status_mut() = self.status();
         let kind = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(CONTENT_TYPE, kind);
-        if self == Self::StoreUnavailable {
-            retry_after(&mut response, Duration::from_secs(5));
+        if let Some(wait) = self.worth_again() {
+            retry_after(&mut response, wait);
         }
         response
+    }
+
+    /// Its members.
+    pub(super) fn document(self, detail: &str) -> Map<String, Value> {
+        let (name, status, title) = self.parts();
+        Map::from_iter([
+            ("type".into(), format!("urn:semel:problem:{name}").into()),
+            ("title".into(), title.into()),
+            ("status".into(), status.as_u16().into()),
+            ("detail".into(), detail.into()),
+        ])
     }
 }
 

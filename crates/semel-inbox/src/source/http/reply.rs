@@ -1,112 +1,196 @@
-//! What a sender is told.
+//! What a sender is told: where each message stands, and 2xx for whatever is durable.
+//!
+//! A sender that hears anything else sends again, which helps only if nothing was stored. So a conflict, a message that waits for an earlier
+//! version and one that failed are 2xx too; `state`, `cause` and the header `Semel-State` say what became of them.
 
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, StatusCode};
-use semel_core::inbox::{Receipt, State};
+use http::{HeaderName, HeaderValue, StatusCode};
+use semel_core::Identity;
+use semel_core::inbox::{Cause, Inbox, Receipt, State};
 use serde_json::{Map, Value, json};
 
 use super::problem::{self, Problem};
+use crate::source::Refusal;
 
 /// When a sender may ask again about a message that is still in progress.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
+/// The most messages of one request whose cause the store is asked for.
+const CAUSES_MAX: usize = 16;
+/// Where the messages of the request stand: each state once.
+const STATE: HeaderName = HeaderName::from_static("semel-state");
 
-/// What became of one message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Told {
-    id: String,
-    pub(super) state: State,
-    is_duplicate: bool,
-    is_conflict: bool,
+/// What became of one message of a request.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// It is durable.
+    Stored(Stored),
+    /// It is no message of this consumer, and nothing was stored.
+    Refused(Refusal),
 }
 
-impl Told {
-    pub(super) const fn new(id: String, receipt: Receipt) -> Self {
-        let (state, is_duplicate, is_conflict) = match receipt {
-            Receipt::Stored { state } => (state, false, false),
-            Receipt::Duplicate { state } => (state, true, false),
-            Receipt::Conflict => (State::Parked, false, true),
+/// A message that is durable.
+#[derive(Debug, Clone)]
+pub(super) struct Stored {
+    identity: Identity,
+    pub(super) state: State,
+    cause: Option<Cause>,
+    is_duplicate: bool,
+}
+
+impl Stored {
+    pub(super) const fn new(identity: Identity, receipt: Receipt) -> Self {
+        let (state, is_duplicate, cause) = match receipt {
+            Receipt::Stored { state } => (state, false, None),
+            Receipt::Duplicate { state } => (state, true, None),
+            Receipt::Conflict => (State::Parked, false, Some(Cause::Conflict)),
         };
         Self {
-            id,
+            identity,
             state,
+            cause,
             is_duplicate,
-            is_conflict,
         }
     }
 
-    fn document(&self) -> Value {
-        let mut document = json!({
-            "id": self.id,
-            "state": self.state.name(),
-            "duplicate": self.is_duplicate,
-        });
-        if self.is_conflict {
-            document["conflict"] = true.into();
+    fn is_conflict(&self) -> bool {
+        self.cause == Some(Cause::Conflict)
+    }
+
+    /// Whether something may still happen to it without a person: it is to run, or waits for others of its key.
+    fn is_waiting(&self) -> bool {
+        match self.state {
+            State::Received | State::InProgress | State::FailedRetryable => true,
+            State::Parked => matches!(
+                self.cause,
+                Some(Cause::Gap | Cause::GapExpired | Cause::BehindFailed)
+            ),
+            State::Completed | State::SkippedDuplicate | State::FailedTerminal => false,
+        }
+    }
+
+    /// 200 says that there is nothing more to come: the effect is there, or the message was known.
+    fn status(&self, after_effect: bool) -> StatusCode {
+        let is_over = match after_effect {
+            true => self.state.is_final(),
+            false => self.is_duplicate,
+        };
+        match is_over {
+            true => StatusCode::OK,
+            false => StatusCode::ACCEPTED,
+        }
+    }
+
+    fn document(&self) -> Map<String, Value> {
+        let mut document = Map::new();
+        document.insert("id".into(), self.identity.key().as_str().into());
+        document.insert("state".into(), self.state.name().into());
+        document.insert("duplicate".into(), self.is_duplicate.into());
+        document.insert("waiting".into(), self.is_waiting().into());
+        if let Some(cause) = self.cause {
+            document.insert("cause".into(), cause.name().into());
+        }
+        if self.is_conflict() {
+            document.insert("conflict".into(), true.into());
         }
         document
     }
 
-    fn meaning(&self, after_effect: bool) -> Meaning {
-        match (after_effect, self.state) {
-            _ if self.is_conflict => Meaning::Conflict,
-            (true, state) if state.is_final() => Meaning::Known,
-            (true, state) if state.is_dead_letter() => Meaning::Failed,
-            (true, _) => Meaning::InProgress,
-            (false, _) if self.is_duplicate => Meaning::Known,
-            (false, _) => Meaning::Stored,
+    /// Why it stands where it does, if that is not plain, and where it stands by now.
+    async fn learn_cause(&mut self, inbox: &dyn Inbox) {
+        // Without an answer the sender hears less, not something else.
+        if let Ok(Some(detail)) = inbox.message(self.identity.clone()).await {
+            (self.state, self.cause) = (detail.entry.state, detail.entry.cause);
         }
     }
 }
 
-/// From the best to the worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Meaning {
-    Known,
-    Stored,
-    InProgress,
-    Failed,
-    Conflict,
+impl Told {
+    fn status(&self, after_effect: bool) -> StatusCode {
+        match self {
+            Self::Stored(stored) => stored.status(after_effect),
+            Self::Refused(refusal) => Problem::of(refusal).status(),
+        }
+    }
+
+    /// One of several results, which has a status of its own.
+    fn item(&self, after_effect: bool) -> Value {
+        let mut document = match self {
+            Self::Stored(stored) => stored.document(),
+            Self::Refused(refusal) => Problem::of(refusal).document(&refusal.to_string()),
+        };
+        let status = self.status(after_effect).as_u16();
+        document.insert("status".into(), status.into());
+        Value::Object(document)
+    }
+
+    const fn stored(&self) -> Option<&Stored> {
+        match self {
+            Self::Stored(stored) => Some(stored),
+            Self::Refused(_) => None,
+        }
+    }
 }
 
-/// The answer to a request with these messages.
+/// Asks the store why messages stand where a sender would not expect them.
+pub(super) async fn learn_causes(all: &mut [Told], inbox: &dyn Inbox) {
+    let unclear = all.iter_mut().filter_map(|told| match told {
+        Told::Stored(stored)
+            if stored.cause.is_none()
+                && (stored.state.is_dead_letter() || stored.state == State::FailedRetryable) =>
+        {
+            Some(stored)
+        }
+        Told::Stored(_) | Told::Refused(_) => None,
+    });
+    for stored in unclear.take(CAUSES_MAX) {
+        stored.learn_cause(inbox).await;
+    }
+}
+
+/// The answer to a request with these messages: one message's own, or one for all with the result of each.
 pub(super) fn response(all: &[Told], after_effect: bool) -> Response {
-    let worst = all.iter().map(|told| told.meaning(after_effect)).max();
-    let members: Map<String, Value> = match all {
-        [one] => match one.document() {
-            Value::Object(members) => members,
-            _ => Map::new(),
-        },
-        _ => {
-            let documents = all.iter().map(Told::document).collect();
-            Map::from_iter([("messages".to_owned(), Value::Array(documents))])
+    let items = || {
+        let items = all.iter().map(|told| told.item(after_effect)).collect();
+        Map::from_iter([("messages".to_owned(), Value::Array(items))])
+    };
+    let refused = all.iter().find_map(|told| match told {
+        Told::Refused(refusal) => Some(refusal),
+        Told::Stored(_) => None,
+    });
+    let mut response = match (all, refused) {
+        ([Told::Stored(one)], _) => plain(one.status(after_effect), one.document()),
+        ([Told::Refused(refusal)], _) => Problem::of(refusal).response(refusal.to_string()),
+        (_, Some(refusal)) if all.iter().all(|told| told.stored().is_none()) => {
+            Problem::of(refusal).with(refusal.to_string(), items())
+        }
+        // Some are stored and some are not: each has its own status.
+        (_, Some(_)) => plain(StatusCode::MULTI_STATUS, items()),
+        (_, None) => {
+            let worst = all.iter().map(|told| told.status(after_effect)).max();
+            plain(worst.unwrap_or(StatusCode::OK), items())
         }
     };
-    match worst.unwrap_or(Meaning::Known) {
-        Meaning::Known => plain(StatusCode::OK, members),
-        Meaning::Stored => plain(StatusCode::ACCEPTED, members),
-        Meaning::InProgress => {
-            let mut response = plain(StatusCode::ACCEPTED, members);
-            problem::retry_after(&mut response, ASK_AGAIN);
-            response
-        }
-        Meaning::Failed => Problem::Failed.with(
-            "the message failed for good or is parked; it waits for a person".to_owned(),
-            members,
-        ),
-        Meaning::Conflict => Problem::Conflict.with(
-            "a message with this id and another payload is known; this one is parked beside it"
-                .to_owned(),
-            members,
-        ),
+    let stored = || all.iter().filter_map(Told::stored);
+    if after_effect && stored().any(Stored::is_waiting) {
+        problem::retry_after(&mut response, ASK_AGAIN);
     }
+    let mut states: Vec<&str> = stored().map(|stored| stored.state.name()).collect();
+    states.sort_unstable();
+    states.dedup();
+    if let Ok(states) = HeaderValue::from_str(&states.join(", "))
+        && !states.is_empty()
+    {
+        response.headers_mut().insert(STATE, states);
+    }
+    response
 }
 
 fn plain(status: StatusCode, members: Map<String, Value>) -> Response {
-    let mut response = Response::new(Body::from(Value::Object(members).to_string()));
+    let mut response = Response::new(Body::from(json!(members).to_string()));
     *response.status_mut() = status;
     let kind = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, kind);
@@ -117,35 +201,65 @@ fn plain(status: StatusCode, members: Map<String, Value>) -> Response {
 mod tests {
     use super::*;
 
-    fn status(receipts: &[Receipt], after_effect: bool) -> u16 {
-        let told: Vec<Told> = receipts
-            .iter()
-            .map(|receipt| Told::new("1".into(), *receipt))
-            .collect();
-        response(&told, after_effect).status().as_u16()
+    fn told(receipt: Receipt) -> Told {
+        let identity = Identity::parse("public", "mail", "1").unwrap();
+        Told::Stored(Stored::new(identity, receipt))
+    }
+
+    fn status(all: &[Told], after_effect: bool) -> u16 {
+        response(all, after_effect).status().as_u16()
     }
 
     #[test]
-    fn the_worst_message_decides() {
+    fn whatever_is_durable_is_2xx_and_200_means_that_nothing_more_is_to_come() {
         let new = |state| Receipt::Stored { state };
         let known = |state| Receipt::Duplicate { state };
         for (receipts, after_receive, after_effect) in [
             (vec![new(State::Received)], 202, 202),
-            (vec![new(State::Parked)], 202, 422),
+            (vec![new(State::Parked)], 202, 202),
             (vec![new(State::SkippedDuplicate)], 202, 200),
             (vec![known(State::Completed)], 200, 200),
             (vec![known(State::InProgress)], 200, 202),
-            (vec![known(State::FailedTerminal)], 200, 422),
-            (vec![Receipt::Conflict], 409, 409),
+            (vec![known(State::FailedTerminal)], 200, 202),
+            (vec![Receipt::Conflict], 202, 202),
             (
                 vec![known(State::Completed), new(State::Received)],
                 202,
                 202,
             ),
-            (vec![new(State::Received), Receipt::Conflict], 409, 409),
+            (vec![known(State::Completed), Receipt::Conflict], 202, 202),
         ] {
-            assert_eq!(status(&receipts, false), after_receive, "{receipts:?}");
-            assert_eq!(status(&receipts, true), after_effect, "{receipts:?}");
+            let all: Vec<Told> = receipts.iter().map(|receipt| told(*receipt)).collect();
+            assert_eq!(status(&all, false), after_receive, "{receipts:?}");
+            assert_eq!(status(&all, true), after_effect, "{receipts:?}");
         }
+    }
+
+    #[test]
+    fn what_was_not_stored_is_a_problem_alone_and_a_result_of_its_own_among_others() {
+        let refused = || Told::Refused(Refusal::IdMissing);
+        let stored = || {
+            told(Receipt::Stored {
+                state: State::Received,
+            })
+        };
+        assert_eq!(status(&[refused()], false), 400);
+        assert_eq!(status(&[refused(), refused()], false), 400);
+        let mixed = response(&[refused(), stored()], false);
+        assert_eq!(mixed.status(), 207);
+        assert_eq!(mixed.headers()["semel-state"], "RECEIVED");
+    }
+
+    #[test]
+    fn states_are_named_once_in_the_header() {
+        let all = [
+            told(Receipt::Conflict),
+            told(Receipt::Conflict),
+            told(Receipt::Duplicate {
+                state: State::Completed,
+            }),
+        ];
+        let response = response(&all, false);
+        assert_eq!(response.headers()["semel-state"], "COMPLETED, PARKED");
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use sfv::{BareItem, Item, Parser};
 
 use super::{Raw, Refusal, scalar};
+use crate::vendors::Place;
 
 /// One place where a part of a message may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +63,17 @@ impl Locator {
                 ))
             }
         }
+    }
+}
+
+impl From<&Place> for Locator {
+    fn from(place: &Place) -> Self {
+        let known = match place {
+            Place::Header(name) => Self::header(name),
+            Place::Body(path) => Self::body(path),
+            Place::Template(text) => Self::template(text),
+        };
+        known.expect("the table's places are valid")
     }
 }
 

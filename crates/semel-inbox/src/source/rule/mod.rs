@@ -14,11 +14,13 @@ pub use refusal::Refusal;
 pub(crate) use cloud_event::split;
 
 use crate::policy::Consumer;
-use semel_core::inbox::Message;
+use semel_core::inbox::message::SEQUENCE_MAX;
+use semel_core::inbox::{Message, Order};
 use semel_core::{Fingerprint, Headers, Identity, Key, Tenant};
 use serde_json::Value;
 
 use super::Raw;
+use crate::vendors::Vendor;
 use cloud_event::CloudEvent;
 use locator::Seen;
 
@@ -69,13 +71,22 @@ impl Rule {
     /// Events whose body has `$.id` and `$.type`, as Stripe's and many others' do. Bodies are not compared, because Stripe's count the
     /// deliveries that are still to be made.
     pub fn stripe() -> Self {
-        let at = |path: &str| Locator::body(path).expect("the path is valid");
-        Self {
-            id: vec![at("$.id")],
-            kind: Some(at("$.type")),
-            compare: Compare::Nothing,
+        Self::vendor(Vendor::Stripe).expect("Stripe sends events")
+    }
+
+    /// The places where a vendor's events have id, type and tenant; `None` if it sends none that are known.
+    pub fn vendor(vendor: Vendor) -> Option<Self> {
+        let events = vendor.events()?;
+        Some(Self {
+            id: events.id.iter().map(Locator::from).collect(),
+            kind: Some((&events.kind).into()),
+            tenant: events.tenant.as_ref().map(Into::into),
+            compare: match events.ids_say_all {
+                true => Compare::Nothing,
+                false => Compare::default(),
+            },
             ..Self::default()
-        }
+        })
     }
 
     /// The message that was delivered to this consumer.
@@ -104,9 +115,14 @@ impl Rule {
         let tenant = tenant.map_or_else(|| Ok(Tenant::public()), Tenant::new)?;
         let kind = found(&self.kind)?.or(event.kind).or(raw.kind.clone());
         let lane = found(&self.lane)?.or(event.lane).or(raw.lane.clone());
-        let sequence = match found(&self.sequence)?.or(event.sequence) {
-            Some(text) => Some(number("the sequence", &text)?),
-            None => raw.sequence,
+        let sequence = match (found(&self.sequence)?, event.sequence) {
+            (Some(text), _) => Some(number("the sequence", &text)?),
+            (None, Some(text)) if wants_sequence(consumer) => Some(number("the sequence", &text)?),
+            // A CloudEvent's sequence is any text; without an order it is the event's own business.
+            (None, Some(text)) => number("the sequence", &text)
+                .ok()
+                .filter(|n| *n <= SEQUENCE_MAX),
+            (None, None) => raw.sequence,
         };
         let version = match found(&self.version)? {
             Some(text) => Some(number("the version", &text)?),
@@ -150,6 +166,11 @@ impl Rule {
         }
         Ok(event.id.clone().or(raw.id.clone()))
     }
+}
+
+/// Whether messages of this consumer cannot go without a number.
+fn wants_sequence(consumer: &Consumer) -> bool {
+    consumer.sequence_required || matches!(consumer.plan.order, Order::Sequence { .. })
 }
 
 /// The fingerprint of a payload: of JSON the canonical one, so that a producer that writes it differently the second time is understood.

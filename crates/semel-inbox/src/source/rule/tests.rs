@@ -79,6 +79,30 @@ fn sources_keep_equal_ids_apart_and_both_are_needed() {
 }
 
 #[test]
+fn a_sequence_that_is_no_number_matters_only_where_order_asks_for_it() {
+    let headers = [
+        ("ce-id", "7"),
+        ("ce-source", "/shop"),
+        ("ce-type", "t"),
+        ("ce-partitionkey", "o-1"),
+        ("ce-sequence", "A-17"),
+    ];
+    let found = message(&Rule::cloud_events(), raw(&headers, "{}"));
+    assert_eq!(found.sequence(), None);
+    let mut ordered = consumer();
+    ordered.plan.order = semel_core::inbox::Order::Sequence {
+        baseline: semel_core::inbox::Baseline::default(),
+        on_gap: semel_core::inbox::OnGap::default(),
+        on_terminal: semel_core::inbox::OnTerminal::default(),
+    };
+    let refused = Rule::cloud_events().message(&ordered, raw(&headers, "{}"));
+    assert!(matches!(refused, Err(Refusal::Invalid(_))));
+    let numbered = raw(&[&headers[..4], &[("ce-sequence", "007")]].concat(), "{}");
+    let found = Rule::cloud_events().message(&ordered, numbered).unwrap();
+    assert_eq!(found.sequence(), Some(7));
+}
+
+#[test]
 fn a_batch_is_split_and_keeps_its_spelling() {
     let headers = [
         ("content-type", "application/cloudevents-batch+json"),

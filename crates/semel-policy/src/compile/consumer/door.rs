@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use http::HeaderName;
+use ::http::HeaderName;
 use semel_core::duration::show;
 
-use semel_inbox::Ack;
+use semel_inbox::source::http;
+use semel_inbox::vendors::Events;
+use semel_inbox::{Ack, Vendor};
 
 use super::at;
+use super::fields::Locator;
 use crate::compile::{headers, is_timeout};
 use crate::file::Consumer;
 use crate::file::consumer::{self as written, Encoding, Scheme};
@@ -31,21 +34,64 @@ pub struct Deliver {
     pub headers: Vec<(HeaderName, Secret)>,
 }
 
-/// How posted messages are signed: HMAC-SHA256 with one of the secrets.
+/// How posted messages are signed, and with what that is checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
     /// Whose way of signing it is.
     pub scheme: Scheme,
     /// Any of them may have signed.
     pub secrets: Vec<Secret>,
-    /// The header with the signature.
-    pub header: HeaderName,
-    /// How the signature is written.
+    /// The header with the signature; `None` if it is in the body.
+    pub header: Option<HeaderName>,
+    /// How the signature is written; only for generic.
     pub encoding: Encoding,
-    /// What stands in front of the signature.
+    /// What stands in front of the signature; only for generic.
     pub prefix: String,
     /// How old a signature may be; `None` if it has no time.
     pub tolerance: Option<Duration>,
+    /// The id that the webhook has at PayPal.
+    pub webhook_id: Option<String>,
+}
+
+impl Signature {
+    /// What the engine checks requests with.
+    pub fn checker(&self) -> semel_core::Result<semel_inbox::Signature> {
+        let secrets = self.secrets.iter().map(Secret::expose);
+        let checker = match (self.scheme, &self.webhook_id) {
+            (Scheme::Vendor(_), Some(id)) => semel_inbox::Signature::paypal(id, secrets)?,
+            (Scheme::Vendor(vendor), None) => semel_inbox::Signature::vendor(vendor, secrets)?,
+            (Scheme::Generic, _) => {
+                let encoding = match self.encoding {
+                    Encoding::Hex => http::Encoding::Hex,
+                    Encoding::Base64 => http::Encoding::Base64,
+                };
+                let header = self.header.as_ref().map_or("", HeaderName::as_str);
+                semel_inbox::Signature::generic(header, &self.prefix, encoding, secrets)?
+            }
+        };
+        Ok(match self.tolerance {
+            Some(tolerance) => checker.tolerance(tolerance),
+            None => checker,
+        })
+    }
+
+    /// Whether what is found at this place was signed. Without that, a request that was signed once can be sent again under another id.
+    pub fn covers(&self, place: &Locator) -> bool {
+        let signing = self.scheme.events().map(|events| &events.signing);
+        let header = |name: &str| signing.is_some_and(|signing| signing.covers_header(name));
+        let field = |path: &str| signing.is_none_or(|signing| signing.covers_field(path));
+        match place {
+            Locator::Header(name) => header(name.as_str()),
+            Locator::Body(path) => field(path.as_str()),
+            Locator::Template(template) => {
+                let mut fields = template.fields();
+                fields.all(|path| match path.strip_prefix("header.") {
+                    Some(name) => header(name),
+                    None => field(&path),
+                })
+            }
+        }
+    }
 }
 
 /// The service that handles messages. Faults are relative to the consumer.
@@ -91,32 +137,29 @@ pub(super) fn signature(consumer: &Consumer) -> Result<Option<Signature>, Fault>
     let under = |fault: Fault| fault.under(&at(["signature"]));
     let secrets = secrets(signature).map_err(under)?;
     fits(signature).map_err(under)?;
-    let header = match (signature.scheme, &signature.header) {
-        (Scheme::Stripe, _) => HeaderName::from_static("stripe-signature"),
-        (Scheme::Github, _) => HeaderName::from_static("x-hub-signature-256"),
-        (Scheme::Generic, Some(header)) => header.0.clone(),
-        (Scheme::Generic, None) => {
-            let message = "expected header, because a generic signature may be anywhere";
-            return Err(Fault::said(at(["signature"]), message));
-        }
-    };
-    let prefix = signature.prefix.as_ref().map(|prefix| prefix.0.0.clone());
-    let is_timed = signature.scheme == Scheme::Stripe;
+    let scheme = signature.scheme.0;
+    let signing = scheme.events().map(|events| &events.signing);
     let tolerance = signature
         .tolerance
         .map_or(TOLERANCE, |tolerance| tolerance.0);
     is_timeout(tolerance, || at(["signature", "tolerance"]))?;
-    Ok(Some(Signature {
-        scheme: signature.scheme,
+    let prefix = signature.prefix.as_ref().map(|prefix| prefix.0.0.clone());
+    let compiled = Signature {
+        scheme,
         secrets,
-        header,
-        encoding: signature.encoding.unwrap_or_default(),
-        prefix: match signature.scheme {
-            Scheme::Github => "sha256=".to_owned(),
-            Scheme::Stripe | Scheme::Generic => prefix.unwrap_or_default(),
+        header: match signing {
+            Some(signing) => signing.header.map(HeaderName::from_static),
+            None => signature.header.as_ref().map(|header| header.0.clone()),
         },
-        tolerance: is_timed.then_some(tolerance),
-    }))
+        encoding: signature.encoding.unwrap_or_default(),
+        prefix: prefix.unwrap_or_default(),
+        tolerance: signing.and_then(|signing| signing.is_timed.then_some(tolerance)),
+        webhook_id: signature.webhook_id.as_ref().map(|id| id.0.0.clone()),
+    };
+    // What a secret must look like is the vendor's convention; no error quotes one.
+    let checked = compiled.checker();
+    checked.map_err(|error| Fault::said(at(["signature"]), error.to_string()))?;
+    Ok(Some(compiled))
 }
 
 fn secrets(signature: &written::Signature) -> Result<Vec<Secret>, Fault> {
@@ -143,19 +186,58 @@ fn secrets(signature: &written::Signature) -> Result<Vec<Secret>, Fault> {
 
 /// A vendor's way leaves nothing to choose.
 fn fits(signature: &written::Signature) -> Result<(), Fault> {
-    let scheme = signature.scheme;
-    for (name, is_written, only) in [
-        ("header", signature.header.is_some(), Scheme::Generic),
-        ("encoding", signature.encoding.is_some(), Scheme::Generic),
-        ("prefix", signature.prefix.is_some(), Scheme::Generic),
-        ("tolerance", signature.tolerance.is_some(), Scheme::Stripe),
+    let scheme = signature.scheme.0;
+    let is_generic = scheme == Scheme::Generic;
+    let is_timed = |events: &Events| events.signing.is_timed;
+    let timed = scheme.events().is_some_and(is_timed);
+    let is_paypal = scheme == Scheme::Vendor(Vendor::PayPal);
+    for (name, is_written, is_right, only) in [
+        (
+            "header",
+            signature.header.is_some(),
+            is_generic,
+            "scheme: generic",
+        ),
+        (
+            "encoding",
+            signature.encoding.is_some(),
+            is_generic,
+            "scheme: generic",
+        ),
+        (
+            "prefix",
+            signature.prefix.is_some(),
+            is_generic,
+            "scheme: generic",
+        ),
+        (
+            "tolerance",
+            signature.tolerance.is_some(),
+            timed,
+            "a scheme that signs the time",
+        ),
+        (
+            "webhook_id",
+            signature.webhook_id.is_some(),
+            is_paypal,
+            "scheme: paypal",
+        ),
     ] {
-        if is_written && scheme != only {
-            let message = format!("expected it only with scheme: {}", only.name());
+        if is_written && !is_right {
+            let message = format!("expected it only with {only}");
             return Err(Fault::said(at([name]), message).beside(at(["scheme"])));
         }
     }
-    Ok(())
+    let missing = match (is_generic, is_paypal) {
+        (true, _) if signature.header.is_none() => {
+            "expected header, because a generic signature may be anywhere"
+        }
+        (_, true) if signature.webhook_id.is_none() => {
+            "expected webhook_id, because PayPal signs it"
+        }
+        _ => return Ok(()),
+    };
+    Err(Fault::said(at([]), missing))
 }
 
 /// How long a sender waits for the effect. Faults are relative to the consumer.

@@ -4,6 +4,8 @@ use http::HeaderName;
 use semel_core::Template;
 use semel_http::key::{IDEMPOTENCY_KEY, SOURCES_MAX};
 use semel_http::path::JsonPath;
+use semel_inbox::Vendor;
+use semel_inbox::vendors::{Events, Place};
 
 use super::at;
 use crate::file::Consumer;
@@ -44,43 +46,42 @@ pub enum Locator {
 pub(super) fn compile(consumer: &Consumer) -> Result<Fields, Fault> {
     is_list(consumer)?;
     let id = consumer.id.as_ref().map(|id| {
-        let places = id.iter().filter_map(|field| preset(field, Preset::Id));
+        let places = id.iter().flat_map(|field| field_places(field, ids));
         places.collect()
     });
-    let kind = consumer.kind.as_ref();
-    let kind = match kind {
-        Some(field) => preset(field, Preset::Kind),
-        None => vendor(consumer, Preset::Kind),
+    let events = scheme(consumer).and_then(Scheme::events);
+    let kind = match &consumer.kind {
+        Some(field) => field_places(field, kinds).pop(),
+        None => events.map(|events| place(&events.kind)),
+    };
+    let tenant = match &consumer.tenant {
+        Some(written) => tenant(written),
+        None => events.and_then(|events| events.tenant.as_ref().map(place)),
     };
     Ok(Fields {
         id: id.unwrap_or_else(|| usual(consumer)),
         lane: consumer.key.as_ref().and_then(lane),
         sequence: consumer.sequence.as_ref().and_then(sequence),
         kind,
-        tenant: consumer.tenant.as_ref().and_then(tenant),
+        tenant,
         cloud_events: cloud_events(consumer),
     })
 }
 
 /// What makes two messages with one id the same.
 pub(super) fn fingerprint(consumer: &Consumer) -> Fingerprint {
-    let is_stripe = match &consumer.id {
-        Some(id) => id.contains(&IdField::Stripe),
-        None => scheme(consumer) == Some(Scheme::Stripe),
+    let events = match &consumer.id {
+        Some(id) => {
+            let mut vendors = id.iter().filter_map(IdField::vendor);
+            vendors.find_map(Vendor::events)
+        }
+        None => scheme(consumer).and_then(Scheme::events),
     };
-    match (consumer.fingerprint, is_stripe) {
+    match (consumer.fingerprint, events) {
         (Some(fingerprint), _) => fingerprint,
-        // A delivery of Stripe counts the deliveries that are still to be made, so a second one differs.
-        (None, true) => Fingerprint::Off,
-        (None, false) => Fingerprint::CanonicalJson,
+        (None, Some(events)) if events.ids_say_all => Fingerprint::Off,
+        (None, _) => Fingerprint::CanonicalJson,
     }
-}
-
-/// Which field a preset is asked for.
-#[derive(Clone, Copy)]
-enum Preset {
-    Id,
-    Kind,
 }
 
 /// A CloudEvent is asked after all places, so it stands after them.
@@ -105,14 +106,14 @@ fn is_list(consumer: &Consumer) -> Result<(), Fault> {
 
 fn scheme(consumer: &Consumer) -> Option<Scheme> {
     let signature = consumer.signature.as_ref();
-    signature.map(|signature| signature.scheme)
+    signature.map(|signature| signature.scheme.0)
 }
 
 /// Whether CloudEvents are recognised: where somebody says so, and where nobody says where the id is.
 fn cloud_events(consumer: &Consumer) -> bool {
     let id = match (&consumer.id, scheme(consumer)) {
         (Some(id), _) => id.contains(&IdField::Cloudevents),
-        (None, Some(Scheme::Stripe | Scheme::Github)) => false,
+        (None, Some(Scheme::Vendor(_))) => false,
         (None, Some(Scheme::Generic) | None) => true,
     };
     id || consumer.kind == Some(IdField::Cloudevents)
@@ -122,60 +123,50 @@ fn cloud_events(consumer: &Consumer) -> bool {
 
 /// Where senders put the id unless the file says otherwise.
 fn usual(consumer: &Consumer) -> Vec<Locator> {
-    match (vendor(consumer, Preset::Id), consumer.source.as_deref()) {
-        (Some(place), _) => vec![place],
-        (
-            None,
-            Some(SourceUrl::File {
-                whole_lines: true, ..
-            }),
-        ) => vec![body("$.id")],
-        (
-            None,
-            Some(SourceUrl::File {
-                whole_lines: false, ..
-            }),
-        ) => Vec::new(),
-        (None, Some(SourceUrl::Http) | None) => vec![Locator::Header(IDEMPOTENCY_KEY)],
+    if let Some(events) = scheme(consumer).and_then(Scheme::events) {
+        return ids(events);
+    }
+    match consumer.source.as_deref() {
+        Some(SourceUrl::File {
+            whole_lines: true, ..
+        }) => vec![place(&Place::Body("$.id"))],
+        Some(SourceUrl::File {
+            whole_lines: false, ..
+        }) => Vec::new(),
+        Some(SourceUrl::Http) | None => vec![Locator::Header(IDEMPOTENCY_KEY)],
     }
 }
 
-/// Where a vendor puts it whose signature is expected.
-fn vendor(consumer: &Consumer, preset: Preset) -> Option<Locator> {
-    match scheme(consumer)? {
-        Scheme::Stripe => Some(stripe(preset)),
-        Scheme::Github => Some(github(preset)),
-        Scheme::Generic => None,
-    }
-}
-
-fn preset(field: &IdField, preset: Preset) -> Option<Locator> {
+/// The places that a field names; a vendor may have several.
+fn field_places(field: &IdField, of_vendor: fn(&Events) -> Vec<Locator>) -> Vec<Locator> {
     match field {
-        IdField::Header(name) => Some(Locator::Header(name.0.clone())),
-        IdField::Body(path) => Some(Locator::Body(path.0.clone())),
-        IdField::Template(template) => Some(Locator::Template(template.0.clone())),
-        IdField::Cloudevents => None,
-        IdField::Stripe => Some(stripe(preset)),
-        IdField::Github => Some(github(preset)),
+        IdField::Header(name) => vec![Locator::Header(name.0.clone())],
+        IdField::Body(path) => vec![Locator::Body(path.0.clone())],
+        IdField::Template(template) => vec![Locator::Template(template.0.clone())],
+        vendors => {
+            let events = vendors.vendor().and_then(Vendor::events);
+            events.map(of_vendor).unwrap_or_default()
+        }
     }
 }
 
-fn stripe(preset: Preset) -> Locator {
-    body(match preset {
-        Preset::Id => "$.id",
-        Preset::Kind => "$.type",
-    })
+fn ids(events: &Events) -> Vec<Locator> {
+    events.id.iter().map(place).collect()
 }
 
-const fn github(preset: Preset) -> Locator {
-    Locator::Header(HeaderName::from_static(match preset {
-        Preset::Id => "x-github-delivery",
-        Preset::Kind => "x-github-event",
-    }))
+fn kinds(events: &Events) -> Vec<Locator> {
+    vec![place(&events.kind)]
 }
 
-fn body(path: &str) -> Locator {
-    Locator::Body(path.parse().expect("the path is valid"))
+/// A place of the vendors' table.
+fn place(known: &Place) -> Locator {
+    match known {
+        Place::Header(name) => Locator::Header(HeaderName::from_static(name)),
+        Place::Body(path) => Locator::Body(path.parse().expect("the table's paths are valid")),
+        Place::Template(text) => {
+            Locator::Template(text.parse().expect("the table's templates are valid"))
+        }
+    }
 }
 
 fn lane(field: &KeyField) -> Option<Locator> {

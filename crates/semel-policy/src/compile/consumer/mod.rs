@@ -50,6 +50,8 @@ pub struct CompiledConsumer {
     pub body_bytes_max: usize,
     /// How long a sender over HTTP waits for the effect; `None` if it is told when the message is stored.
     pub wait: Option<Duration>,
+    /// Whether it is paused when it starts.
+    pub paused: bool,
     /// The name of the view of processed messages that is to be made in the store.
     pub processed_view: Option<String>,
     /// How late a message can come again; the retention is at least the largest of them.
@@ -100,6 +102,7 @@ pub(super) fn compile(name: &str, written: &file::Consumer) -> Result<CompiledCo
         signature: door::signature(written)?,
         body_bytes_max: written.max_body.map_or(MESSAGE_BYTES, |size| size.0.0),
         wait: door::wait(written, &policy)?,
+        paused: written.paused == Some(true),
         processed_view: written.dedup.table.as_ref().map(|view| view.0.0.clone()),
         windows: Windows {
             replay: written.replay.window.map(|window| window.0),
@@ -113,18 +116,31 @@ pub(super) fn compile(name: &str, written: &file::Consumer) -> Result<CompiledCo
 }
 
 fn scope(name: &str, written: &file::Consumer) -> Result<Scope, Fault> {
-    let version = written.version.map_or(1, |version| version.0.0);
     let of_name = |message: String| Fault::said(Path::default(), message).of_key();
     if name.starts_with(INTENT) {
         return Err(of_name(format!(
             "expected a name that does not begin with {INTENT}, because such are the senders of intents"
         )));
     }
-    if name.contains('@') {
-        return Err(of_name(
-            "expected a name without @; its version is the key version".to_owned(),
-        ));
-    }
+    let version = written.version.map(|version| version.0.0);
+    let (name, version) = match name.rsplit_once('@') {
+        None => (name, version.unwrap_or(1)),
+        // A version that still has messages stands beside the one that took its place.
+        Some((before, said)) => match (said.parse::<u32>(), version) {
+            (Ok(said), None) if said > 0 && !before.contains('@') => (before, said),
+            (Ok(said), Some(version)) if said == version => (before, said),
+            (Ok(_), Some(version)) => {
+                return Err(of_name(format!(
+                    "expected a name that ends in @{version}, because version is {version}"
+                )));
+            }
+            _ => {
+                return Err(of_name(
+                    "expected a version from 1 on behind @, and no other @".to_owned(),
+                ));
+            }
+        },
+    };
     Scope::new(name, version).map_err(|_| {
         of_name("expected a name of 1 to 255 bytes without control characters".to_owned())
     })

@@ -46,6 +46,7 @@ pub(super) fn compile(name: Scope, written: &file::Consumer) -> Result<Consumer,
         &mut policy.workers,
         written.workers.map(|workers| workers.0.0),
     );
+    policy.backlog_max = written.backlog_max.and_then(|messages| messages.0.0);
     set(
         &mut policy.on_unknown,
         written.unknown.map(UnknownPolicy::from),

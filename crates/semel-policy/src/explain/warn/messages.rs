@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use semel_core::inbox::{Order, UnknownPolicy};
 use semel_inbox::policy::replay::SideEffects;
 
+use crate::compile::consumer::Locator;
 use crate::compile::{CompiledConsumer, CompiledTarget};
 use crate::explain::route;
-use crate::file::consumer::{Fingerprint, Scheme};
+use crate::file::consumer::Fingerprint;
 use crate::load::File;
 use crate::value::{Engine, StoreUrl};
 
@@ -85,8 +86,16 @@ fn of_consumer(consumer: &CompiledConsumer) -> Vec<&'static str> {
             "messageIdRequired is false: two messages without id and with the same content are one, even if both are meant",
         ),
         (
-            consumer.fingerprint == Fingerprint::Off && !is_stripe(consumer),
+            consumer.fingerprint == Fingerprint::Off && !ids_say_all(consumer),
             "fingerprint is off: another message under the same id is taken for a duplicate",
+        ),
+        (
+            is_uncovered(consumer, &consumer.fields.id),
+            "the signature does not cover the id: whoever has seen one signed message can send it again under other ids",
+        ),
+        (
+            is_uncovered(consumer, &consumer.fields.tenant),
+            "the signature does not cover the tenant: whoever has seen one signed message can send it again for another tenant",
         ),
         (
             policy.replay.side_effects == SideEffects::Allow,
@@ -101,10 +110,20 @@ fn of_consumer(consumer: &CompiledConsumer) -> Vec<&'static str> {
     said.map(|(_, message)| message).collect()
 }
 
-/// Stripe's ids are never used twice.
-fn is_stripe(consumer: &CompiledConsumer) -> bool {
+/// Whether a vendor's ids alone say what is the same, so that nothing else need be compared.
+fn ids_say_all(consumer: &CompiledConsumer) -> bool {
+    let events = consumer.signature.as_ref();
+    let events = events.and_then(|signature| signature.scheme.events());
+    events.is_some_and(|events| events.ids_say_all)
+}
+
+/// Whether something that says which message this is lies where the signature does not reach.
+fn is_uncovered<'a>(
+    consumer: &CompiledConsumer,
+    places: impl IntoIterator<Item = &'a Locator>,
+) -> bool {
     let signature = consumer.signature.as_ref();
-    signature.is_some_and(|signature| signature.scheme == Scheme::Stripe)
+    signature.is_some_and(|signature| !places.into_iter().all(|place| signature.covers(place)))
 }
 
 fn of_keys(consumer: &CompiledConsumer, targets: &[CompiledTarget]) -> Option<String> {

@@ -1,12 +1,15 @@
 //! How messages come in and where they go.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use http::HeaderName;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use semel_inbox::Vendor;
+use semel_inbox::vendors::Events;
 use serde::Deserialize;
 
-use crate::value::{Either, Endpoint, Many, Name, Named, Secret, Word};
+use crate::value::{Choice, Either, Endpoint, Listed, Many, Name, Named, Secret, Word};
 
 /// The service that handles messages: its URL, or a map that says more.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -66,8 +69,8 @@ impl JsonSchema for Deliver {
 #[serde(deny_unknown_fields)]
 pub struct Signature {
     /// Whose way of signing it is.
-    pub scheme: Scheme,
-    /// The shared secret.
+    pub scheme: Choice<Scheme>,
+    /// The shared secret, or the public key where the scheme has one.
     pub secret: Option<Word<Secret>>,
     /// Several of which any may have signed, while one is being replaced.
     pub secrets: Option<Many<Word<Secret>>>,
@@ -77,30 +80,56 @@ pub struct Signature {
     pub encoding: Option<Encoding>,
     /// What stands in front of the signature, such as sha256=; only for generic. Default: nothing.
     pub prefix: Option<Word<Name>>,
-    /// How old a signature may be; only for stripe, which signs the time too. Default: 5m.
+    /// How old a signature may be; only where the time is signed too. Default: 5m.
     pub tolerance: Option<Word<Duration>>,
+    /// The id that the webhook has at PayPal; only for paypal, where it is required.
+    pub webhook_id: Option<Word<Name>>,
 }
 
-/// Whose way of signing it is. All are HMAC-SHA256 of the body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+/// Whose way of signing it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// Stripe-Signature, with the time.
-    Stripe,
-    /// X-Hub-Signature-256.
-    Github,
-    /// A header of your choice.
+    /// HMAC-SHA256 of the body in a header of your choice.
     Generic,
+    /// As a vendor signs.
+    Vendor(Vendor),
 }
 
 impl Scheme {
     /// The name in the file.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Stripe => "stripe",
-            Self::Github => "github",
             Self::Generic => "generic",
+            Self::Vendor(vendor) => vendor.name(),
         }
+    }
+
+    /// What is known about the events that are signed in this way.
+    pub fn events(self) -> Option<&'static Events> {
+        match self {
+            Self::Generic => None,
+            Self::Vendor(vendor) => vendor.events(),
+        }
+    }
+}
+
+impl Listed for Scheme {
+    const NAME: &'static str = "Scheme";
+
+    fn all() -> Vec<(&'static str, &'static str, Self)> {
+        let known = Vendor::all().filter_map(|vendor| Some((vendor, vendor.events()?)));
+        let known =
+            known.map(|(vendor, events)| (vendor.name(), events.about, Self::Vendor(vendor)));
+        let generic = "HMAC-SHA256 of the body in a header of your choice.";
+        known.chain([("generic", generic, Self::Generic)]).collect()
+    }
+
+    fn names() -> &'static [&'static str] {
+        static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+            let all = Scheme::all().into_iter();
+            all.map(|(name, ..)| name).collect()
+        });
+        &NAMES
     }
 }
 

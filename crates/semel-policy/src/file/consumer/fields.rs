@@ -4,6 +4,7 @@ use http::HeaderName;
 use schemars::JsonSchema;
 use semel_core::Template;
 use semel_http::path::JsonPath;
+use semel_inbox::Vendor;
 use serde::Deserialize;
 
 use crate::value::{Word, words_as_maps};
@@ -25,6 +26,33 @@ pub enum IdField {
     Stripe,
     /// Where GitHub puts it: X-GitHub-Delivery, or X-GitHub-Event.
     Github,
+    /// Where Shopify puts it: X-Shopify-Event-Id, or X-Shopify-Topic.
+    Shopify,
+    /// Where Svix puts it: Svix-Id, or $.type.
+    Svix,
+    /// Where Adyen puts it: eventCode and pspReference together, or eventCode.
+    Adyen,
+    /// Where PayPal puts it: $.id, or $.event_type.
+    Paypal,
+    /// Where Standard Webhooks have it: Webhook-Id, or $.type.
+    #[serde(rename = "standard-webhooks")]
+    StandardWebhooks,
+}
+
+impl IdField {
+    /// Whose places are meant.
+    pub(crate) const fn vendor(&self) -> Option<Vendor> {
+        match self {
+            Self::Header(_) | Self::Body(_) | Self::Template(_) | Self::Cloudevents => None,
+            Self::Stripe => Some(Vendor::Stripe),
+            Self::Github => Some(Vendor::GitHub),
+            Self::Shopify => Some(Vendor::Shopify),
+            Self::Svix => Some(Vendor::Svix),
+            Self::Adyen => Some(Vendor::Adyen),
+            Self::Paypal => Some(Vendor::PayPal),
+            Self::StandardWebhooks => Some(Vendor::StandardWebhooks),
+        }
+    }
 }
 
 /// Where the key of a message is.

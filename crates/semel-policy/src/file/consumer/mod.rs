@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use semel_core::LeaseTerm;
 use serde::Deserialize;
 
-use crate::value::{Many, Named, Size, SourceUrl, Version, Word, Workers};
+use crate::value::{Many, Messages, Named, Size, SourceUrl, Version, Word, Workers};
 
 /// Who takes messages, and how each takes effect once.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -69,6 +69,10 @@ pub struct Consumer {
     pub version: Option<Word<Version>>,
     /// How many handlers run at the same time in one process. Default: 16.
     pub workers: Option<Word<Workers>>,
+    /// How many messages may wait before more are refused. Default: any number.
+    pub backlog_max: Option<Word<Messages>>,
+    /// Whether it is paused when it starts: messages are received and none runs. Default: false.
+    pub paused: Option<bool>,
     /// How long a claim is held without a sign of life. Default: 30s, or the deadline if that is less.
     pub lease: Option<Word<LeaseTerm>>,
     /// How long one attempt may take. Default: 60s.

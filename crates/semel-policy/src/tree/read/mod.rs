@@ -8,6 +8,7 @@ mod fault;
 mod suggest;
 
 pub(crate) use fault::Fault;
+pub use suggest::closest;
 
 use access::{Elements, Entries, Variant};
 use fault::Found;

@@ -6,7 +6,7 @@ const LENGTH_MAX: usize = 64;
 const BEGINNING_MIN: usize = 3;
 
 /// The one of `names` that begins with `word`, or is at most a typing mistake or two away.
-pub(super) fn closest(word: &str, names: &[&'static str]) -> Option<&'static str> {
+pub fn closest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
     let lower = word.to_lowercase();
     let word: Vec<char> = lower.chars().take(LENGTH_MAX).collect();
     let begun = |name: &&&str| word.len() >= BEGINNING_MIN && name.starts_with(&lower);

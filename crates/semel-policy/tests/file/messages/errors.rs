@@ -38,7 +38,7 @@ fn words_are_checked() {
     assert_snapshot!(wrong("order: { by: sequence, baseline: last }"), @r#"semel.yaml:3:38: consumers.a.order.baseline: expected first-seen, or the last version that counts as applied, such as 0, found "last""#);
     assert_snapshot!(wrong("order: { by: sequence, gap_then: skip }"), @r#"semel.yaml:3:38: consumers.a.order.gap_then: expected one of hold, advance, found "skip""#);
     assert_snapshot!(wrong("unknown: retry"), @r#"semel.yaml:3:14: consumers.a.unknown: expected one of rerun, hold, found "retry""#);
-    assert_snapshot!(wrong("id: { cookie: a }"), @r#"semel.yaml:3:11: consumers.a.id.cookie: expected one of header, body, template, cloudevents, stripe, github, found "cookie""#);
+    assert_snapshot!(wrong("id: { cookie: a }"), @r#"semel.yaml:3:11: consumers.a.id.cookie: expected one of header, body, template, cloudevents, stripe, github, shopify, svix, adyen, paypal, standard-webhooks, found "cookie""#);
     assert_snapshot!(wrong("key: stripe"), @r#"semel.yaml:3:10: consumers.a.key: expected one of header, body, template, cloudevents, found "stripe""#);
     assert_snapshot!(wrong("sequence: { template: '{a}' }"), @r#"semel.yaml:3:17: consumers.a.sequence.template: expected one of header, body, cloudevents, found "template""#);
     assert_snapshot!(wrong("tenant: caller"), @r#"semel.yaml:3:13: consumers.a.tenant: expected one of public, header, body, found "caller""#);
@@ -90,7 +90,9 @@ fn sources_that_are_not_built_in_are_named() {
 #[test]
 fn names_are_checked() {
     assert_snapshot!(error("consumers:\n  'intent:mail': {}"), @"semel.yaml:2:3: consumers.intent:mail: expected a name that does not begin with intent:, because such are the senders of intents");
-    assert_snapshot!(error("consumers:\n  'mail@2': {}"), @"semel.yaml:2:3: consumers.mail@2: expected a name without @; its version is the key version");
+    assert_snapshot!(error("consumers:\n  'mail@two': {}"), @"semel.yaml:2:3: consumers.mail@two: expected a version from 1 on behind @, and no other @");
+    assert_snapshot!(error("consumers:\n  'mail@2': { version: 3 }"), @"semel.yaml:2:3: consumers.mail@2: expected a name that ends in @3, because version is 3");
+    assert_snapshot!(error("consumers:\n  mail: { version: 2 }\n  'mail@2': {}"), @"semel.yaml:3:3: consumers.mail@2: expected one consumer mail@2, found another");
     assert_snapshot!(error("consumers:\n  '': {}"), @"semel.yaml:2:3: consumers.: expected a name of 1 to 255 bytes without control characters");
     assert_snapshot!(error("consumers:\n  'a/b': { source: http }"), @"semel.yaml:2:3: consumers.a/b: expected a name of letters, digits, -, _, . and ~, because messages are posted to /inbox/NAME");
     assert_snapshot!(error("consumers:\n  a:\n"), @"semel.yaml:2:4: consumers.a: expected a map of source, deliver, strategy, dedup, ack, inbox, order, replay, alerts, id, key, sequence, …, found nothing");
@@ -114,9 +116,13 @@ fn signatures_are_checked() {
     assert_snapshot!(signed("scheme: stripe, secret: a, secrets: [b]"), @"semel.yaml:4:54: consumers.a.signature.secrets: expected secret or secrets, found both (consumers.a.signature.secret at 4:42)");
     assert_snapshot!(signed("scheme: stripe, secrets: []"), @"semel.yaml:4:43: consumers.a.signature.secrets: expected 1 to 8 secrets, found 0");
     assert_snapshot!(signed("scheme: stripe, secret: a, header: X-Sig"), @"semel.yaml:4:53: consumers.a.signature.header: expected it only with scheme: generic (consumers.a.signature.scheme at 4:26)");
-    assert_snapshot!(signed("scheme: github, secret: a, tolerance: 1m"), @"semel.yaml:4:56: consumers.a.signature.tolerance: expected it only with scheme: stripe (consumers.a.signature.scheme at 4:26)");
+    assert_snapshot!(signed("scheme: github, secret: a, tolerance: 1m"), @"semel.yaml:4:56: consumers.a.signature.tolerance: expected it only with a scheme that signs the time (consumers.a.signature.scheme at 4:26)");
     assert_snapshot!(signed("scheme: generic, secret: a"), @"semel.yaml:4:16: consumers.a.signature: expected header, because a generic signature may be anywhere");
     assert_snapshot!(signed("scheme: generic, secret: a, header: X-Sig, encoding: utf8"), @r#"semel.yaml:4:71: consumers.a.signature.encoding: expected one of hex, base64, found "utf8""#);
     assert_snapshot!(wrong("source: file:a\nsignature: { scheme: stripe, secret: a }"), @"semel.yaml:4:16: consumers.a.signature: expected source: http, because only posted messages are signed (consumers.a.source at 3:13)");
+    assert_snapshot!(signed("scheme: magic, secret: a"), @r#"semel.yaml:4:26: consumers.a.signature.scheme: expected one of stripe, paypal, adyen, github, shopify, svix, standard-webhooks, generic, found "magic""#);
+    assert_snapshot!(signed("scheme: paypal, secret: a"), @"semel.yaml:4:16: consumers.a.signature: expected webhook_id, because PayPal signs it");
+    assert_snapshot!(signed("scheme: adyen, secret: hunter2"), @"semel.yaml:4:16: consumers.a.signature: expected a secret of hexadecimal digits, as Adyen gives it out");
+    assert_snapshot!(signed("scheme: svix, secret: 'whsec_hunter2?'"), @"semel.yaml:4:16: consumers.a.signature: expected whsec_ and a secret in base64, or whpk_ and a public key in base64");
     with("source: http, signature: { scheme: stripe, secrets: a }");
 }

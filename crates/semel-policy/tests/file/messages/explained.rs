@@ -78,7 +78,7 @@ consumers:
       from        POST /inbox/stripe-events, signed in Stripe-Signature (stripe); at most 1MiB
       id          $.id in the body; without one a message is refused
       same        whatever has the same id
-      tenant      everybody is the same
+      tenant      $.account in the body, believed as it is; without it the public
       order       none: messages run as they come
       told        when the effect is applied, for which a sender waits up to 10s
       attempts    10, after waits of 1s 2s 4s 8s … 4m16s, each drawn between half of it and all of it; 8m 31s of waiting at most
@@ -242,4 +242,53 @@ intents:
     intents to mail: url is not https: its headers, which may be secrets, are sent in the clear
     intents to hook: key_lifetime is missing: whether the last attempt is still recognised cannot be checked
     ");
+}
+
+#[test]
+fn a_signature_that_does_not_cover_id_or_tenant_is_warned_of() {
+    let with = |settings: &str| {
+        let text = "consumers: { a: { source: http, deliver: 'http://127.0.0.1:1/'";
+        warned(&format!("{text}, {settings} }} }}"))
+    };
+    let (id, tenant) = ("does not cover the id", "does not cover the tenant");
+    for (settings, says_id, says_tenant) in [
+        ("signature: { scheme: github, secret: s }", true, false),
+        (
+            "signature: { scheme: github, secret: s }, id: { body: $.id }",
+            false,
+            false,
+        ),
+        ("signature: { scheme: shopify, secret: s }", true, true),
+        ("signature: { scheme: stripe, secret: s }", false, false),
+        (
+            "signature: { scheme: stripe, secret: s }, tenant: { header: X-T }",
+            false,
+            true,
+        ),
+        ("signature: { scheme: adyen, secret: aa }", false, false),
+        (
+            "signature: { scheme: svix, secret: whsec_AAAA }",
+            false,
+            false,
+        ),
+        (
+            "signature: { scheme: svix, secret: whsec_AAAA }, id: { template: '{header.x-a}-{b}' }",
+            true,
+            false,
+        ),
+        (
+            "signature: { scheme: generic, header: X-S, secret: s }",
+            true,
+            false,
+        ),
+        (
+            "signature: { scheme: generic, header: X-S, secret: s }, id: { body: $.a }",
+            false,
+            false,
+        ),
+    ] {
+        let said = with(settings);
+        let found = (said.contains(id), said.contains(tenant));
+        assert_eq!(found, (says_id, says_tenant), "{settings}: {said}");
+    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use semel_core::inbox::order::{GapThen, OnTerminal};
 use semel_core::inbox::{Baseline, Order, UnknownPolicy};
 use semel_inbox::Ack;
+use semel_inbox::Vendor;
 use semel_inbox::policy::replay::SideEffects;
 use semel_policy::CompiledConsumer;
 use semel_policy::file::consumer::{Encoding, Fingerprint, Kind, Scheme};
@@ -98,7 +99,9 @@ const IDENTITY: [Row; 26] = [
     ("version: 2", |c| c.name().to_string() == "a@2"),
 ];
 
-const WORK: [Row; 25] = [
+const WORK: [Row; 27] = [
+    ("paused: true", |c| c.paused),
+    ("backlog_max: 500", |c| c.policy.backlog_max == Some(500)),
     ("fingerprint: raw", |c| c.fingerprint == Fingerprint::Raw),
     ("fingerprint: off", |c| c.fingerprint == Fingerprint::Off),
     ("order: arrival", |c| {
@@ -252,7 +255,8 @@ const REST: [Row; 23] = [
         |c| {
             let signature = c.signature.as_ref();
             signature.is_some_and(|s| {
-                s.scheme == Scheme::Stripe && s.tolerance == Some(Duration::from_secs(60))
+                s.scheme == Scheme::Vendor(Vendor::Stripe)
+                    && s.tolerance == Some(Duration::from_secs(60))
             })
         },
     ),
@@ -261,7 +265,7 @@ const REST: [Row; 23] = [
         |c| {
             c.signature.as_ref().is_some_and(|s| {
                 s.secrets.len() == 2
-                    && s.header == "x-sig"
+                    && s.header.as_ref().is_some_and(|name| name == "x-sig")
                     && s.encoding == Encoding::Base64
                     && s.prefix == "v1="
             })
@@ -305,12 +309,32 @@ fn presets_follow_from_the_signature() {
     let github = with("source: http, signature: { scheme: github, secret: s }");
     assert!(is_place(&github.fields.id, "x-github-delivery"));
     let signature = github.signature.unwrap();
-    assert_eq!(
-        (signature.prefix.as_str(), signature.tolerance),
-        ("sha256=", None)
-    );
+    assert_eq!(signature.header.unwrap(), "x-hub-signature-256");
+    assert_eq!(signature.tolerance, None);
     assert_eq!(github.fingerprint, Fingerprint::CanonicalJson);
     assert!(!stripe.fields.cloud_events && !github.fields.cloud_events);
+    let shopify = with("source: http, signature: { scheme: shopify, secret: s }");
+    assert!(is_place(&shopify.fields.id, "x-shopify-event-id"));
+    assert!(is_place(&shopify.fields.tenant, "x-shopify-shop-domain"));
+    let one = with("source: http, signature: { scheme: shopify, secret: s }, tenant: public");
+    assert_eq!(one.fields.tenant, None);
+    let standard =
+        with("source: http, signature: { scheme: standard-webhooks, secret: whsec_AAAA }");
+    assert!(
+        is_place(&standard.fields.id, "webhook-id") && is_place(&standard.fields.kind, "$.type")
+    );
+    assert!(standard.signature.unwrap().tolerance.is_some());
+}
+
+#[test]
+fn every_vendor_with_events_is_a_scheme_and_a_preset_of_ids() {
+    for vendor in Vendor::all().filter(|vendor| vendor.events().is_some()) {
+        let name = vendor.name();
+        let places = with(&format!("source: http, id: {name}, type: {name}")).fields;
+        assert_eq!(places.id.len(), vendor.events().unwrap().id.len(), "{name}");
+        assert!(places.kind.is_some(), "{name}");
+        assert!(<Scheme as semel_policy::value::Listed>::names().contains(&name));
+    }
 }
 
 #[test]
@@ -319,4 +343,13 @@ fn a_consumer_with_nothing_special_is_legal() {
     assert!(plain.has_inbox && !plain.is_served() && !plain.is_posted());
     assert!(is_place(&plain.fields.id, "idempotency-key") && plain.fields.cloud_events);
     assert_eq!(plain.body_bytes_max, 1024 * 1024);
+}
+
+#[test]
+fn two_versions_of_a_consumer_stand_beside_each_other() {
+    let text = "consumers: { mailer: { version: 2 }, mailer@1: { deliver: 'http://a/b' } }";
+    let file = super::super::parse(text).unwrap();
+    let names = file.consumers().unwrap();
+    let names: Vec<_> = names.iter().map(|one| one.name().to_string()).collect();
+    assert_eq!(names, ["mailer@2", "mailer@1"]);
 }

@@ -89,6 +89,8 @@ fn without_a_key_nobody_sends_twice() {
     let plain = with("");
     assert_eq!((plain.key, plain.key_lifetime), (None, None));
     assert_eq!(plain.unknown, OnUnanswered::Hold);
+    let sendgrid = with("vendor: sendgrid");
+    assert_eq!((sendgrid.vendor, sendgrid.key), (Vendor::SendGrid, None));
     let with_key = with("vendor: stripe, unknown: hold");
     assert_eq!(with_key.unknown, OnUnanswered::Hold);
 }
@@ -113,7 +115,7 @@ fn mistakes_have_a_place() {
     assert_snapshot!(error("intents: { mail: { url: 'https://u:p@mail' } }"), @"semel.yaml:1:25: intents.mail.url: expected an address without user name and password");
     assert_snapshot!(error("intents: { mail: { url: 'mail?token=hunter2' } }"), @"semel.yaml:1:25: intents.mail.url: expected a URL such as http://127.0.0.1:9000/orders");
     assert_snapshot!(wrong("method: GET"), @"semel.yaml:4:13: intents.mail.method: expected POST, PUT, PATCH or DELETE, because an intent has an effect, found GET");
-    assert_snapshot!(wrong("vendor: strip"), @r#"semel.yaml:4:13: intents.mail.vendor: expected one of stripe, paypal, square, adyen, google-cloud-tasks, none, found "strip"; did you mean stripe?"#);
+    assert_snapshot!(wrong("vendor: strip"), @r#"semel.yaml:4:13: intents.mail.vendor: expected one of stripe, paypal, square, adyen, google-cloud-tasks, sendgrid, none, found "strip"; did you mean stripe?"#);
     assert_snapshot!(wrong("key: { cookie: a }"), @r#"semel.yaml:4:12: intents.mail.key.cookie: expected one of header, body, query, found "cookie""#);
     assert_snapshot!(wrong("key_lifetime: 1d"), @"semel.yaml:4:19: intents.mail.key_lifetime: expected vendor or key, because there is no key otherwise");
     assert_snapshot!(wrong("timeout: 0s"), @"semel.yaml:4:14: intents.mail.timeout: expected a duration from 1ms to 10m, found 0ms");

@@ -3,7 +3,8 @@
 use semel_core::duration;
 use semel_core::inbox::{Attempt, Transition};
 
-use crate::commands::messages::{one_line, why};
+use super::contents::indented;
+use crate::commands::messages::{flat, why};
 use crate::text;
 
 /// Changes of state one below the other, oldest first.
@@ -12,7 +13,7 @@ pub(super) fn timeline(transitions: &[Transition]) -> String {
     let width = width.max().unwrap_or(0);
     let line = |change: &Transition| {
         let cause = change.cause.map(|cause| cause.name().to_owned());
-        let detail = change.detail.as_deref().map(one_line);
+        let detail = change.detail.as_deref().map(flat);
         let words: Vec<_> = [cause, detail].into_iter().flatten().collect();
         let line = format!(
             "  {}  {:width$}  {}",
@@ -25,8 +26,8 @@ pub(super) fn timeline(transitions: &[Transition]) -> String {
     transitions.iter().map(line).collect()
 }
 
-/// Attempts with what went wrong.
-pub(super) fn attempts(attempts: &[Attempt]) -> String {
+/// Attempts with what went wrong, and with what their handlers answered if that is wanted.
+pub(super) fn attempts(attempts: &[Attempt], answers: bool) -> String {
     let line = |attempt: &Attempt| {
         let took = duration::show(attempt.ended_at.since(attempt.began_at));
         let generation = match attempt.generation {
@@ -52,7 +53,18 @@ pub(super) fn attempts(attempts: &[Attempt]) -> String {
                 .map(|line| format!("     {line}\n"))
                 .collect::<Vec<_>>()
         });
-        head + &said.collect::<String>()
+        head + &said.collect::<String>() + &answer(attempt, answers)
     };
     attempts.iter().map(line).collect()
+}
+
+fn answer(attempt: &Attempt, is_wanted: bool) -> String {
+    match (&attempt.answer, is_wanted) {
+        (None, _) => String::new(),
+        (Some(answer), false) => {
+            let size = text::plural(answer.len() as u64, "byte", "bytes");
+            format!("     answer kept ({size}), --answers shows it\n")
+        }
+        (Some(answer), true) => format!("     answer:\n{}", indented(answer, 7)),
+    }
 }

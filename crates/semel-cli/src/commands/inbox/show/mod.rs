@@ -8,7 +8,7 @@ use semel_admin::view::{self, Payload};
 use semel_core::inbox::{Cause, Detail, State};
 use semel_core::{Identity, Key, Scope, Tenant, Timestamp};
 
-use crate::commands::messages::{Desk, command, not_found};
+use crate::commands::messages::{OpenInbox, command, not_found};
 use crate::error::Result;
 use crate::output::{self, fields};
 use crate::text;
@@ -29,35 +29,40 @@ pub(crate) struct Args {
     #[arg(long)]
     payload: bool,
 
+    /// Show what the handler answered to attempts that failed, which may hold personal data
+    #[arg(long)]
+    answers: bool,
+
     /// Write JSON: an object with `message`, `arrived`, `outcome`, `timeline`, `attempts` and `steps`
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) async fn run(args: &Args, desk: &Desk) -> Result<()> {
+pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
     let identity = Identity::new(args.tenant.clone(), args.consumer.clone(), args.id.clone());
-    let Some(detail) = desk.inbox.message(identity.clone()).await? else {
-        return Err(not_found(&identity, desk));
+    let Some(detail) = open.inbox.message(identity.clone()).await? else {
+        return Err(not_found(&identity, open));
     };
-    let now = desk.now();
+    let now = open.now();
     if args.json {
-        let payload = match args.payload {
+        let shown = |wanted| match wanted {
             true => Payload::Shown,
             false => Payload::Hidden,
         };
-        return output::json(&view::inbox::Detail::of(&detail, payload, now));
+        let (payload, answers) = (shown(args.payload), shown(args.answers));
+        return output::json(&view::inbox::Detail::of(&detail, payload, answers, now));
     }
-    output::data(&text_of(&detail, args.payload, now))?;
-    if let Some(hint) = next_steps(&detail, desk) {
+    output::data(&text_of(&detail, args, now))?;
+    if let Some(hint) = next_steps(&detail, open) {
         output::hint(&hint);
     }
     Ok(())
 }
 
-/// What an operator can do about a message that nobody will touch by itself.
-fn next_steps(detail: &Detail, desk: &Desk) -> Option<String> {
+/// What an operator can do about a message that waits for a decision.
+fn next_steps(detail: &Detail, open: &OpenInbox) -> Option<String> {
     let entry = &detail.entry;
-    let command = |verb| command(verb, &entry.identity, "", desk);
+    let command = |verb| command(verb, &entry.identity, "", open);
     let consumer = text::word(&entry.identity.scope().to_string());
     match (entry.state, entry.cause) {
         (State::Parked, Some(Cause::Gap | Cause::GapExpired)) => Some(format!(
@@ -65,7 +70,7 @@ fn next_steps(detail: &Detail, desk: &Desk) -> Option<String> {
              which are missing:    semel inbox gaps {consumer}{}\n\
              go on without them:   {}\n\
              never run it:         {}",
-            desk.option(),
+            open.option(),
             command("inbox unpark"),
             command("inbox skip"),
         )),
@@ -77,11 +82,11 @@ fn next_steps(detail: &Detail, desk: &Desk) -> Option<String> {
                 " --key {}",
                 text::word(lane.as_str())
             )),
-            desk.option(),
+            open.option(),
             command("inbox unpark"),
         )),
         (State::Parked | State::FailedTerminal, _) => Some(format!(
-            "nobody runs this until it is decided\n\
+            "nothing runs this until an operator decides\n\
              run it again:   {}\n\
              never run it:   {}",
             command("inbox retry"),
@@ -91,14 +96,15 @@ fn next_steps(detail: &Detail, desk: &Desk) -> Option<String> {
     }
 }
 
-fn text_of(detail: &Detail, payload: bool, now: Timestamp) -> String {
+fn text_of(detail: &Detail, args: &Args, now: Timestamp) -> String {
+    let payload = args.payload;
     let mut text = format!("{}\n", detail.entry.identity);
     text += &fields(&standing::fields(detail, now));
     text += "\ntimeline\n";
     text += &history::timeline(&detail.timeline());
     if !detail.attempts.is_empty() {
         text += "\nattempts that did not complete\n";
-        text += &history::attempts(&detail.attempts);
+        text += &history::attempts(&detail.attempts, args.answers);
     }
     if !detail.steps.is_empty() {
         text += "\nsteps that are done\n";

@@ -3,7 +3,7 @@
 use semel_core::Timestamp;
 use semel_core::inbox::{Detail, Message, State};
 
-use crate::commands::messages::{one_line, why};
+use crate::commands::messages::{flat, why};
 use crate::text;
 
 pub(super) fn fields(detail: &Detail, now: Timestamp) -> Vec<(&'static str, String)> {
@@ -15,7 +15,7 @@ pub(super) fn fields(detail: &Detail, now: Timestamp) -> Vec<(&'static str, Stri
         entry
             .error
             .as_deref()
-            .map(|error| ("last error", one_line(error))),
+            .map(|error| ("last error", flat(error))),
     );
     found.push(("since", moment(entry.changed_at)));
     found.extend(entry.due_at.map(|due| match entry.state {

@@ -1,7 +1,7 @@
 //! The door for messages that are posted: listens, serves, and ends gracefully.
 //!
 //! - `connection` serves one connection; `pulse` knows whether it idles.
-//! - `gate` bounds what is in flight and how long a body may take.
+//! - `gate` bounds what is in flight.
 
 mod connection;
 mod gate;
@@ -12,6 +12,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
+use semel_admin::Current;
 use semel_policy::file::InboxListen;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -33,6 +34,16 @@ pub(super) async fn bind(listen: SocketAddr) -> Result<TcpListener> {
     })
 }
 
+/// The routes of an engine.
+pub(super) fn routed(router: Router) -> Router {
+    router.fallback(gate::nothing)
+}
+
+/// No routes: the file no longer names a consumer.
+pub(super) fn closed() -> Router {
+    routed(Router::new())
+}
+
 /// A bound door.
 pub(super) struct Door {
     listener: TcpListener,
@@ -44,10 +55,10 @@ pub(super) struct Door {
 }
 
 impl Door {
-    /// A door with these routes behind it.
+    /// A door in front of whatever routes there are at the moment.
     pub(super) fn new(
         listener: TcpListener,
-        router: Router,
+        router: Current<Router>,
         settings: &InboxListen,
     ) -> Result<Self> {
         let address = listener.local_addr().map_err(|error| {
@@ -58,7 +69,7 @@ impl Door {
         Ok(Self {
             listener,
             address,
-            router: gate::around(router, limits.in_flight.0.0, timeouts.body.0),
+            router: gate::around(router, limits.in_flight.0.0),
             limits: Limits {
                 head_bytes_max: limits.header_bytes.0.0,
                 header: timeouts.header.0,

@@ -17,7 +17,7 @@ use super::labels::{
 use crate::metrics::histogram::Histogram;
 
 #[derive(Debug)]
-pub(in crate::metrics) struct Told {
+pub(in crate::metrics) struct Counted {
     series: Series,
     consumers: Met<Scope, Consumer>,
 }
@@ -53,6 +53,7 @@ struct Consumer {
     conflict: Counter,
     reclaimed: Counter,
     late: Counter,
+    settled_elsewhere: Counter,
     types: Met<String, EventType>,
 }
 
@@ -80,6 +81,7 @@ impl Series {
             conflict: claims("conflict"),
             reclaimed: claims("reclaimed"),
             late: claims("late"),
+            settled_elsewhere: claims("settled-elsewhere"),
             types: Met::new(EVENT_TYPES_MAX),
             label,
         }
@@ -101,7 +103,7 @@ impl Series {
     }
 }
 
-impl Told {
+impl Counted {
     pub(in crate::metrics) fn register(registry: &mut Registry) -> Self {
         let series = Series::default();
         series.register(registry);
@@ -182,6 +184,10 @@ impl Told {
         event_type.reclaimed.inc();
     }
 
+    pub(super) fn settled_elsewhere(&self, consumer: &Scope) {
+        self.consumer(consumer).settled_elsewhere.inc();
+    }
+
     pub(super) fn suppressed(&self, message: &Message, intents: usize) {
         let (_, event_type) = self.labels(message);
         event_type.suppressed.inc_by(intents as u64);
@@ -192,6 +198,12 @@ impl Told {
         let consumer = self.consumer(consumer).label.clone();
         let labels = ByAlert { consumer, alert };
         drop(self.series.alerts.get_or_create(&labels));
+    }
+
+    /// An alert that no engine judges any more does not fire.
+    pub(in crate::metrics) fn forget_alert(&self, consumer: &Scope, alert: &'static str) {
+        let consumer = self.consumer(consumer).label.clone();
+        self.series.alerts.remove(&ByAlert { consumer, alert });
     }
 
     pub(super) fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
@@ -224,7 +236,7 @@ impl Series {
         );
         registry.register(
             "semel_inbox_claims",
-            "What the identity of a message was found to be: new, duplicate, conflict; reclaimed from a lost worker; late",
+            "What the identity of a message was found to be: new, duplicate, conflict; reclaimed from a lost worker; late; settled-elsewhere",
             self.claims.clone(),
         );
         registry.register(

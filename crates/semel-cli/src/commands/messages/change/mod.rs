@@ -1,12 +1,13 @@
 //! Changes by hand: says what would change, asks where there may be much, does it, and says what became of it.
 
 mod report;
+mod stays;
 mod unchanged;
 
 use semel_admin::view::inbox as view;
 use semel_core::inbox::{Action, Operation, Report, State};
 
-use super::{Desk, Select};
+use super::{OpenInbox, Select};
 use crate::commands::by::By;
 use crate::error::{Error, Result};
 use crate::{output, text};
@@ -20,7 +21,7 @@ const ROUNDS_MAX: usize = 10_000;
 
 /// What every change by hand takes.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Hand {
+pub(crate) struct ChangeArgs {
     /// Why, for the audit
     #[arg(long, value_name = "WHY", value_parser = reason)]
     pub(crate) reason: Option<String>,
@@ -41,7 +42,8 @@ pub(crate) struct Hand {
     json: bool,
 }
 
-fn reason(text: &str) -> Result<String, String> {
+/// A reason for the audit.
+pub(crate) fn reason(text: &str) -> Result<String, String> {
     match text {
         _ if text.len() > REASON_BYTES_MAX => {
             Err(format!("a reason has at most {REASON_BYTES_MAX} bytes"))
@@ -63,21 +65,23 @@ pub(crate) struct Change<'a> {
     pub(crate) verb: &'static str,
 }
 
-impl Hand {
+impl ChangeArgs {
     /// Makes a change, or says what it would be.
-    pub(crate) async fn change(&self, desk: &Desk, change: Change<'_>) -> Result<()> {
+    pub(crate) async fn apply(&self, open: &OpenInbox, change: Change<'_>) -> Result<()> {
         let select = change.select;
-        let operation = self.operation(desk, &change)?;
-        if select.may_be_many() && !self.dry_run && !self.yes {
+        let operation = self.operation(open, &change)?;
+        open.check_order(&operation).await?;
+        let repeats = matches!(change.action, Action::Retry { new_key: true });
+        if (select.may_be_many() || repeats) && !self.dry_run && !self.yes {
             let forecast = dry(&operation);
-            let report = desk.inbox.operate(forecast).await?;
+            let report = open.inbox.operate(forecast).await?;
             if report.changed > 0 {
                 confirm(&operation, &report)?;
             }
         }
-        let report = all(desk, &operation).await?;
+        let report = all(open, &operation).await?;
         if report.changed == 0 && !select.may_be_many() {
-            return Err(unchanged(desk, &change).await?);
+            return Err(unchanged(open, &change, &report).await?);
         }
         self.print(&operation, &report)?;
         if report.more {
@@ -86,10 +90,10 @@ impl Hand {
         Ok(())
     }
 
-    fn operation(&self, desk: &Desk, change: &Change<'_>) -> Result<Operation> {
+    fn operation(&self, open: &OpenInbox, change: &Change<'_>) -> Result<Operation> {
         Ok(Operation {
-            plan: desk.policies.plan(&change.select.consumer),
-            select: change.select.selection(change.states.clone(), desk.now()),
+            plan: open.policies.plan(&change.select.consumer),
+            select: change.select.selection(change.states.clone(), open.now()),
             action: change.action,
             by: self.by.actor()?,
             reason: self.reason.clone(),
@@ -103,6 +107,9 @@ impl Hand {
             return output::json(&view::Report::of(report, operation));
         }
         output::data(&lines(operation, report))?;
+        for reason in stays::reasons(report) {
+            output::note(&reason);
+        }
         let some = sample(report);
         if report.matched == 0 {
             output::note("no message matches");
@@ -124,17 +131,23 @@ fn dry(operation: &Operation) -> Operation {
 
 /// Rounds until nothing is left. A replayed message may be done and match again before the next round,
 /// so replays are not repeated.
-async fn all(desk: &Desk, operation: &Operation) -> Result<Report> {
-    let mut total = desk.inbox.operate(operation.clone()).await?;
+async fn all(open: &OpenInbox, operation: &Operation) -> Result<Report> {
+    let mut total = open.inbox.operate(operation.clone()).await?;
     let repeats = !operation.dry_run && !matches!(operation.action, Action::Replay { .. });
     for _ in 1..ROUNDS_MAX {
         if !total.more || !repeats {
             break;
         }
-        let next = desk.inbox.operate(operation.clone()).await?;
+        let next = open.inbox.operate(operation.clone()).await?;
         total.matched += next.changed;
         total.changed += next.changed;
         total.conflicts += next.conflicts;
+        // What stays is met again by every round.
+        total.skipped = next.skipped;
+        total.settled = next.settled;
+        total.older = next.older;
+        total.waiting = next.waiting;
+        total.gone = next.gone;
         // A round that changes nothing would be repeated for ever.
         total.more = next.more && next.changed > 0;
     }
@@ -146,15 +159,27 @@ fn confirm(operation: &Operation, report: &Report) -> Result<()> {
     let at_least = if report.more { "more than " } else { "" };
     let messages = text::plural(report.changed, "message", "messages");
     let (would, some) = (becomes(operation.action, true), sample(report));
-    let question = format!("{at_least}{messages} of {consumer} {would}, among them {some}. Go on?");
+    let warning = warning(operation.action);
+    let question =
+        format!("{at_least}{messages} of {consumer} {would}, among them {some}{warning}. Go on?");
     match output::ask(&question) {
         Some(true) => Ok(()),
         Some(false) => Err(Error::refused("not confirmed; nothing was changed")),
         None => Err(Error::refused(format!(
-            "{at_least}{messages} of {consumer} {would}; that needs a yes, and there is no terminal \
+            "{at_least}{messages} of {consumer} {would}{warning}; that needs a yes, and there is no terminal \
              to ask on; nothing was changed"
         ))
         .hint("look with --dry-run; add --yes if you are sure")),
+    }
+}
+
+/// What a person should know before saying yes.
+const fn warning(action: Action) -> &'static str {
+    match action {
+        Action::Retry { new_key: true } => {
+            "; the provider is given a new key and may do once more what it did before"
+        }
+        _ => "",
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use semel_admin::Policies;
-use semel_core::inbox::Inbox;
+use semel_core::inbox::{Inbox, Operation};
 use semel_core::{Scope, Timestamp};
 use semel_inbox::Consumer;
 use semel_inbox::Rule;
@@ -37,7 +37,7 @@ pub(crate) enum Purpose {
 }
 
 /// An open inbox.
-pub(crate) struct Desk {
+pub(crate) struct OpenInbox {
     pub(crate) inbox: Arc<dyn Inbox>,
     pub(crate) policies: Policies,
     file: Option<File>,
@@ -47,7 +47,7 @@ pub(crate) struct Desk {
 
 impl ConfigArg {
     /// Opens the store that the command line, the environment or the file names.
-    pub(crate) async fn open(&self, store: StoreArgs, purpose: Purpose) -> Result<Desk> {
+    pub(crate) async fn open(&self, store: StoreArgs, purpose: Purpose) -> Result<OpenInbox> {
         let file = self.file(purpose)?;
         let policies = file.as_ref().map(policies).transpose()?;
         let named = file.as_ref().and_then(|file| file.store.as_ref());
@@ -55,7 +55,7 @@ impl ConfigArg {
         store.must_have_inbox()?;
         let opened = store.open_existing().await?;
         let inbox = opened.inbox.clone();
-        Ok(Desk {
+        Ok(OpenInbox {
             inbox: inbox.expect("SQLite and PostgreSQL have an inbox"),
             policies: policies.unwrap_or_default(),
             file,
@@ -87,7 +87,7 @@ impl ConfigArg {
     }
 }
 
-impl Desk {
+impl OpenInbox {
     /// What the file says about a consumer and about where its messages say who they are, or what is usual.
     pub(crate) fn consumer(&self, name: &Scope) -> Result<(Consumer, Rule)> {
         let bad = |error: semel_policy::Error| Error::new(Exit::Configuration, error.to_string());
@@ -100,6 +100,62 @@ impl Desk {
         })
     }
 
+    /// Refuses a consumer that neither the file nor the store knows, and names one that may be meant.
+    pub(crate) async fn must_know(&self, consumer: &Scope) -> Result<()> {
+        if self.policies.knows(consumer) {
+            return Ok(());
+        }
+        let counts = self.inbox.counts().await?;
+        if counts.iter().any(|counts| counts.consumer == *consumer) {
+            return Ok(());
+        }
+        let in_store = counts.iter().map(|counts| counts.consumer.to_string());
+        let in_file = self.policies.names().map(Scope::to_string);
+        Err(self.unknown(consumer, in_file.chain(in_store).collect()))
+    }
+
+    /// Refuses a consumer to whom no message can be sent: one that the file does not name, or, without a file, one that the store
+    /// has never had a message of.
+    pub(crate) async fn must_take(&self, consumer: &Scope) -> Result<()> {
+        match self.policies.is_complete() {
+            true if self.policies.knows(consumer) => Ok(()),
+            true => Err(self.unknown(
+                consumer,
+                self.policies.names().map(Scope::to_string).collect(),
+            )),
+            false => self.must_know(consumer).await,
+        }
+    }
+
+    fn unknown(&self, consumer: &Scope, mut names: Vec<String>) -> Error {
+        names.sort();
+        names.dedup();
+        let place = match self.policies.is_complete() {
+            true => "the configuration file does not name it",
+            false => {
+                "there is no configuration file that names it, and the store has no message of it"
+            }
+        };
+        let message = format!("there is no consumer {consumer}: {place}");
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
+        let hint = match (near(consumer, &all), all.as_slice()) {
+            (Some(near), _) => format!("did you mean {near}?"),
+            (None, []) => "name it in a configuration file, and name that with --config".to_owned(),
+            (None, all) => format!("there are: {}", all.join(", ")),
+        };
+        Error::new(Exit::NotFound, message).hint(hint)
+    }
+
+    /// Refuses to let messages run whose order only a policy knows that is missing.
+    pub(crate) async fn check_order(&self, operation: &Operation) -> Result<()> {
+        let (consumer, action) = (&operation.plan.consumer, operation.action);
+        let checked = self.policies.check_order(&*self.inbox, consumer, action);
+        checked.await.map_err(|error| match error.kind() {
+            semel_core::Kind::Invalid => Error::refused(error.to_string()),
+            _ => error.into(),
+        })
+    }
+
     /// The present instant, by the store's clock.
     pub(crate) fn now(&self) -> Timestamp {
         self.opened.now()
@@ -109,4 +165,14 @@ impl Desk {
     pub(crate) fn option(&self) -> String {
         self.store.option()
     }
+}
+
+/// The name that was probably meant: another version of the same name, or one that is a typing mistake away.
+fn near<'a>(consumer: &Scope, all: &[&'a str]) -> Option<&'a str> {
+    let same = |name: &&&str| {
+        name.rsplit_once('@')
+            .is_some_and(|(name, _)| name == consumer.name())
+    };
+    let same = all.iter().find(same).copied();
+    same.or_else(|| semel_policy::closest(&consumer.to_string(), all))
 }

@@ -1,0 +1,200 @@
+//! An engine at work and the door in front of it; both go on while the engine is replaced by one with other consumers.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use axum::Router;
+use semel_admin::Current;
+use semel_core::Scope;
+use semel_inbox::{Consumer, Engine, Running, Webhook};
+use semel_policy::File;
+use tokio::net::TcpListener;
+use tokio::sync::watch::Receiver;
+use tokio::task::JoinHandle;
+
+use super::door::{self, Door};
+use super::observer::EngineObserver;
+use super::{Named, engine, expected, expose, parts, paused};
+use crate::error::Result;
+use crate::serving::{Process, ended};
+
+/// What runs of the inbox.
+#[derive(Default)]
+pub(in crate::serving) struct Messages {
+    /// Where posted messages go; replaced as a whole, so that a consumer always has a receiver.
+    router: Current<Router>,
+    door: Option<JoinHandle<()>>,
+    running: Option<Running>,
+    /// The engine that was replaced last, until its handlers have finished.
+    draining: Option<JoinHandle<()>>,
+    observer: Option<EngineObserver>,
+    /// The policies that the engine carries out.
+    policies: Vec<Consumer>,
+    /// The senders of intents that it has.
+    senders: Vec<Scope>,
+    /// The consumers that the file pauses.
+    paused: HashSet<Scope>,
+}
+
+/// An engine that can start, and what its door needs.
+pub(in crate::serving) struct Prepared {
+    named: Named,
+    engine: Engine,
+    observer: EngineObserver,
+    hooks: Vec<Webhook>,
+    listener: Option<TcpListener>,
+    paused: HashSet<Scope>,
+}
+
+impl Messages {
+    /// Whether the file names something for the engine.
+    pub(in crate::serving) fn are_in(file: &File) -> Result<bool> {
+        Ok(Named::of(file)?.is_some())
+    }
+
+    /// Whether an engine runs.
+    pub(in crate::serving) const fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Makes an engine of what the file names, and takes the address of its door if there is none yet; `None` if it names nothing. What
+    /// the store must know, views and pauses, is told to it; what runs is not touched.
+    pub(in crate::serving) async fn prepare(
+        &self,
+        process: &Process,
+        file: &File,
+    ) -> Result<Option<Prepared>> {
+        let Some(named) = Named::of(file)? else {
+            return Ok(None);
+        };
+        let inbox = process.inbox()?;
+        let observer = EngineObserver::new(process.watchers.metrics());
+        let reports = Arc::new(observer.clone());
+        let engine = engine(process, file, &named, inbox.clone(), reports)?;
+        let hooks = parts::webhooks(&named.consumers, file.inbox.timeouts.body.0)?;
+        let listener = match hooks.is_empty() || self.door.is_some() {
+            true => None,
+            false => Some(door::bind(file.inbox.listen.0).await?),
+        };
+        expose(&*inbox, &named.consumers).await?;
+        let paused = paused::apply(&*inbox, &named.consumers, &self.paused).await?;
+        Ok(Some(Prepared {
+            named,
+            engine,
+            observer,
+            hooks,
+            listener,
+            paused,
+        }))
+    }
+
+    /// Starts what was prepared in the place of what runs. The engine before it finishes what it has begun and returns the rest; until then
+    /// both work on the same inbox, as two processes would.
+    pub(in crate::serving) fn take(
+        &mut self,
+        process: &Process,
+        file: &File,
+        prepared: Option<Prepared>,
+        ending: Receiver<bool>,
+    ) -> Result<()> {
+        let metrics = process.watchers.metrics();
+        if let Some(observer) = self.observer.take() {
+            observer.replaced();
+        }
+        for policy in self.policies.drain(..) {
+            expected::forget(&metrics, &policy);
+        }
+        for sender in self.senders.drain(..) {
+            metrics.forget_circuit(&sender);
+        }
+        let Some(prepared) = prepared else {
+            self.router.set(door::closed());
+            self.replace(None);
+            self.paused.clear();
+            return Ok(());
+        };
+        let consumers = &prepared.named.consumers;
+        self.paused = prepared.paused;
+        for consumer in consumers {
+            expected::expect(&metrics, &consumer.policy);
+            self.policies.push(consumer.policy.clone());
+        }
+        for target in &prepared.named.targets {
+            metrics.expect_circuit(&target.sender);
+            self.senders.push(target.sender.clone());
+        }
+        self.observer = Some(prepared.observer);
+        let running = prepared.engine.start();
+        let router = running.router(prepared.hooks)?;
+        self.router.set(door::routed(router));
+        self.replace(Some(running));
+        process.health.part("inbox").ready();
+        if let Some(listener) = prepared.listener {
+            self.open(process, file, listener, ending)?;
+        }
+        tracing::info!(
+            consumers = prepared.named.consumers.len(),
+            targets = prepared.named.targets.len(),
+            "the inbox works"
+        );
+        Ok(())
+    }
+
+    fn replace(&mut self, running: Option<Running>) {
+        let old = std::mem::replace(&mut self.running, running);
+        self.draining = old.map(|old| {
+            tokio::spawn(async move {
+                old.shutdown().await;
+                tracing::info!("the engine that was replaced has stopped");
+            })
+        });
+    }
+
+    fn open(
+        &mut self,
+        process: &Process,
+        file: &File,
+        listener: TcpListener,
+        ending: Receiver<bool>,
+    ) -> Result<()> {
+        let door = Door::new(listener, self.router.clone(), &file.inbox)?;
+        tracing::info!(listen = %door.local_addr(), "the inbox listens");
+        let part = process.health.part("inbox");
+        self.door = Some(tokio::spawn(door.serve(async move {
+            ended(ending).await;
+            part.not_ready("draining");
+        })));
+        Ok(())
+    }
+
+    /// Waits until the engine that was replaced last has finished what it had begun.
+    pub(in crate::serving) async fn drained(&mut self) {
+        if let Some(draining) = &mut self.draining {
+            join(draining).await;
+        }
+        self.draining = None;
+    }
+
+    /// Ends all. The door closes first, so that who waits for an effect may still get it; then handlers that run may finish, and what was
+    /// not begun is returned.
+    pub(in crate::serving) async fn end(mut self, process: &Process) {
+        if self.running.is_some() {
+            process.health.part("inbox").not_ready("draining");
+        }
+        if let Some(door) = &mut self.door {
+            join(door).await;
+        }
+        if let Some(running) = self.running.take() {
+            // Logged once the engine has heard of it: from then on nothing more is begun.
+            let told = async { tracing::info!("the inbox lets its handlers finish") };
+            tokio::join!(running.shutdown(), told);
+        }
+        self.drained().await;
+    }
+}
+
+async fn join(task: &mut JoinHandle<()>) {
+    if let Err(error) = task.await {
+        tracing::error!(%error, "a task of the inbox ended badly");
+    }
+}

@@ -1,0 +1,110 @@
+//! A process at work, which takes a changed file over at SIGHUP.
+//!
+//! Everything that can fail comes first and changes nothing: a file that is wrong, or that cannot be served, is reported and leaves all as it
+//! was. What is taken over: routes, consumers, targets of intents, alerts, the admin token and the log level. What needs a restart
+//! is named key by key.
+
+use semel_admin::{Current, Policies, Secret};
+use semel_gateway::Handle as GatewayHandle;
+use semel_policy::{File, file};
+use tokio::signal::unix::Signal;
+use tokio::sync::watch::Receiver;
+
+use super::inbox::Messages;
+use super::logs::Logs;
+use super::{Process, Source, ended, fixed, gateway, policies_of};
+use crate::error::Result;
+
+/// The parts of a process that a reload changes.
+pub(super) struct Live<'a> {
+    pub(super) process: &'a Process,
+    pub(super) source: Source,
+    /// The file as it was at the start, which decides what needs a restart.
+    pub(super) started_with: File,
+    pub(super) store_is_named: bool,
+    pub(super) gateway: Option<GatewayHandle>,
+    pub(super) admin: Option<semel_admin::Handle>,
+    pub(super) policies: Current<Policies>,
+    pub(super) messages: Messages,
+    pub(super) logs: Logs,
+}
+
+impl Live<'_> {
+    /// Takes the file anew at every SIGHUP until the end has come; gives what then has to end.
+    pub(super) async fn run(mut self, hangups: Option<Signal>, ending: Receiver<bool>) -> Messages {
+        let Some(mut hangups) = hangups else {
+            tracing::error!("cannot listen for SIGHUP, the file will not be read again");
+            ended(ending).await;
+            return self.messages;
+        };
+        loop {
+            tokio::select! {
+                () = ended(ending.clone()) => return self.messages,
+                received = hangups.recv() => if received.is_none() {
+                    ended(ending).await;
+                    return self.messages;
+                },
+            }
+            match self.reload(&ending).await {
+                Ok(()) => tracing::info!("the configuration was read again"),
+                Err(error) => {
+                    let why = error.message();
+                    tracing::error!(why, "the new configuration is not used, the old one stays");
+                }
+            }
+        }
+    }
+
+    async fn reload(&mut self, ending: &Receiver<bool>) -> Result<()> {
+        // At most two engines at once: the last one that was replaced has drained before the next is.
+        tokio::select! {
+            () = ended(ending.clone()) => return Ok(()),
+            () = self.messages.drained() => {}
+        }
+        let file = self.source.load()?;
+        let policies = policies_of(&file, &self.source)?;
+        let token = self.token(&file)?;
+        let prepared = self.messages.prepare(self.process, &file).await?;
+        self.reload_gateway(&file)?;
+        self.messages
+            .take(self.process, &file, prepared, ending.clone())?;
+        if let (Some(admin), Some(token)) = (&self.admin, token) {
+            admin.set_token(token)?;
+        }
+        self.policies.set(policies.clone());
+        self.logs.set_level(file.log.level);
+        let keys = fixed::changed(&self.started_with, &file, self.store_is_named);
+        if !keys.is_empty() {
+            let keys = keys.join(", ");
+            tracing::warn!(
+                keys,
+                "these settings have changed and need a restart; until then the old ones hold"
+            );
+        }
+        self.process.tell_unserved(&policies).await;
+        Ok(())
+    }
+
+    /// The token of the new file, if the admin side is served and can have it.
+    fn token(&self, file: &File) -> Result<Option<Option<Secret>>> {
+        let (Some(admin), file::Admin::On { token, .. }) = (&self.admin, &file.admin) else {
+            return Ok(None);
+        };
+        let token = token.as_ref().map(|token| Secret::new(token.expose()));
+        let token = token.transpose()?;
+        admin.check_token(token.as_ref())?;
+        Ok(Some(token))
+    }
+
+    /// The gateway takes all but its address, which it keeps.
+    fn reload_gateway(&self, file: &File) -> Result<()> {
+        let (Some(handle), Some(section)) = (&self.gateway, &file.gateway) else {
+            return Ok(());
+        };
+        let mut config = gateway::config(section)?;
+        if let Some(started) = &self.started_with.gateway {
+            config.listen = started.listen.0;
+        }
+        handle.reload(&config).map_err(gateway::error)
+    }
+}
