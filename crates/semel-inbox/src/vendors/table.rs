@@ -122,14 +122,14 @@ pub(super) static TABLE: [Facts; 11] = [
             signing: Signing {
                 kind: SigningKind::Adyen,
                 body: Extent::Fields(&[
-                    "pspReference",
-                    "originalReference",
-                    "merchantAccountCode",
-                    "merchantReference",
-                    "value",
-                    "currency",
-                    "eventCode",
-                    "success",
+                    "/pspReference",
+                    "/originalReference",
+                    "/merchantAccountCode",
+                    "/merchantReference",
+                    "/amount/value",
+                    "/amount/currency",
+                    "/eventCode",
+                    "/success",
                 ]),
                 ..BODY
             },

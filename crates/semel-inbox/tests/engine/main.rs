@@ -7,6 +7,7 @@
 
 mod acks;
 mod alerts;
+mod answers;
 mod deliveries;
 mod faults;
 mod files;
