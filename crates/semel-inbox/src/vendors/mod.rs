@@ -33,9 +33,9 @@ pub enum Vendor {
     GitHub,
     /// Shopify.
     Shopify,
-    /// Svix, and whoever sends through it.
+    /// Svix, and services that send through it.
     Svix,
-    /// Whoever follows Standard Webhooks.
+    /// Any service that follows Standard Webhooks.
     StandardWebhooks,
     /// None of them: no keys, no events.
     None,

@@ -240,7 +240,7 @@ pub(super) static TABLE: [Facts; 11] = [
         vendor: Vendor::None,
         name: "none",
         keys: Some(Keys {
-            about: "Nobody's: the provider takes no key unless `key` says where.",
+            about: "No vendor's: the provider takes no key unless `key` says where.",
             ..KEYS
         }),
         events: None,

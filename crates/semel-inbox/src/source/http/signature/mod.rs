@@ -27,7 +27,7 @@ const SECRETS_MAX: usize = 8;
 /// The most signatures that are looked at in one header.
 const SIGNATURES_MAX: usize = 16;
 
-/// Why a request is not the sender's, in words that help nobody to forge one.
+/// Why a request is not the sender's, in words that do not help to forge one.
 type Checked = std::result::Result<(), &'static str>;
 
 /// How a signature is written.
