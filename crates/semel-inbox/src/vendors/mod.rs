@@ -33,9 +33,9 @@ pub enum Vendor {
     GitHub,
     /// Shopify.
     Shopify,
-    /// Svix, and whoever sends through it.
+    /// Svix, and services that send through it.
     Svix,
-    /// Whoever follows Standard Webhooks.
+    /// Any service that follows Standard Webhooks.
     StandardWebhooks,
     /// None of them: no keys, no events.
     None,
@@ -143,7 +143,7 @@ pub enum SigningKind {
 pub enum Extent {
     /// All of it.
     Whole,
-    /// Only fields of these names.
+    /// Only these fields of the one thing that it is about, in the order in which they are signed, as JSON pointers.
     Fields(&'static [&'static str]),
     /// A short checksum of it, for which another body can be found.
     Checksum,
@@ -159,11 +159,14 @@ impl Signing {
 
     /// Whether the field of the body at the end of this path is signed; `$.a.b` and `a.b` are the same.
     pub fn covers_field(&self, path: &str) -> bool {
-        let parts = path.split(['.', '[', ']', '\'', '"']);
-        let last = parts.filter(|part| !part.is_empty()).next_back();
+        let mut parts = path.split(['.', '[', ']', '\'', '"']);
+        let last = parts.rfind(|part| !part.is_empty()).unwrap_or_default();
         match self.body {
             Extent::Whole => true,
-            Extent::Fields(names) => last.is_some_and(|last| names.contains(&last)),
+            Extent::Fields(pointers) => {
+                let mut names = pointers.iter().filter_map(|one| one.rsplit('/').next());
+                names.any(|name| name == last)
+            }
             Extent::Checksum => false,
         }
     }

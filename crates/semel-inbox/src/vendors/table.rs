@@ -122,14 +122,14 @@ pub(super) static TABLE: [Facts; 11] = [
             signing: Signing {
                 kind: SigningKind::Adyen,
                 body: Extent::Fields(&[
-                    "pspReference",
-                    "originalReference",
-                    "merchantAccountCode",
-                    "merchantReference",
-                    "value",
-                    "currency",
-                    "eventCode",
-                    "success",
+                    "/pspReference",
+                    "/originalReference",
+                    "/merchantAccountCode",
+                    "/merchantReference",
+                    "/amount/value",
+                    "/amount/currency",
+                    "/eventCode",
+                    "/success",
                 ]),
                 ..BODY
             },
@@ -240,7 +240,7 @@ pub(super) static TABLE: [Facts; 11] = [
         vendor: Vendor::None,
         name: "none",
         keys: Some(Keys {
-            about: "Nobody's: the provider takes no key unless `key` says where.",
+            about: "No vendor's: the provider takes no key unless `key` says where.",
             ..KEYS
         }),
         events: None,

@@ -9,6 +9,7 @@ mod acks;
 mod alerts;
 mod backlogs;
 mod circuits;
+mod answers;
 mod deliveries;
 mod faults;
 mod files;

@@ -224,11 +224,7 @@ impl Hook {
         let mut all = Vec::new();
         for found in found {
             all.push(match found {
-                Err(refusal) => {
-                    let consumer = &self.webhook.consumer;
-                    tracing::warn!(%consumer, %refusal, "a posted message is refused, nothing of it is stored");
-                    Told::Refused(refusal)
-                }
+                Err(refusal) => Told::Refused(refusal),
                 Ok(message) => {
                     let waiter = waiters.next().flatten();
                     let Some(receipt) = receipts.next() else {
@@ -238,6 +234,12 @@ impl Hook {
                     Told::Stored(self.settled(&message, receipt, waiter, until).await)
                 }
             });
+        }
+        let refused = all.iter().filter(|told| told.is_refused()).count();
+        if (1..all.len()).contains(&refused) {
+            // A sender that looks only at the status does not learn of them.
+            let consumer = &self.webhook.consumer;
+            tracing::warn!(%consumer, refused, of = all.len(), "events of a batch are refused, the others are stored");
         }
         reply::learn_causes(&mut all, &*self.shared.inbox).await;
         reply::response(&all, after_effect)

@@ -127,6 +127,10 @@ impl Told {
         Value::Object(document)
     }
 
+    pub(super) const fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused(_))
+    }
+
     const fn stored(&self) -> Option<&Stored> {
         match self {
             Self::Stored(stored) => Some(stored),
@@ -164,7 +168,7 @@ pub(super) fn response(all: &[Told], after_effect: bool) -> Response {
     let mut response = match (all, refused) {
         ([Told::Stored(one)], _) => plain(one.status(after_effect), one.document()),
         ([Told::Refused(refusal)], _) => Problem::of(refusal).response(refusal.to_string()),
-        (_, Some(refusal)) if all.iter().all(|told| told.stored().is_none()) => {
+        (_, Some(refusal)) if all.iter().all(Told::is_refused) => {
             Problem::of(refusal).with(refusal.to_string(), items())
         }
         // Some are stored and some are not: each has its own status.

@@ -1,5 +1,6 @@
 //! A store in a folder of its own, and ways to wait for what must become true.
 
+pub(crate) mod hook;
 pub(crate) mod server;
 pub(crate) mod watch;
 

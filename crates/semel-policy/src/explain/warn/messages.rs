@@ -91,11 +91,11 @@ fn of_consumer(consumer: &CompiledConsumer) -> Vec<&'static str> {
         ),
         (
             is_uncovered(consumer, &consumer.fields.id),
-            "the signature does not cover the id: whoever has seen one signed message can send it again under other ids",
+            "the signature does not cover the id: a signed message that was captured can be sent again under other ids",
         ),
         (
             is_uncovered(consumer, &consumer.fields.tenant),
-            "the signature does not cover the tenant: whoever has seen one signed message can send it again for another tenant",
+            "the signature does not cover the tenant: a signed message that was captured can be sent again for another tenant",
         ),
         (
             policy.replay.side_effects == SideEffects::Allow,

@@ -17,7 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName};
 use semel_core::{Error, Result, Timestamp};
 
-use crate::vendors::{SigningKind, Vendor};
+use crate::vendors::{Extent, SigningKind, Vendor};
 use key::{Key, Proof};
 
 /// How old or how far ahead a signed time may be.
@@ -27,7 +27,7 @@ const SECRETS_MAX: usize = 8;
 /// The most signatures that are looked at in one header.
 const SIGNATURES_MAX: usize = 16;
 
-/// Why a request is not the sender's, in words that help nobody to forge one.
+/// Why a request is not the sender's, in words that do not help to forge one.
 type Checked = std::result::Result<(), &'static str>;
 
 /// How a signature is written.
@@ -59,8 +59,8 @@ enum Scheme {
     },
     /// Headers `…id`, `…timestamp` and `…signature` with this prefix.
     Standard(&'static str),
-    /// In the body.
-    Adyen,
+    /// In the body, over these fields.
+    Adyen(&'static [&'static str]),
     /// Headers of PayPal's, and the id of the webhook there.
     PayPal(String),
 }
@@ -91,7 +91,10 @@ impl Signature {
                 encoding: Encoding::Base64,
             },
             SigningKind::Standard(prefix) => Scheme::Standard(prefix),
-            SigningKind::Adyen => Scheme::Adyen,
+            SigningKind::Adyen => match events.signing.body {
+                Extent::Fields(signed) => Scheme::Adyen(signed),
+                Extent::Whole | Extent::Checksum => Scheme::Adyen(&[]),
+            },
             SigningKind::PayPal => {
                 return Err(Error::invalid(
                     "PayPal's signatures need the id of the webhook too",
@@ -184,7 +187,7 @@ impl Signature {
                 self.any(&[body], &[Proof::Hmac(signature)])
             }
             Scheme::Standard(prefix) => standard::check(self, prefix, headers, body, now),
-            Scheme::Adyen => adyen::check(self, body),
+            Scheme::Adyen(signed) => adyen::check(self, signed, body),
             Scheme::PayPal(webhook_id) => paypal::check(self, webhook_id, headers, body, now),
         }
     }
@@ -266,7 +269,7 @@ impl std::fmt::Debug for Signature {
         let scheme = match &self.scheme {
             Scheme::Stripe(header) | Scheme::Plain { header, .. } => header.as_str(),
             Scheme::Standard(prefix) => prefix,
-            Scheme::Adyen => "adyen",
+            Scheme::Adyen(_) => "adyen",
             Scheme::PayPal(_) => "paypal",
         };
         write!(f, "Signature({scheme}, {} secrets)", self.keys.len())
