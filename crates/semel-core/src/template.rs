@@ -212,8 +212,7 @@ mod tests {
 
     #[test]
     fn fields_are_trimmed_and_folded_only_where_asked() {
-        let value =
-            json!({ "orderId": " A-1 ", "line": { "id": 7 }, "mail": "Ada@X.org", "ok": true, "items": [{ "no": 5 }] });
+        let value = json!({ "orderId": " A-1 ", "line": { "id": 7 }, "mail": "Ada@X.org", "ok": true, "items": [{ "no": 5 }] });
         for (template, expected) in [
             ("{orderId}#{line.id}", "A-1#7"),
             ("{mail}", "Ada@X.org"),

@@ -69,5 +69,8 @@ fn the_handler_of_the_page_about_messages_gets_each_mail_once() {
     assert_eq!(state("evt-1"), "COMPLETED", "{listed}");
     assert_eq!(state("evt-2"), "FAILED_TERMINAL", "{listed}");
     let sent = fs::read_to_string(&mails).unwrap();
-    assert_eq!(sent, "mail to ann@example.org attempt 1 key mailer@1:evt-1\n");
+    assert_eq!(
+        sent,
+        "mail to ann@example.org attempt 1 key mailer@1:evt-1\n"
+    );
 }

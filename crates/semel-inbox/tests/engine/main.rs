@@ -7,9 +7,9 @@
 
 mod acks;
 mod alerts;
+mod answers;
 mod backlogs;
 mod circuits;
-mod answers;
 mod deliveries;
 mod faults;
 mod files;

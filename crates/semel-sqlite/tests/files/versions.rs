@@ -62,7 +62,10 @@ fn looking_at_a_file_that_is_older_says_what_to_do() {
         let error = config(&dir).must_exist().open().unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid);
         let said = error.to_string();
-        assert!(said.contains(&format!("schema version {version}")), "{said}");
+        assert!(
+            said.contains(&format!("schema version {version}")),
+            "{said}"
+        );
         assert!(said.contains("semel serve"), "{said}");
         assert_eq!(layout(&connection), before);
         // A process that serves the file brings it up to date.
