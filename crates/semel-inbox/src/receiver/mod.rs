@@ -5,7 +5,6 @@ mod tally;
 
 pub(crate) use tally::Tally;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::policy::Consumer;
@@ -13,7 +12,7 @@ use semel_core::inbox::{Arrivals, BATCH_MAX, Message, Receipt};
 use semel_core::{Error, Kind, Result};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::engine::ActiveConsumer;
+use crate::engine::{ActiveConsumer, is_settled};
 use quality::Quality;
 
 /// How many callers may wait; more wait where they are.
@@ -27,7 +26,6 @@ pub struct Receiver {
     active: Arc<ActiveConsumer>,
     queue: mpsc::Sender<Waiting>,
     quality: Arc<Mutex<Quality>>,
-    full: Arc<AtomicBool>,
 }
 
 struct Waiting {
@@ -49,7 +47,6 @@ impl Receiver {
             active,
             queue,
             quality,
-            full: Arc::default(),
         }
     }
 
@@ -60,13 +57,7 @@ impl Receiver {
 
     /// Whether the consumer has so much to do that senders are asked to come back later.
     pub fn is_full(&self) -> bool {
-        self.full.load(Ordering::Relaxed)
-    }
-
-    /// Says whether senders are asked to come back later; for what measures the backlog. All clones hear it. What is received all the same
-    /// is stored.
-    pub fn set_full(&self, is_full: bool) {
-        self.full.store(is_full, Ordering::Relaxed);
+        self.active.backlog.is_full()
     }
 
     /// Stores a message, together with others that arrive at the same time. It is durable when this returns; an error means that nothing
@@ -228,6 +219,9 @@ fn tell(
     for (message, receipt) in messages.iter().zip(receipts) {
         quality.look(message, *receipt);
         active.tally.count(*receipt);
+        if matches!(receipt, Receipt::Stored { state } if !is_settled(*state)) {
+            active.backlog.add(1);
+        }
         active.shared.watch.received(message, *receipt);
     }
 }

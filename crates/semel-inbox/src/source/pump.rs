@@ -151,9 +151,6 @@ impl Pump {
                 },
             )
             .await;
-        let is_new = |receipt: &&Receipt| matches!(receipt, Receipt::Stored { .. });
-        let new = receipts.iter().filter(is_new).count();
-        self.active.backlog.add(new as u64);
         let mut done = Vec::new();
         for ((open, waiter), receipt) in open.into_iter().zip(waiters).zip(receipts) {
             match waiter {

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use semel_core::Inbox;
 use semel_core::inbox::{Baseline, OnGap, OnTerminal, Order, State};
+use semel_core::store::Actor;
 use semel_inbox::{Ack, Rule, Webhook};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::hook::Hook;
-use crate::support::{Rig, consumer, identity};
+use crate::support::{Rig, consumer, eventually, identity};
 
 /// Places of messages with a key and a version.
 fn versioned() -> Rule {
@@ -157,17 +158,26 @@ async fn a_body_that_stops_arriving_is_answered_408_after_the_configured_time() 
 async fn a_full_backlog_asks_senders_to_come_back() {
     let rig = Rig::new();
     let webhook = Webhook::new("mail".parse().unwrap()).rule(Rule::stripe());
-    let hook = Hook::start(&rig, consumer("mail"), webhook).await;
-    let name = "mail".parse().unwrap();
-    let receiver = hook.running.as_ref().unwrap().receiver(&name).unwrap();
-    receiver.set_full(true);
-    let told = hook.post("/inbox/mail", &[], r#"{"id":"1"}"#).await;
-    assert_eq!((told.status, told.problem()), (503, "backlog-full"));
-    assert!(told.retry_after);
-    assert!(rig.store.counts().await.unwrap().is_empty());
-    receiver.set_full(false);
+    let mut policy = consumer("mail");
+    policy.backlog_max = Some(1);
+    // What is paused stays in the backlog.
+    let paused = |paused| {
+        let (name, by) = ("mail".parse().unwrap(), Actor::new("ada").unwrap());
+        rig.store.set_paused(name, paused, by, None)
+    };
+    paused(true).await.unwrap();
+    let hook = Hook::start(&rig, policy, webhook).await;
     let told = hook.post("/inbox/mail", &[], r#"{"id":"1"}"#).await;
     assert_eq!(told.status, 202);
-    drop(receiver);
+    let told = hook.post("/inbox/mail", &[], r#"{"id":"2"}"#).await;
+    assert_eq!((told.status, told.problem()), (503, "backlog-full"));
+    assert!(told.retry_after);
+    assert_eq!(rig.store.counts().await.unwrap()[0].received, 1);
+    paused(false).await.unwrap();
+    eventually("there is room again", async || {
+        let told = hook.post("/inbox/mail", &[], r#"{"id":"2"}"#).await;
+        (told.status == 202).then_some(())
+    })
+    .await;
     hook.stop().await;
 }
