@@ -10,8 +10,9 @@ use http::{HeaderMap, HeaderName, StatusCode};
 use semel_core::outcome::BODY_BYTES_MAX;
 use semel_core::{Body, Headers, Outcome, Timestamp, Verdict};
 
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(5);
+/// How long a connection may take to come about: shorter than answers usually may, so that a handler that cannot be reached is not taken for one
+/// that does not answer.
+const CONNECT: Duration = Duration::from_secs(2);
 /// How long a connection is kept for the next request: shorter than any server keeps it, so that its close and our write rarely meet.
 const IDLE: Duration = Duration::from_secs(1);
 /// The most bytes of a response that are kept.

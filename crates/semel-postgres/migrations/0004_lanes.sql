@@ -2,6 +2,9 @@
 
 ALTER TABLE {s}semel_consumers ADD COLUMN paused_ms bigint, ADD COLUMN paused_by text, ADD COLUMN paused_reason text;
 
+-- The generation in which an operator gave the message a new key for its provider; a replay keeps that key.
+ALTER TABLE {s}semel_transitions ADD COLUMN key_generation integer NOT NULL DEFAULT 0;
+
 -- The beginning of the body that a handler failed with.
 ALTER TABLE {s}semel_attempts ADD COLUMN answer bytea;
 
@@ -17,6 +20,7 @@ UPDATE {s}semel_work w SET
     tenant = (SELECT m.tenant FROM {s}semel_messages m WHERE m.digest = w.digest AND m.expires_ms = w.expires_ms),
     sequence = coalesce(w.sequence, -1)
 WHERE w.lane IS NOT NULL;
+UPDATE {s}semel_work SET lane = NULL, sequence = NULL WHERE lane IS NOT NULL AND tenant IS NULL;
 UPDATE {s}semel_work w SET
     first_ms = coalesce((SELECT min(a.began_ms) FROM {s}semel_attempts a WHERE a.digest = w.digest), w.changed_ms)
 WHERE w.attempts > 0;

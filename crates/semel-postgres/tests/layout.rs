@@ -156,7 +156,7 @@ const STATEMENTS: [(&str, &str, &str); 27] = [
     (
         "save",
         include_str!("../src/sql/inbox/save.sql"),
-        "uuid[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],text[],text[],text[],text[],text[],bigint[],bigint[],bigint[]",
+        "uuid[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],bigint[],text[],text[],text[],text[],text[],bigint[],bigint[],bigint[],bigint[]",
     ),
     (
         "complete",

@@ -19,6 +19,10 @@ UPDATE semel_work SET
     first_ms = coalesce((SELECT min(a.began_ms) FROM semel_attempts a WHERE a.number = semel_work.number),
                         iif(attempts > 0, changed_ms, NULL));
 
+UPDATE semel_work SET lane = NULL WHERE lane IS NOT NULL AND tenant IS NULL;
+-- A replay keeps the key that an operator gave it.
+ALTER TABLE semel_generations ADD COLUMN key_generation INTEGER NOT NULL DEFAULT 0;
+
 DROP INDEX semel_work_lanes;
 DROP INDEX semel_work_gaps;
 CREATE INDEX semel_work_lanes ON semel_work (consumer, lane, tenant, sequence) WHERE lane IS NOT NULL;

@@ -64,8 +64,11 @@ impl Live<'_> {
         let file = self.source.load()?;
         let policies = policies_of(&file, &self.source)?;
         let token = self.token(&file)?;
+        let gateway = self.gateway_config(&file)?;
         let prepared = self.messages.prepare(self.process, &file).await?;
-        self.reload_gateway(&file)?;
+        if let (Some(handle), Some(config)) = (&self.gateway, gateway) {
+            handle.reload(&config).map_err(gateway::error)?;
+        }
         self.messages
             .take(self.process, &file, prepared, ending.clone())?;
         if let (Some(admin), Some(token)) = (&self.admin, token) {
@@ -96,15 +99,15 @@ impl Live<'_> {
         Ok(Some(token))
     }
 
-    /// The gateway takes all but its address, which it keeps.
-    fn reload_gateway(&self, file: &File) -> Result<()> {
-        let (Some(handle), Some(section)) = (&self.gateway, &file.gateway) else {
-            return Ok(());
+    /// What the gateway takes: all but its address, which it keeps.
+    fn gateway_config(&self, file: &File) -> Result<Option<semel_gateway::Config>> {
+        let (Some(_), Some(section)) = (&self.gateway, &file.gateway) else {
+            return Ok(None);
         };
         let mut config = gateway::config(section)?;
         if let Some(started) = &self.started_with.gateway {
             config.listen = started.listen.0;
         }
-        handle.reload(&config).map_err(gateway::error)
+        Ok(Some(config))
     }
 }

@@ -94,7 +94,9 @@ pub fn decide_waiting(action: Action, facts: &Facts) -> Decision {
     let is_unpark = action == Action::Unpark;
     match waits_for_others(facts) {
         // What it waited for was among the others.
-        false => Decision::Run(run(action, facts)),
+        false if facts.state == State::Received => Decision::Run(run(action, facts)),
+        // What it waited for has made it an older version.
+        false => Decision::Stay(Stay::Older),
         true if is_unpark && facts.is_named => Decision::RunAtOnce(run(action, facts)),
         true => Decision::Stay(Stay::Waiting),
     }

@@ -12,7 +12,7 @@ use crate::identity::Scope;
 pub struct WakeUp(watch::Receiver<u64>);
 
 impl WakeUp {
-    /// Waits until it rings; rings that came since the last wait count. A wake_up whose store is gone never rings.
+    /// Waits until it comes; one that came since the last wait counts. A wake-up whose store is gone never comes.
     pub async fn woken(&mut self) {
         if self.0.changed().await.is_err() {
             std::future::pending::<()>().await;
@@ -20,26 +20,26 @@ impl WakeUp {
     }
 }
 
-/// The wake_ups of all consumers of a store.
+/// The wake-ups of all consumers of a store.
 #[derive(Debug, Default)]
 pub struct WakeUps(Mutex<HashMap<Scope, watch::Sender<u64>>>);
 
 impl WakeUps {
-    /// A wake_up of one consumer.
+    /// A wake-up of one consumer.
     pub fn wake_up(&self, consumer: &Scope) -> WakeUp {
         let mut wake_ups = self.wake_ups();
         let sender = wake_ups.entry(consumer.clone()).or_default();
         WakeUp(sender.subscribe())
     }
 
-    /// Rings the wake_ups of one consumer.
+    /// Wakes the waiters of one consumer.
     pub fn wake(&self, consumer: &Scope) {
         if let Some(sender) = self.wake_ups().get(consumer) {
             sender.send_modify(|count| *count = count.wrapping_add(1));
         }
     }
 
-    /// Rings all wake_ups.
+    /// Wakes all waiters.
     pub fn wake_all(&self) {
         for sender in self.wake_ups().values() {
             sender.send_modify(|count| *count = count.wrapping_add(1));

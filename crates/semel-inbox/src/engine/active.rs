@@ -1,6 +1,8 @@
 //! What the tasks of an engine share, for all consumers and for one.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::observer::Observer;
 use crate::policy::Consumer;
@@ -18,6 +20,14 @@ use crate::handler::{Ctx, Handler};
 use crate::intents::Targets;
 use crate::receiver::Tally;
 
+impl Shared {
+    /// How long handlers that run may take to finish once the engine stops.
+    pub(crate) fn drain(&self) -> Duration {
+        let replaced = self.replaced.load(Ordering::Relaxed);
+        self.settings.drain.max(Duration::from_millis(replaced))
+    }
+}
+
 /// What all tasks share.
 pub(crate) struct Shared {
     pub(crate) inbox: Arc<dyn Inbox>,
@@ -25,10 +35,12 @@ pub(crate) struct Shared {
     pub(crate) watch: Arc<dyn Observer>,
     pub(crate) worker: WorkerName,
     pub(crate) settings: Settings,
+    /// If another engine takes this one's place: how long its slowest handler may take, in milliseconds. Otherwise 0.
+    pub(crate) replaced: AtomicU64,
     pub(crate) targets: Arc<Targets>,
     pub(crate) flights: Flights,
     pub(crate) finals: Arc<Finals>,
-    /// Wakes claimers for what no wake_up rings for: what a handler stored in its own transaction.
+    /// Wakes claimers for what causes no wake-up: what a handler stored in its own transaction.
     pub(crate) nudge: watch::Sender<()>,
 }
 

@@ -191,11 +191,12 @@ fn decided(consumer: &Consumer, attempt: u32, failure: Failure) -> Disposition {
     }
 }
 
-/// A message whose attempts were used up by workers that were lost is not given to another one.
+/// A message whose attempts are used up, by workers that were lost or because fewer are allowed now, is not given to another one.
 fn worn_out(active: &ActiveConsumer, job: Job) -> FinishedAttempt {
     let failure = Failure::retryable(format!(
-        "its workers were lost {} times, and no attempt is left",
-        job.attempt - 1
+        "no attempt is left: {} were made, {} are allowed",
+        job.attempt - 1,
+        active.policy.retry.attempts_max()
     ));
     FinishedAttempt {
         finish: Finish {

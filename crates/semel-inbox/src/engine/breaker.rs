@@ -78,7 +78,12 @@ impl Breaker {
         forgives
     }
 
-    /// Hears of every end of an attempt.
+    /// Fewer claims wait to begin than before, though no attempt has ended.
+    pub(super) fn given_back(&self) {
+        self.changed.send_replace(());
+    }
+
+    /// Hears of every end of an attempt, and of claims that were given back unbegun.
     pub(super) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }

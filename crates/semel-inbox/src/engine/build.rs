@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use crate::observer::Observer;
@@ -147,6 +148,7 @@ impl Builder {
             watch: self.watch.unwrap_or_else(|| Arc::new(Log)),
             worker: self.worker.map_or_else(worker_name, Ok)?,
             settings: self.settings,
+            replaced: AtomicU64::new(0),
             targets: Arc::new(targets),
             flights: Flights::default(),
             finals: Arc::new(Finals::default()),

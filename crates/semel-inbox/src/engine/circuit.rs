@@ -169,6 +169,11 @@ impl Circuit {
             Phase::HalfOpen { denied } => match signal {
                 Signal::Success => self.close(),
                 Signal::Answered if !denied => self.close(),
+                // The other side is there; whether it refuses everything is not known by one.
+                Signal::Denied if !denied => {
+                    self.close();
+                    self.denials = 1;
+                }
                 Signal::Answered
                 | Signal::Away
                 | Signal::Busy(_)
@@ -178,9 +183,12 @@ impl Circuit {
         }
     }
 
-    /// Whether a message that was refused for our credentials is tried again: all of them are, as long as nothing succeeds.
+    /// Whether a message that was refused for our credentials is tried again: all of them are while the circuit is open because of that.
     pub(super) const fn forgives_denials(&self) -> bool {
-        !matches!(self.phase, Phase::Closed { .. })
+        matches!(
+            self.phase,
+            Phase::Open { denied: true, .. } | Phase::HalfOpen { denied: true }
+        )
     }
 
     fn closed_ended(&mut self, allowed: usize, signal: Signal, now: Instant, jitter: f64) {
@@ -207,7 +215,8 @@ impl Circuit {
             }
             Signal::Denied => {
                 self.denials += 1;
-                if self.denials >= failures_max {
+                // One refusal may be about its message alone.
+                if self.denials >= FAILURES {
                     self.open(signal, true, now, jitter);
                 }
             }

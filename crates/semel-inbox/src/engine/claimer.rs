@@ -46,7 +46,7 @@ enum Next {
     WhenCalled(Duration),
     /// The consumer is paused: after this time, or when something rings, but not at every ring.
     Paused(Duration),
-    /// After this time, whatever rings: a wake_up does not help a store that is away.
+    /// After this time, whatever wakes it: a wake-up does not help a store that is away.
     Deaf(Duration),
 }
 

@@ -31,7 +31,8 @@ struct Awaited {
 pub(crate) struct Waiter {
     finals: Arc<Finals>,
     digest: Digest,
-    heard: watch::Receiver<Option<State>>,
+    /// `None` only while it is dropped.
+    heard: Option<watch::Receiver<Option<State>>>,
 }
 
 impl Finals {
@@ -45,7 +46,7 @@ impl Finals {
             pause: LOOK_FIRST,
         });
         Waiter {
-            heard: awaited.told.subscribe(),
+            heard: Some(awaited.told.subscribe()),
             finals: self.clone(),
             digest,
         }
@@ -109,7 +110,10 @@ impl Waiter {
     pub(crate) async fn settled(mut self) -> State {
         loop {
             // The sender is kept until the last waiter is dropped.
-            if let Ok(state) = self.heard.wait_for(Option::is_some).await
+            let Some(heard) = &mut self.heard else {
+                std::future::pending().await
+            };
+            if let Ok(state) = heard.wait_for(Option::is_some).await
                 && let Some(state) = *state
             {
                 return state;
@@ -122,7 +126,9 @@ impl Drop for Waiter {
     /// Without the last waiter nobody need be told.
     fn drop(&mut self) {
         let mut all = self.finals.all();
-        let is_last = |awaited: &Awaited| awaited.told.receiver_count() <= 1;
+        // Under the lock, so that of two waiters that go at once the second finds itself the last.
+        self.heard = None;
+        let is_last = |awaited: &Awaited| awaited.told.receiver_count() == 0;
         if all.get(&self.digest).is_some_and(is_last) {
             all.remove(&self.digest);
         }

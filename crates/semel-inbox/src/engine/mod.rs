@@ -1,7 +1,7 @@
 //! The engine: claims work, runs handlers, finishes, and keeps leases alive meanwhile.
 //!
 //! ```text
-//!   wake_up, next due, poll
+//!   wake-up, next due, poll
 //!          │
 //!          ▼            queue of claimed work             at most `workers` at once
 //!      claimer ─────────────────────────▶ starter ─────────────────────────▶ attempt ──▶ handler

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use semel_core::{LeaseTerm, Scope};
@@ -161,9 +162,24 @@ impl Running {
     /// Ends well: nothing more is claimed, what was not begun is returned and may run elsewhere at once, handlers that run may finish
     /// for the drain time, and the rest is left to its leases. Deliveries whose messages are dealt with in that time are acknowledged, the others
     /// given back.
-    pub async fn shutdown(mut self) {
+    pub async fn shutdown(self) {
+        self.end().await;
+    }
+
+    /// The same for an engine whose place another one has taken in this process: the process does not end, so handlers may take as
+    /// long as their deadlines allow.
+    pub async fn hand_over(self) {
+        let receivers = self.receivers.values();
+        let slowest = receivers.map(|receiver| receiver.consumer().deadline).max();
+        let slowest = slowest.unwrap_or_default().as_millis();
+        let slowest = u64::try_from(slowest).unwrap_or(u64::MAX);
+        self.shared.replaced.store(slowest, Ordering::Relaxed);
+        self.end().await;
+    }
+
+    async fn end(mut self) {
         self.stop.stop();
-        let drain = self.shared.settings.drain;
+        let drain = self.shared.drain();
         let workers = timeout(drain + FLUSH, join(&mut self.workers)).await;
         self.drained.stop();
         let pumps = timeout(FLUSH, join(&mut self.pumps)).await;

@@ -33,7 +33,7 @@ impl Starter {
         let mut attempts = JoinSet::new();
         let mut waiting = VecDeque::new();
         self.start_until_stopped(&mut waiting, &mut attempts).await;
-        let until = Instant::now() + self.active.shared.settings.drain;
+        let until = Instant::now() + self.active.shared.drain();
         self.give_back_all(&mut waiting).await;
         let drained = async { while attempts.join_next().await.is_some() {} };
         if timeout_at(until, drained).await.is_err() {
@@ -117,6 +117,8 @@ impl Starter {
             return;
         };
         self.load.given_back(job.message.payload().len());
+        // A claimer that waits for the circuit has counted this claim among those that are to begin.
+        self.active.breaker.given_back();
         let returned = FinishedAttempt {
             message: job.message,
             attempt: job.attempt,

@@ -1,8 +1,9 @@
 //! A store that is away for a while: nothing runs, nothing is acknowledged, and nothing is lost.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use semel_core::inbox::{
     Arrivals, AuditEntry, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap,
@@ -23,8 +24,10 @@ struct Line {
     is_cut: AtomicBool,
     is_deaf: AtomicBool,
     refused: AtomicUsize,
+    /// How long each answer takes, in milliseconds.
+    slow_ms: AtomicU64,
     /// Whose lanes were moved on.
-    tended: Mutex<BTreeSet<String>>,
+    advanced: Mutex<BTreeSet<String>>,
     /// What a cut looks like.
     kind: Kind,
 }
@@ -41,7 +44,8 @@ impl Line {
             is_cut: AtomicBool::new(false),
             is_deaf: AtomicBool::new(false),
             refused: AtomicUsize::new(0),
-            tended: Mutex::default(),
+            slow_ms: AtomicU64::new(0),
+            advanced: Mutex::default(),
         })
     }
 
@@ -57,6 +61,7 @@ impl Line {
         let (call, is_deaf) = (call(), self.is_deaf.load(Ordering::SeqCst));
         Box::pin(async move {
             let answer = call.await;
+            tokio::time::sleep(Duration::from_millis(self.slow_ms.load(Ordering::SeqCst))).await;
             match is_deaf {
                 true => Err(away()),
                 false => answer,
@@ -73,7 +78,7 @@ macro_rules! over_the_line {
             })+
 
             fn advance_lanes(&self, plan: Plan, limit: usize) -> Answer<'_, usize> {
-                self.tended.lock().unwrap().insert(plan.consumer.to_string());
+                self.advanced.lock().unwrap().insert(plan.consumer.to_string());
                 self.over(|| self.store.advance_lanes(plan, limit))
             }
 
@@ -248,7 +253,55 @@ async fn the_lanes_of_every_consumer_are_moved_on_whatever_its_order() {
     let engine = engine.consumer(consumer("free"), handler());
     let engine = engine.consumer(by_key, handler());
     let running = engine.build().unwrap().start();
-    let both = async || (line.tended.lock().unwrap().len() == 2).then_some(());
+    let both = async || (line.advanced.lock().unwrap().len() == 2).then_some(());
     eventually("both are looked after", both).await;
+    running.shutdown().await;
+}
+
+/// The claim of a probe takes so long that it is given back unbegun: the next probe is claimed all the same.
+#[tokio::test]
+async fn a_probe_whose_claim_came_too_late_is_claimed_again() {
+    let rig = Rig::new();
+    let line = Line::new(rig.store.clone());
+    let is_away = Arc::new(AtomicBool::new(true));
+    let away = is_away.clone();
+    let handler = handler_fn(move |_| {
+        let away = away.load(Ordering::SeqCst);
+        async move {
+            match away {
+                true => Err(Failure::not_reached("refused")),
+                false => Ok(Done::new()),
+            }
+        }
+    });
+    let mut policy = consumer("mail");
+    policy.lease = LeaseTerm::new(Duration::from_millis(400)).unwrap();
+    let engine = semel_inbox::Engine::builder(line.clone()).consumer(policy, handler);
+    let running = engine.build().unwrap().start();
+    rig.receive(message("mail", "m-1", "hi")).await;
+    let is = async |state| {
+        let look = async || (running.circuits()[0].state == state).then_some(());
+        eventually("the circuit", look).await;
+    };
+    is(semel_inbox::CircuitState::Open).await;
+    line.slow_ms.store(300, Ordering::SeqCst);
+    is_away.store(false, Ordering::SeqCst);
+    let returned = async || {
+        let detail = rig
+            .store
+            .message(identity("mail", "m-1"))
+            .await
+            .unwrap()
+            .unwrap();
+        let cause = semel_core::inbox::Cause::Returned;
+        detail
+            .transitions
+            .iter()
+            .any(|t| t.cause == Some(cause))
+            .then_some(())
+    };
+    eventually("the claim is given back", returned).await;
+    line.slow_ms.store(0, Ordering::SeqCst);
+    rig.until(&identity("mail", "m-1"), State::Completed).await;
     running.shutdown().await;
 }

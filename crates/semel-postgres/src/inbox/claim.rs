@@ -44,7 +44,7 @@ pub(crate) async fn claim_or_return(engine: Arc<Engine>, ask: ClaimBatch) -> Res
         {
             // What cannot be given back now is claimable again when its lease ends.
             let claims = claimed.jobs.into_iter().map(|job| job.claim).collect();
-            let _ = super::finish::give_back(&engine, &ask.plan.consumer, claims).await;
+            let _ = super::finish::give_back(&engine, &ask.plan, claims).await;
         }
     });
     let gone = |_| Error::new(Kind::Unavailable, "postgres, a claim was broken off");

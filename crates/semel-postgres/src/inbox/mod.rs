@@ -68,7 +68,7 @@ use crate::tx::{Driver, usual};
 ///
 /// The transaction must be `READ COMMITTED`, which is PostgreSQL's default. What is finished, and the intents of it, become
 /// visible when it commits; if it rolls back, the claim is as it was. A late end is written down like any, so a transaction that is
-/// rolled back because of it forgets that. No wake_up rings: see [`crate::PostgresStore::wake`].
+/// rolled back because of it forgets that. Nothing is woken: see [`crate::PostgresStore::wake`].
 pub async fn finish_in<D: Driver>(
     tx: &mut D,
     plan: &Plan,

@@ -42,6 +42,8 @@ pub(crate) struct Transition {
     pub(crate) state: State,
     pub(crate) cause: Option<Cause>,
     pub(crate) detail: Option<String>,
+    /// The generation in which the message got the key that it has.
+    pub(crate) key_generation: i64,
 }
 
 impl Transition {
@@ -56,6 +58,7 @@ impl Transition {
             state: work.state,
             cause: Some(cause),
             detail: None,
+            key_generation: work.key_generation,
         }
     }
 
@@ -125,6 +128,7 @@ impl<D: Driver> Session<'_, D> {
             ints(&|t| i64::from(t.state.number())),
             texts(&|t| t.cause.map(|cause| cause.name().to_owned())),
             texts(&|t| t.detail.clone()),
+            ints(&|t| t.key_generation),
         ];
         let sql = &self.sql.inbox;
         self.driver.rows(&sql.note_transitions, params).await?;

@@ -7,7 +7,7 @@ use semel_core::inbox::Plan;
 use uuid::Uuid;
 
 use super::rows::Work;
-use crate::records::sql_ms;
+use crate::records::{sql_fence, sql_ms};
 use crate::session::{Driver, Session};
 use crate::value::Value;
 
@@ -54,6 +54,7 @@ impl<D: Driver> Session<'_, D> {
             ints(&|w| w.first_ms),
             ints(&|w| Some(w.key_generation)),
             ints(&|w| Some(i64::from(w.rebuild))),
+            ints(&|w| Some(sql_fence(w.fence))),
         ];
         let saved = self.driver.rows(&self.sql.inbox.save, params);
         saved.await.map(drop)

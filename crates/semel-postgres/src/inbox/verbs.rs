@@ -21,7 +21,7 @@ use crate::value::Value;
 
 impl PostgresStore {
     /// Wakes whoever waits for messages of a consumer, in all processes. Messages that were received in a transaction of the
-    /// user's own ring no wake_up when it commits; who is in a hurry calls this after it.
+    /// user's own cause no wake-up when it commits; a caller in a hurry calls this after it.
     pub fn wake(&self, consumer: &Scope) {
         self.waking.wake(consumer);
     }

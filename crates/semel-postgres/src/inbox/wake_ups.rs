@@ -2,7 +2,7 @@
 //!
 //! Other processes are told by `NOTIFY`, at most once in a short while for each consumer, and never inside the transaction that
 //! made something due: a commit with a notification waits for all others that have one. A process listens as soon as somebody in
-//! it asks for a wake_up, on a connection of its own. Behind a pooler in transaction mode there is no session to listen on, and
+//! it asks for a wake-up, on a connection of its own. Behind a pooler in transaction mode there is no session to listen on, and
 //! whoever waits has to look now and then, as everybody does in any case.
 
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// The most bytes of an identifier that PostgreSQL keeps.
 const NAME_BYTES_MAX: usize = 63;
 
-/// The wake_ups of a store.
+/// The wake-ups of a store.
 #[derive(Debug)]
 pub(crate) struct Waking {
     shared: Arc<Shared>,
@@ -62,7 +62,7 @@ impl Waking {
         }
     }
 
-    /// A wake_up of one consumer.
+    /// A wake-up of one consumer.
     pub(crate) fn wake_up(&self, consumer: &Scope) -> WakeUp {
         let wake_up = self.shared.wake_ups.wake_up(consumer);
         self.listening.get_or_init(|| {
@@ -132,7 +132,7 @@ async fn tell(shared: Arc<Shared>, engine: Weak<Engine>) {
             Value::texts(names.iter().map(String::as_str)),
         ];
         if let Ok(mut link) = engine.links.get().await {
-            // Whoever is not told finds it when looking; a wake_up is never the only way.
+            // Whoever is not told finds it when looking; a wake-up is never the only way.
             let _ = link.ask_alone(&engine.sql.inbox.notify, &params).await;
         }
         drop(engine);

@@ -26,7 +26,7 @@ impl Notes {
         self.due.truncate(due);
     }
 
-    /// The consumers whose wake_ups are to be woken once the transaction is durable.
+    /// The consumers whose waiters are to be woken once the transaction is durable.
     pub(crate) fn into_due(self) -> Vec<Scope> {
         self.due
     }

@@ -299,15 +299,17 @@ impl Session<'_> {
              WHERE number = ?1",
             params![work.number, run.attempts, run.generation, run.new_key],
         )?;
-        self.keep_generation(work.number, run.generation)
+        self.keep_generation(work.number, run.generation, run.new_key)
     }
 
-    fn keep_generation(&self, number: i64, generation: u32) -> Result<()> {
+    fn keep_generation(&self, number: i64, generation: u32, new_key: bool) -> Result<()> {
         if generation == 0 {
             return Ok(());
         }
-        let sql = "INSERT OR REPLACE INTO semel_generations (number, generation) VALUES (?1, ?2)";
-        sql::run(self.connection, sql, params![number, generation]).map(drop)
+        let sql = "INSERT INTO semel_generations (number, generation, key_generation) \
+                   VALUES (?1, ?2, iif(?3, ?2, 0)) ON CONFLICT (number) DO UPDATE \
+                   SET generation = excluded.generation, key_generation = max(key_generation, excluded.key_generation)";
+        sql::run(self.connection, sql, params![number, generation, new_key]).map(drop)
     }
 
     fn skip_by_hand(&mut self, acting: &mut Acting<'_>, work: &Work) -> Result<()> {
@@ -329,15 +331,19 @@ impl Session<'_> {
         rerun: Rerun,
     ) -> Result<()> {
         let found = home.key(acting.of, number);
-        let sql = "SELECT generation FROM semel_generations WHERE number = ?1";
-        let generation = sql::one(self.connection, sql, params![number], |row| row.get(0))?;
-        let generation = generation.unwrap_or(0_u32).saturating_add(1);
+        let sql = "SELECT generation, key_generation FROM semel_generations WHERE number = ?1";
+        let known = sql::one(self.connection, sql, params![number], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+        let (generation, key_generation): (u32, u32) = known.unwrap_or_default();
+        let generation = generation.saturating_add(1);
         sql::run(
             self.connection,
             "INSERT OR REPLACE INTO semel_work (number, consumer, state, fence, attempts, \
-             generation, replay, changed_ms, sequence, lane, tenant) \
+             generation, replay, changed_ms, sequence, lane, tenant, key_generation, first_ms) \
              VALUES (?1, ?2, 0, coalesce((SELECT fence FROM semel_work WHERE number = ?1), 0), \
-             0, ?3, ?4, ?5, ?6, ?7, ?8)",
+             0, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \
+             (SELECT received_ms FROM semel_messages WHERE number = ?1))",
             params![
                 number,
                 acting.of.number,
@@ -347,9 +353,10 @@ impl Session<'_> {
                 lanes::sql_sequence(found.and_then(|(_, spot)| spot.sequence)),
                 found.map(|(key, _)| key.name),
                 found.map(|(key, _)| key.tenant),
+                key_generation,
             ],
         )?;
-        self.keep_generation(number, generation)?;
+        self.keep_generation(number, generation, false)?;
         let sql = "DELETE FROM semel_steps WHERE number = ?1";
         sql::run(self.connection, sql, params![number])?;
         let cause = Some(Cause::Replayed);

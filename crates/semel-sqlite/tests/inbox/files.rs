@@ -8,11 +8,11 @@ use semel_core::inbox::{Finished, Receipt, State};
 use semel_core::{Fence, Inbox, Timestamp};
 use tokio::task::JoinSet;
 
-use crate::desk::{Desk, LEASE, completed, identity, message, open};
+use crate::fixture::{Fixture, LEASE, completed, identity, message, open};
 
 /// A file as version 2 of the schema left it, with a settled record of this consumer.
-fn file_of_version_two(desk: &Desk, id: &str) -> std::path::PathBuf {
-    let path = desk.dir.path().join("old.db");
+fn file_of_version_two(fixture: &Fixture, id: &str) -> std::path::PathBuf {
+    let path = fixture.dir.path().join("old.db");
     let connection = Connection::open(&path).unwrap();
     for migration in [
         include_str!("../../migrations/0001_records.sql"),
@@ -36,10 +36,10 @@ fn file_of_version_two(desk: &Desk, id: &str) -> std::path::PathBuf {
 
 #[tokio::test]
 async fn a_file_of_the_version_before_gets_an_inbox_and_its_records_suppress() {
-    let mut desk = Desk::new();
-    let path = file_of_version_two(&desk, "old");
-    desk.store = open(path, &desk.clock);
-    let receipts = desk.receive(vec![message("old"), message("new")]).await;
+    let mut fixture = Fixture::new();
+    let path = file_of_version_two(&fixture, "old");
+    fixture.store = open(path, &fixture.clock);
+    let receipts = fixture.receive(vec![message("old"), message("new")]).await;
     let (completed_before, received) = (State::Completed, State::Received);
     let expected = [
         Receipt::Duplicate {
@@ -48,69 +48,76 @@ async fn a_file_of_the_version_before_gets_an_inbox_and_its_records_suppress() {
         Receipt::Stored { state: received },
     ];
     assert_eq!(receipts, expected);
-    let job = desk.claim_one().await;
+    let job = fixture.claim_one().await;
     assert!(job.claim.fence > Fence::new(7));
-    assert_eq!(desk.finish(&job, completed()).await, Finished::Done);
+    assert_eq!(fixture.finish(&job, completed()).await, Finished::Done);
 }
 
 #[tokio::test]
 async fn work_fences_and_leases_survive_a_restart() {
-    let mut desk = Desk::new();
-    desk.receive(vec![message("a"), message("b")]).await;
-    let before = desk.claim().await;
+    let mut fixture = Fixture::new();
+    fixture.receive(vec![message("a"), message("b")]).await;
+    let before = fixture.claim().await;
     assert_eq!(before.len(), 2);
-    assert_eq!(desk.finish(&before[1], completed()).await, Finished::Done);
+    assert_eq!(
+        fixture.finish(&before[1], completed()).await,
+        Finished::Done
+    );
 
     // The clock was set back while nobody ran: time goes on from where the file left it, also for who only asks.
-    desk.clock.set(Timestamp::from_millis(1_000));
-    desk.store = open(desk.path(), &desk.clock);
-    assert!(desk.claim().await.is_empty());
-    desk.receive(vec![message("c")]).await;
-    let after = desk.claim_one().await;
+    fixture.clock.set(Timestamp::from_millis(1_000));
+    fixture.store = open(fixture.path(), &fixture.clock);
+    assert!(fixture.claim().await.is_empty());
+    fixture.receive(vec![message("c")]).await;
+    let after = fixture.claim_one().await;
     assert_eq!(*after.message, message("c"));
     assert!(after.claim.fence > before[1].claim.fence);
     assert!(after.claimed_at >= before[0].claimed_at);
 
-    desk.clock.advance(LEASE * 2);
-    let reclaimed = desk.claim().await;
+    fixture.clock.advance(LEASE * 2);
+    let reclaimed = fixture.claim().await;
     let first = reclaimed.iter().find(|job| *job.message == message("a"));
     assert!(first.is_some_and(|job| job.reclaimed && job.attempt == 2));
-    assert_eq!(desk.finish(&before[0], completed()).await, Finished::Lost);
+    assert_eq!(
+        fixture.finish(&before[0], completed()).await,
+        Finished::Lost
+    );
 }
 
 #[tokio::test]
 async fn a_fence_is_not_drawn_again_after_all_messages_are_gone() {
-    let desk = Desk::new();
-    desk.receive(vec![message("a")]).await;
-    let first = desk.claim_one().await;
-    desk.finish(&first, completed()).await;
-    desk.clock.advance(crate::desk::KEEP * 2);
-    desk.sweep_all().await;
-    assert_eq!(desk.count("semel_messages"), 0);
-    assert_eq!(desk.count("semel_claims"), 0);
-    desk.receive(vec![message("a")]).await;
-    let second = desk.claim_one().await;
+    let fixture = Fixture::new();
+    fixture.receive(vec![message("a")]).await;
+    let first = fixture.claim_one().await;
+    fixture.finish(&first, completed()).await;
+    fixture.clock.advance(crate::fixture::KEEP * 2);
+    fixture.sweep_all().await;
+    assert_eq!(fixture.count("semel_messages"), 0);
+    assert_eq!(fixture.count("semel_claims"), 0);
+    fixture.receive(vec![message("a")]).await;
+    let second = fixture.claim_one().await;
     assert!(second.claim.fence > first.claim.fence);
 }
 
 #[tokio::test]
 async fn two_handles_on_one_file_share_the_work() {
     const MESSAGES: usize = 300;
-    let desk = Desk::new();
-    let other = Desk {
-        store: open(desk.path(), &desk.clock),
+    let fixture = Fixture::new();
+    let other = Fixture {
+        store: open(fixture.path(), &fixture.clock),
         dir: tempfile::tempdir().unwrap(),
-        clock: desk.clock.clone(),
-        plan: desk.plan.clone(),
+        clock: fixture.clock.clone(),
+        plan: fixture.plan.clone(),
     };
     let ids: Vec<String> = (0..MESSAGES).map(|n| format!("m-{n}")).collect();
-    desk.receive(ids.iter().map(|id| message(id)).collect())
+    fixture
+        .receive(ids.iter().map(|id| message(id)).collect())
         .await;
     let mut workers = JoinSet::new();
-    for desk in [Arc::new(desk), Arc::new(other)] {
+    for fixture in [Arc::new(fixture), Arc::new(other)] {
         for _ in 0..4 {
-            let desk = desk.clone();
-            workers.spawn(async move { desk.process_all().await });
+            let fixture = fixture.clone();
+            workers.spawn(async move { fixture.process_all().await });
         }
     }
     let done = workers.join_all().await.concat();
@@ -120,13 +127,13 @@ async fn two_handles_on_one_file_share_the_work() {
 
 #[tokio::test]
 async fn those_who_find_nothing_do_not_wait_for_writers() {
-    let desk = Desk::new();
-    desk.receive(vec![message("a")]).await;
-    desk.claim_one().await;
-    let other = desk.connection();
+    let fixture = Fixture::new();
+    fixture.receive(vec![message("a")]).await;
+    fixture.claim_one().await;
+    let other = fixture.connection();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert!(desk.claim().await.is_empty());
-    assert!(desk.detail("a").await.is_some());
-    assert_eq!(desk.store.counts().await.unwrap()[0].in_progress, 1);
+    assert!(fixture.claim().await.is_empty());
+    assert!(fixture.detail("a").await.is_some());
+    assert_eq!(fixture.store.counts().await.unwrap()[0].in_progress, 1);
     other.execute_batch("ROLLBACK").unwrap();
 }

@@ -6,8 +6,8 @@
     reason = "helpers of tests fail as tests do; clippy knows the tests only"
 )]
 
-mod desk;
 mod files;
+mod fixture;
 mod lanes;
 mod own_tx;
 mod people;

@@ -9,12 +9,12 @@ use semel_core::inbox::{
 use semel_core::{Identity, Inbox, Kind, Outcome, Store, StoreExt};
 use semel_sqlite::inbox::{finish_in, receive_in};
 
-use crate::desk::{Desk, LEASE, completed, finish_of, identity, message};
+use crate::fixture::{Fixture, LEASE, completed, finish_of, identity, message};
 
 const TARGET: &str = "intent:mail@1";
 
-fn with_account(desk: &Desk) -> Connection {
-    let connection = desk.connection();
+fn with_account(fixture: &Fixture) -> Connection {
+    let connection = fixture.connection();
     let sql = "CREATE TABLE account (balance INTEGER NOT NULL); INSERT INTO account VALUES (0)";
     connection.execute_batch(sql).unwrap();
     connection
@@ -45,100 +45,101 @@ fn with_mail(job: &Job) -> Finish {
     finish_of(job, disposition)
 }
 
-fn deposit(tx: &Transaction<'_>, desk: &Desk, finish: &Finish) -> Finished {
+fn deposit(tx: &Transaction<'_>, fixture: &Fixture, finish: &Finish) -> Finished {
     let sql = "UPDATE account SET balance = balance + 100";
     tx.execute(sql, []).unwrap();
-    finish_in(tx, &desk.plan, finish).unwrap()
+    finish_in(tx, &fixture.plan, finish).unwrap()
 }
 
 #[tokio::test]
 async fn marker_effect_and_intents_commit_together() {
-    let desk = Desk::new();
-    let mut connection = with_account(&desk);
-    desk.receive(vec![message("m")]).await;
-    let job = desk.claim_one().await;
+    let fixture = Fixture::new();
+    let mut connection = with_account(&fixture);
+    fixture.receive(vec![message("m")]).await;
+    let job = fixture.claim_one().await;
     let tx = begin(&mut connection);
-    assert_eq!(deposit(&tx, &desk, &with_mail(&job)), Finished::Done);
+    assert_eq!(deposit(&tx, &fixture, &with_mail(&job)), Finished::Done);
     tx.commit().unwrap();
     assert_eq!(balance(&connection), 100);
-    assert_eq!(desk.state("m").await, State::Completed);
+    assert_eq!(fixture.state("m").await, State::Completed);
     let mail = Identity::parse("public", TARGET, "m/mail").unwrap();
-    let mail = desk.store.message(mail).await.unwrap().unwrap();
+    let mail = fixture.store.message(mail).await.unwrap().unwrap();
     assert_eq!(mail.entry.state, State::Received);
-    let again = desk.receive(vec![message("m")]).await;
+    let again = fixture.receive(vec![message("m")]).await;
     let state = State::Completed;
     assert_eq!(again, [Receipt::Duplicate { state }]);
 }
 
 #[tokio::test]
 async fn marker_effect_and_intents_roll_back_together() {
-    let desk = Desk::new();
-    let mut connection = with_account(&desk);
-    desk.receive(vec![message("m")]).await;
-    let job = desk.claim_one().await;
+    let fixture = Fixture::new();
+    let mut connection = with_account(&fixture);
+    fixture.receive(vec![message("m")]).await;
+    let job = fixture.claim_one().await;
     let tx = begin(&mut connection);
-    assert_eq!(deposit(&tx, &desk, &with_mail(&job)), Finished::Done);
+    assert_eq!(deposit(&tx, &fixture, &with_mail(&job)), Finished::Done);
     tx.rollback().unwrap();
     assert_eq!(balance(&connection), 0);
-    assert_eq!(desk.state("m").await, State::InProgress);
+    assert_eq!(fixture.state("m").await, State::InProgress);
     assert!(
-        desk.store
+        fixture
+            .store
             .look_up_one(identity("m"))
             .await
             .unwrap()
             .is_none()
     );
     let mail = Identity::parse("public", TARGET, "m/mail").unwrap();
-    assert!(desk.store.message(mail).await.unwrap().is_none());
+    assert!(fixture.store.message(mail).await.unwrap().is_none());
     // The claim is still good.
-    assert_eq!(desk.finish(&job, completed()).await, Finished::Done);
+    assert_eq!(fixture.finish(&job, completed()).await, Finished::Done);
 }
 
 #[tokio::test]
 async fn an_owner_that_was_replaced_learns_of_it_before_its_effect_commits() {
-    let desk = Desk::new();
-    let mut connection = with_account(&desk);
-    desk.receive(vec![message("m")]).await;
-    let old = desk.claim_one().await;
-    desk.clock.advance(LEASE * 2);
-    let new = desk.claim_one().await;
+    let fixture = Fixture::new();
+    let mut connection = with_account(&fixture);
+    fixture.receive(vec![message("m")]).await;
+    let old = fixture.claim_one().await;
+    fixture.clock.advance(LEASE * 2);
+    let new = fixture.claim_one().await;
     let tx = begin(&mut connection);
-    assert_eq!(deposit(&tx, &desk, &with_mail(&old)), Finished::Lost);
+    assert_eq!(deposit(&tx, &fixture, &with_mail(&old)), Finished::Lost);
     tx.rollback().unwrap();
     let tx = begin(&mut connection);
-    assert_eq!(deposit(&tx, &desk, &with_mail(&new)), Finished::Done);
+    assert_eq!(deposit(&tx, &fixture, &with_mail(&new)), Finished::Done);
     tx.commit().unwrap();
     assert_eq!(balance(&connection), 100);
 }
 
 #[tokio::test]
 async fn messages_are_received_with_the_rest_of_a_transaction() {
-    let desk = Desk::new();
-    let mut connection = with_account(&desk);
+    let fixture = Fixture::new();
+    let mut connection = with_account(&fixture);
     let arrivals = Arrivals {
-        plan: desk.plan.clone(),
+        plan: fixture.plan.clone(),
         messages: vec![message("m")],
         position: Some(("file".to_owned(), "line 1".to_owned())),
     };
     let tx = begin(&mut connection);
     receive_in(&tx, &arrivals).unwrap();
     tx.rollback().unwrap();
-    assert!(desk.detail("m").await.is_none());
-    let mut wake_up = desk.store.wake_up(&desk.plan.consumer);
+    assert!(fixture.detail("m").await.is_none());
+    let mut wake_up = fixture.store.wake_up(&fixture.plan.consumer);
     let tx = begin(&mut connection);
     receive_in(&tx, &arrivals).unwrap();
     tx.commit().unwrap();
-    desk.store.wake(&desk.plan.consumer);
+    fixture.store.wake(&fixture.plan.consumer);
     wake_up.woken().await;
-    assert_eq!(desk.process_all().await, ["m"]);
-    let position = desk.store.position("file".to_owned()).await.unwrap();
+    assert_eq!(fixture.process_all().await, ["m"]);
+    let position = fixture.store.position("file".to_owned()).await.unwrap();
     assert_eq!(position.as_deref(), Some("line 1"));
 }
 
 #[tokio::test]
 async fn what_breaks_the_rules_leaves_the_transaction_as_it_was() {
-    let desk = Desk::new();
-    let mut connection = with_account(&desk);
+    let fixture = Fixture::new();
+    let mut connection = with_account(&fixture);
     let tx = begin(&mut connection);
     let sql = "UPDATE account SET balance = 1";
     tx.execute(sql, []).unwrap();
@@ -155,5 +156,5 @@ async fn what_breaks_the_rules_leaves_the_transaction_as_it_was() {
     assert_eq!(error.kind(), Kind::Limit);
     tx.commit().unwrap();
     assert_eq!(balance(&connection), 1);
-    desk.store.stats().await.unwrap();
+    fixture.store.stats().await.unwrap();
 }

@@ -102,3 +102,17 @@ pub async fn a_claim_is_bounded_in_bytes(s: Subject) {
     ask.bytes_max = 1;
     assert_eq!(s.claim_as(ask).await.jobs.len(), 1);
 }
+
+/// A replay goes out under the key that the message was done with, whose age is counted from its arrival at the latest.
+pub async fn a_replay_keeps_the_key_that_it_was_done_with(s: Subject) {
+    s.received(&["m"]).await;
+    let first = s.claim_one().await;
+    s.finish(&first, terminal()).await;
+    s.operate(Action::Retry { new_key: true }, &["m"]).await;
+    assert_eq!(s.process_all().await, ["m"]);
+    s.pass(AWHILE).await;
+    s.operate(Action::Replay { rebuild: false }, &["m"]).await;
+    let again = s.claim_one().await;
+    assert_eq!((again.generation, again.key_generation), (2, 1));
+    assert_eq!(again.first_tried_at, again.received_at);
+}

@@ -3,7 +3,7 @@
 use semel_core::inbox::lanes::STEP_MAX;
 use semel_core::inbox::order::GapThen;
 use semel_core::inbox::{
-    Action, Baseline, Cause, Finished, OnGap, OnTerminal, Order, State, UnknownPolicy,
+    Action, Baseline, Cause, Finished, OnGap, OnTerminal, Order, Selection, State, UnknownPolicy,
 };
 
 use super::subject::Subject;
@@ -153,4 +153,32 @@ pub async fn many_behind_a_failure_are_parked_in_bounded_steps(s: Subject) {
     while s.advance_lanes().await > 0 {}
     assert_eq!(s.counts().await.parked, 0);
     assert_eq!(only(s.claim_ids().await), "a-0");
+}
+
+/// Retried together, a failed head and a message that ran before its turn run in their order.
+pub async fn a_head_is_retried_together_with_what_ran_before_its_turn(s: Subject) {
+    let s = s.ordered(by_arrival(OnTerminal::Park));
+    versions(&s, &[1, 2, 3]).await;
+    let head = s.claim_one().await;
+    s.finish(&head, terminal()).await;
+    s.operate(Action::Unpark, &["a-2"]).await;
+    let early = s.claim_one().await;
+    s.finish(&early, super::values::retry_after(LONG)).await;
+    let retry = s.operation(Action::Retry { new_key: false }, Selection::default());
+    assert!(s.operate_as(retry).await.changed >= 2);
+    assert_eq!(s.process_all().await, ["a-1", "a-2", "a-3"]);
+}
+
+/// What the owner of a held message brings after a person has skipped it is late, kept, and changes nothing.
+pub async fn an_owner_whose_held_message_was_skipped_is_late(s: Subject) {
+    s.received(&["m"]).await;
+    let mut ask = s.ask(10);
+    (ask.lease, ask.on_unknown) = (short_lease(), UnknownPolicy::Hold);
+    let lost = only(s.claim_as(ask.clone()).await.jobs);
+    s.pass(AWHILE).await;
+    assert!(s.claim_as(ask).await.jobs.is_empty());
+    s.operate(Action::Skip, &["m"]).await;
+    assert_eq!(s.complete(&lost).await, Finished::Lost);
+    let attempts = s.detail("m").await.expect("known").attempts;
+    assert!(attempts.iter().any(|attempt| attempt.late), "{attempts:?}");
 }

@@ -158,7 +158,7 @@ pub async fn a_claim_of_nothing_gets_nothing(s: Subject) {
 }
 
 /// Whoever waits in the same process hears of new messages, of retries by hand, and of lanes that go on.
-pub async fn the_bell_rings_when_something_becomes_due(s: Subject) {
+pub async fn a_wake_up_comes_when_something_becomes_due(s: Subject) {
     let mut wake_up = s.inbox().wake_up(s.consumer());
     s.received(&["m"]).await;
     woken(&mut wake_up).await;
@@ -171,7 +171,7 @@ pub async fn the_bell_rings_when_something_becomes_due(s: Subject) {
 }
 
 pub(super) async fn woken(wake_up: &mut semel_core::inbox::WakeUp) {
-    // Much longer than any ring takes: it only keeps a silent wake_up from stopping the suite.
+    // Much longer than any wake-up takes: it only keeps one that never comes from stopping the suite.
     let patience = Duration::from_secs(20);
     let heard = tokio::time::timeout(patience, wake_up.woken()).await;
     heard.expect("the wake_up rings");

@@ -8,7 +8,7 @@ use semel_core::inbox::{Attempt, Cause, Claim, Disposition, Finished, Renewal, S
 
 use super::subject::Subject;
 use super::values::{
-    AWHILE, LONG, SHORTLY, completed, finish_of_ticket, id, only, parked, retry_after, terminal,
+    AWHILE, LONG, SHORTLY, completed, finish_of_claim, id, only, parked, retry_after, terminal,
 };
 
 /// The record is what suppresses duplicates at every door, so it says all that a record says.
@@ -171,7 +171,7 @@ pub async fn a_returned_message_counts_no_attempt(s: Subject) {
 }
 
 /// A claim is good for one end: what it says after that is late.
-pub async fn a_ticket_ends_with_its_attempt(s: Subject) {
+pub async fn a_claim_ends_with_its_attempt(s: Subject) {
     for (id, disposition) in [
         ("later", retry_after(LONG)),
         ("failed", terminal()),
@@ -189,7 +189,7 @@ pub async fn a_ticket_ends_with_its_attempt(s: Subject) {
 }
 
 /// A fence is checked together with the message that it was drawn for.
-pub async fn a_foreign_ticket_changes_nothing(s: Subject) {
+pub async fn a_foreign_claim_changes_nothing(s: Subject) {
     s.received(&["a", "b"]).await;
     let jobs = s.claim().await;
     let crossed = Claim {
@@ -200,7 +200,7 @@ pub async fn a_foreign_ticket_changes_nothing(s: Subject) {
         identity: s.identity("nobody"),
         fence: jobs[0].claim.fence,
     };
-    let items = [&crossed, &unknown].map(|claim| finish_of_ticket(claim, completed("foreign")));
+    let items = [&crossed, &unknown].map(|claim| finish_of_claim(claim, completed("foreign")));
     let lost = Finished::Lost;
     assert_eq!(s.finish_all(items.to_vec()).await, [lost, lost]);
     s.is("b", State::InProgress).await;

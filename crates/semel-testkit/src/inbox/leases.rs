@@ -93,7 +93,7 @@ pub async fn a_renewal_takes_no_time_from_a_message(s: Subject) {
 }
 
 /// Each claim of a renewal is judged by itself.
-pub async fn a_renewal_tells_which_tickets_are_lost(s: Subject) {
+pub async fn a_renewal_tells_which_claims_are_lost(s: Subject) {
     s.received(&["taken"]).await;
     let taken = only(s.claim_briefly().await);
     s.pass(AWHILE).await;

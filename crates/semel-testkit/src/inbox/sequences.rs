@@ -213,7 +213,7 @@ pub async fn a_gap_before_its_deadline_is_left_alone(s: Subject) {
 }
 
 /// Housekeeping takes bounded steps.
-pub async fn tending_takes_bounded_steps(s: Subject) {
+pub async fn housekeeping_takes_bounded_steps(s: Subject) {
     let s = impatient(&s, GapThen::Hold);
     let lanes = (0..5).map(|n| s.version(&format!("lane-{n}"), 2)).collect();
     s.receive(lanes).await;

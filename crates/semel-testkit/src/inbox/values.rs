@@ -18,11 +18,11 @@ pub(super) fn key(text: &str) -> Key {
 
 /// The end of a claimed message's attempt.
 pub(super) fn finish_of(job: &Job, disposition: Disposition) -> Finish {
-    finish_of_ticket(&job.claim, disposition)
+    finish_of_claim(&job.claim, disposition)
 }
 
 /// The end of an attempt.
-pub(super) fn finish_of_ticket(claim: &Claim, disposition: Disposition) -> Finish {
+pub(super) fn finish_of_claim(claim: &Claim, disposition: Disposition) -> Finish {
     Finish {
         claim: claim.clone(),
         took: Duration::from_millis(7),

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use super::door::{self, Door};
 use super::observer::EngineObserver;
 use super::{Named, engine, expected, expose, parts, paused};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::serving::{Process, ended};
 
 /// What runs of the inbox.
@@ -34,6 +34,8 @@ pub(in crate::serving) struct Messages {
     senders: Vec<Scope>,
     /// The consumers that the file pauses.
     paused: HashSet<Scope>,
+    /// Whether one of the consumers reads standard input.
+    reads_stdin: bool,
 }
 
 /// An engine that can start, and what its door needs.
@@ -67,6 +69,11 @@ impl Messages {
         let Some(named) = Named::of(file)? else {
             return Ok(None);
         };
+        if self.is_running() && (self.reads_stdin || parts::reads_stdin(&named.consumers)) {
+            return Err(Error::refused(
+                "a consumer reads standard input, which cannot be handed from one engine to another: restart to take the file over",
+            ));
+        }
         let inbox = process.inbox()?;
         let observer = EngineObserver::new(process.watchers.metrics());
         let reports = Arc::new(observer.clone());
@@ -114,6 +121,7 @@ impl Messages {
             return Ok(());
         };
         let consumers = &prepared.named.consumers;
+        self.reads_stdin = parts::reads_stdin(consumers);
         self.paused = prepared.paused;
         for consumer in consumers {
             expected::expect(&metrics, &consumer.policy);
@@ -144,7 +152,7 @@ impl Messages {
         let old = std::mem::replace(&mut self.running, running);
         self.draining = old.map(|old| {
             tokio::spawn(async move {
-                old.shutdown().await;
+                old.hand_over().await;
                 tracing::info!("the engine that was replaced has stopped");
             })
         });

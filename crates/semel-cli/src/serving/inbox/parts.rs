@@ -81,6 +81,13 @@ pub(super) fn file_source(consumer: &CompiledConsumer) -> Option<Arc<dyn Source>
     Some(Arc::new(source))
 }
 
+/// Whether a consumer reads standard input: what has been read of it and not yet stored is only in one engine's memory.
+pub(super) fn reads_stdin(consumers: &[CompiledConsumer]) -> bool {
+    consumers.iter().any(|consumer| {
+        matches!(&consumer.source, Some(SourceUrl::File { path, .. }) if path.as_os_str() == "-")
+    })
+}
+
 /// The doors of all consumers that messages are posted to; a body may take so long to arrive.
 pub(super) fn webhooks(
     consumers: &[CompiledConsumer],

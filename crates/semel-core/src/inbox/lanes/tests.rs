@@ -404,3 +404,31 @@ fn one_event_changes_a_bounded_number_of_rows() {
     world.keep_house();
     assert_eq!(parked(&world), 10 * STEP_MAX - 1);
 }
+
+#[test]
+fn what_a_person_takes_back_no_longer_runs() {
+    let order = Order::Arrival {
+        on_terminal: OnTerminal::Park,
+    };
+    let spot = |number| Spot {
+        sequence: None,
+        number,
+    };
+    let failed = row(spot(1), Placed::parked(Cause::Terminal), Rerun::No);
+    // Run by name before its turn, and to be tried again.
+    let retrying = Row {
+        state: State::FailedRetryable,
+        ..row(spot(2), Placed::DUE, Rerun::No)
+    };
+    let mut window = Window::new(None);
+    window.load_first([failed, retrying], true);
+    window.load_moving(retrying.spot);
+    let events = [failed, retrying].map(script::Event::TakePlace);
+    window.run(order, NOW, &events, STEP_MAX).unwrap();
+    let due: Vec<i64> = window
+        .changes()
+        .filter(|c| c.row.is_due)
+        .map(|c| c.row.spot.number)
+        .collect();
+    assert_eq!(due, [1]);
+}

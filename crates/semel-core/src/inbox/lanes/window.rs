@@ -63,7 +63,7 @@ impl Window {
         self.load((LOWEST, None), rows, is_all);
     }
 
-    /// Rows on both sides of a spot, in their order; whether the lane begins and ends with them.
+    /// Rows before a spot, and those at it and after it; whether the lane begins and ends with them.
     pub fn load_around(
         &mut self,
         spot: Spot,
@@ -210,7 +210,7 @@ impl Rows for Window {
 
     fn put(&mut self, row: &Row, placed: Placed, note: Option<Note>) -> Result<(), Beyond> {
         let row = row.placed(placed);
-        self.rows.insert(row.spot, row);
+        self.set(row);
         let change = self.change(row);
         (change.row, change.deadline) = (row, placed.deadline);
         self.notes.extend(note.map(|note| (row.spot, note)));
@@ -218,7 +218,7 @@ impl Rows for Window {
     }
 
     fn leave(&mut self, row: &Row) -> Result<(), Beyond> {
-        self.rows.remove(&row.spot);
+        self.remove(row.spot);
         let change = self.change(*row);
         (change.has_left, change.deadline) = (true, None);
         Ok(())

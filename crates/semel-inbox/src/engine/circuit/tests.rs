@@ -191,3 +191,20 @@ async fn a_probe_that_was_not_made_leaves_room_for_another() {
     assert_eq!(bench.attempt(Signal::Success), CircuitState::Closed);
     assert_eq!(bench.circuit.allowed(bench.now), Allowed::All);
 }
+
+#[tokio::test]
+async fn one_refusal_after_an_outage_is_about_its_message_and_fails_for_good() {
+    let mut bench = Bench::new(8);
+    bench.repeat(3, Signal::Away);
+    bench.pass_pause();
+    // The probe is refused: the other side is there.
+    assert_eq!(bench.attempt(Signal::Denied), CircuitState::Closed);
+    assert!(!bench.circuit.forgives_denials());
+    assert_eq!(bench.attempt(Signal::Success), CircuitState::Closed);
+    assert_eq!(bench.attempt(Signal::Denied), CircuitState::Closed);
+    assert!(!bench.circuit.forgives_denials());
+    // Refused for everything, the circuit opens and the rest is tried again.
+    bench.repeat(2, Signal::Denied);
+    assert_eq!(bench.circuit.state(), CircuitState::Open);
+    assert!(bench.circuit.forgives_denials());
+}

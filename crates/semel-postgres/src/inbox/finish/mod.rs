@@ -160,14 +160,13 @@ fn pieces<'a>(all: &'a [usize], items: &[Finish]) -> Vec<&'a [usize]> {
 }
 
 /// Gives claims back that nobody began. The order of their lanes is as it was: what was due is due again.
-pub(crate) async fn give_back(engine: &Engine, consumer: &Scope, claims: Vec<Claim>) -> Result<()> {
-    let plan = Plan::new(consumer.clone());
+pub(crate) async fn give_back(engine: &Engine, plan: &Plan, claims: Vec<Claim>) -> Result<()> {
     let items = claims.into_iter().map(|claim| Finish {
         claim,
         took: std::time::Duration::ZERO,
         disposition: Disposition::Return,
     });
-    finish(engine, &plan, &items.collect::<Vec<_>>())
+    finish(engine, plan, &items.collect::<Vec<_>>())
         .await
         .map(drop)
 }

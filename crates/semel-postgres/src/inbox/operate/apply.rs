@@ -293,7 +293,7 @@ impl<'a> Applying<'a> {
     }
 
     /// The rows of completed messages that run once more; those of a lane are not due yet.
-    pub(super) fn enter_values(&mut self, generations: &HashMap<Uuid, i64>) -> Vec<Value> {
+    pub(super) fn enter_values(&mut self, generations: &HashMap<Uuid, (i64, i64)>) -> Vec<Value> {
         self.replayed.sort_by_key(|selected| selected.digest);
         let (plan, now) = (self.plan(), self.now.as_millis());
         let is_rebuild = self.operation.action == Action::Replay { rebuild: true };
@@ -324,12 +324,13 @@ impl<'a> Applying<'a> {
             ),
             Value::Ints(all().map(|_| None).collect()),
             Value::Ints(homes.iter().map(sequence).collect()),
-            ints(&|s| generations.get(&s.digest).copied().unwrap_or(1)),
+            ints(&|s| generations.get(&s.digest).map_or(1, |known| known.0)),
             ints(&|_| i64::from(State::Received.number())),
             Value::ByteStrings(all().map(print).collect()),
             Value::Texts(lanes.collect()),
             Value::Texts(all().map(|_| None).collect()),
             Value::Texts(tenants.collect()),
+            ints(&|s| generations.get(&s.digest).map_or(0, |known| known.1)),
         ]
     }
 

@@ -132,7 +132,7 @@ impl<D: Driver> Session<'_, D> {
         ];
         let mut generations = HashMap::new();
         for row in &self.driver.rows(&sql.generations, params).await? {
-            generations.insert(row.digest(0)?, row.number(1)? + 1);
+            generations.insert(row.digest(0)?, (row.number(1)? + 1, row.number(2)?));
         }
         let params = applying.enter_values(&generations);
         let entered = self.driver.rows(&sql.enter, params).await?;

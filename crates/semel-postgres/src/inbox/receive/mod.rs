@@ -420,5 +420,6 @@ fn note(new: &New<'_>, expires_ms: i64, now: Timestamp) -> Option<Transition> {
         state: new.placed.state,
         cause: Some(cause),
         detail: None,
+        key_generation: 0,
     })
 }

@@ -11,5 +11,6 @@ SELECT x.digest, x.lane, x.tenant FROM (
        AND w.lane IS NOT NULL LIMIT $2::bigint)
     UNION
     (SELECT w.digest, w.lane, w.tenant FROM {s}semel_work w
-     WHERE $3::bigint = 0 AND w.consumer = $1::text AND w.lane IS NOT NULL LIMIT $2::bigint)
+     WHERE $3::bigint = 0 AND w.consumer = $1::text AND w.lane IS NOT NULL
+     ORDER BY w.lane, w.tenant, w.sequence, w.number LIMIT $2::bigint)
 ) x LIMIT $2::bigint

@@ -21,14 +21,14 @@ pub(crate) const CONSUMER: &str = "mailer@1";
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 pub(crate) const KEEP: Duration = Duration::from_secs(3_600);
 
-pub(crate) struct Desk {
+pub(crate) struct Fixture {
     pub(crate) dir: TempDir,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) store: SqliteStore,
     pub(crate) plan: Plan,
 }
 
-impl Desk {
+impl Fixture {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         // Far ahead, so that transactions of the user's own, which have the machine's clock, are not.
