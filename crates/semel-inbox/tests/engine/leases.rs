@@ -136,7 +136,7 @@ async fn a_message_that_kills_every_worker_is_parked_unrun() {
     let running = running.build().unwrap().start();
     let detail = rig.until(&identity("mail", "m-1"), State::Parked).await;
     let error = detail.entry.error.unwrap();
-    assert!(error.contains("lost 5 times"), "{error}");
+    assert!(error.contains("no attempt is left"), "{error}");
     running.shutdown().await;
 }
 
