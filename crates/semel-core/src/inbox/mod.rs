@@ -20,8 +20,8 @@
 //! whose lease ended and whose row nobody has claimed since may still finish: its effect has happened, and
 //! running it again would be the duplicate that we are here to avoid.
 //!
-//! Read on in this order: [`message`], [`state`], [`plan`] (what a consumer wants), [`order`] (lanes and gaps, pure),
-//! [`work`] (claim and finish), [`seen`] and [`operate`] (what people see and do), [`retry`] and [`replay`] (pure), [`consumer`] (a whole policy).
+//! Read on in this order: [`message`], [`state`], [`plan`] (what a consumer wants), [`order`], [`lanes`] (which message of a lane may run,
+//! pure), [`work`] (claim and finish), [`seen`] and [`operate`] (what people see and do), [`decide`] (what their acts come to, pure).
 
 pub mod counting;
 pub mod decide;

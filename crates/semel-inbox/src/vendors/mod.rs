@@ -1,7 +1,7 @@
 //! What is known about vendors, once: where they want idempotency keys and for how long they remember them, where their events
 //! have id, type and tenant, and how these are signed.
 //!
-//! The facts are in [`table`]. The configuration file reads its names from here, targets take keys from here, webhooks their places and
+//! The facts are in `table`. The configuration file reads its names from here, targets take keys from here, webhooks their places and
 //! signatures, and `semel check` its words. A new vendor is a new row.
 
 mod table;
