@@ -5,7 +5,7 @@ use crate::observer::Observer;
 use semel_core::Scope;
 use semel_core::inbox::{Message, Receipt};
 
-/// Whoever gives an engine a [`Observer`] of their own is told the same there, and says it in their own way.
+/// An application that gives the engine an [`Observer`] of its own hears the same there, and says it in its own way.
 pub(crate) struct Log;
 
 impl Observer for Log {

@@ -1,4 +1,4 @@
-//! Waking whoever waits for messages, inside one process.
+//! Waking claimers that wait for messages, inside one process.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

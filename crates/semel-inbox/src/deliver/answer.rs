@@ -86,7 +86,7 @@ fn describe(answer: &Answer) -> String {
     format!("the handler answered {}{redirect}", answer.status)
 }
 
-/// What no whole answer means: nothing has happened, or nobody knows.
+/// What no whole answer means: nothing has happened, or it is not known what has.
 pub(super) fn broken(broken: &Broken) -> Failure {
     match broken {
         Broken::NotReached(text) => {

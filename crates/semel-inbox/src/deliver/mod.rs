@@ -7,7 +7,7 @@
 //! | `Idempotency-Key` | names this message to this consumer for this tenant: `CONSUMER@VERSION:ID`, with `TENANT/` in front unless the tenant is public; what is not printable ASCII and what separates the parts is percent-encoded, and a text above 255 bytes is `semel-` and its hash. The same on every attempt and every replay, and safe to hand to a provider. Only an operator's retry with a new key changes it, by `:key-N` at its end |
 //! | `Semel-Consumer` | the consumer, as `name@version` |
 //! | `Semel-Message-Id` | the message's id, percent-encoded where it is not printable ASCII |
-//! | `Semel-Tenant` | on whose behalf, percent-encoded alike; `public` if nobody's |
+//! | `Semel-Tenant` | on whose behalf, percent-encoded alike; `public` without one |
 //! | `Semel-Attempt` | which attempt this is, from 1 |
 //! | `Semel-Fence` | the fence of the claim; it grows with every claim |
 //! | `Semel-Replay` | `true` if the message was completed before and is replayed |

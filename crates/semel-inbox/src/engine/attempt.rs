@@ -68,7 +68,7 @@ impl FinishedAttempt {
     }
 }
 
-/// Runs one attempt. The circuit is told how it ended.
+/// Runs one attempt, and reports to the circuit how it ended.
 pub(super) async fn run(active: &ActiveConsumer, job: Job, lost: Lost, pass: Pass) -> Attempted {
     let (message, attempt) = (job.message.clone(), job.attempt);
     if attempt > active.policy.retry.attempts_max() {

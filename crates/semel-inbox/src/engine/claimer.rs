@@ -75,7 +75,7 @@ impl Claimer {
                 room = self.room(&mut calls) => room,
             };
             let asked = Moment::now(&*shared.clock);
-            // Never cancelled: claims that nobody knows of would have to wait for their leases to end.
+            // Never cancelled: claims whose answer is dropped would have to wait for their leases to end.
             let next = match shared.inbox.claim_batch(self.ask(room)).await {
                 Ok(claimed) => {
                     wait = PAUSE;

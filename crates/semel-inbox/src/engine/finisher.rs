@@ -116,7 +116,7 @@ fn weight(ending: &FinishedAttempt) -> usize {
 }
 
 /// Finishes a batch; what the store could not take by itself. While the store is away this goes on trying: the effects have
-/// happened, and nobody else knows.
+/// happened, and only this process knows.
 async fn finish(
     active: &ActiveConsumer,
     batch: Vec<FinishedAttempt>,

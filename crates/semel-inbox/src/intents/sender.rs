@@ -74,7 +74,7 @@ impl Sender {
         }
     }
 
-    /// Nobody knows whether it happened: the target's policy decides. What is held or sent again is so by the consumer's policy, which follows from
+    /// It is not known whether it happened: the target's policy decides. What is held or sent again is so by the consumer's policy, which follows from
     /// the target's.
     async fn in_doubt(
         &self,
@@ -163,7 +163,7 @@ enum Refused {
     /// It is done all the same.
     Done,
     Failed(Failure),
-    /// Nobody knows whether it happened.
+    /// It is not known whether it happened.
     Doubt(Failure),
 }
 

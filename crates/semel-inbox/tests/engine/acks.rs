@@ -306,7 +306,7 @@ async fn a_handler_that_drains_while_the_engine_stops_has_its_delivery_acknowled
     send.send(delivery(1, Some("a"))).unwrap();
     begun.acquire().await.unwrap().forget();
     let stopped = tokio::spawn(running.shutdown());
-    // The engine is told to stop when its task first runs; the delivery stays open and is extended.
+    // The shutdown begins when its task first runs; the delivery stays open and is extended.
     tokio::task::yield_now().await;
     told.extended.lock().unwrap().clear();
     let extended = async || told.extended.lock().unwrap().contains(&1).then_some(());

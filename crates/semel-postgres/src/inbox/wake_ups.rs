@@ -132,7 +132,7 @@ async fn tell(shared: Arc<Shared>, engine: Weak<Engine>) {
             Value::texts(names.iter().map(String::as_str)),
         ];
         if let Ok(mut link) = engine.links.get().await {
-            // Whoever is not told finds it when looking; a wake-up is never the only way.
+            // A claimer that is not woken finds it when it polls; a wake-up is never the only way.
             let _ = link.ask_alone(&engine.sql.inbox.notify, &params).await;
         }
         drop(engine);

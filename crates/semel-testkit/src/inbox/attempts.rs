@@ -14,7 +14,7 @@ fn not_reached() -> Disposition {
     }
 }
 
-/// An outage uses up nobody's attempts.
+/// An outage uses up no attempts.
 pub async fn what_never_reached_its_handler_counts_no_attempt(s: Subject) {
     s.received(&["m"]).await;
     for _ in 0..3 {

@@ -60,7 +60,7 @@ impl Messages {
     }
 
     /// Makes an engine of what the file names, and takes the address of its door if there is none yet; `None` if it names nothing. What
-    /// the store must know, views and pauses, is told to it; what runs is not touched.
+    /// the store must know, views and pauses, is written to it; what runs is not touched.
     pub(in crate::serving) async fn prepare(
         &self,
         process: &Process,

@@ -118,7 +118,7 @@ impl<R: Rows> Lane<'_, R> {
         }
     }
 
-    /// When whoever waits for a missing version since this time runs out of patience.
+    /// When a row that waits for a missing version since this time runs out of patience.
     pub(super) fn patience_ends(&self, from: Timestamp) -> Option<Timestamp> {
         match self.order {
             Order::Sequence { on_gap, .. } => Some(from.after(on_gap.deadline)),

@@ -71,7 +71,7 @@ pub struct Note {
 }
 
 impl Placed {
-    /// RECEIVED, and nobody may claim it yet.
+    /// RECEIVED, and not to be claimed yet.
     pub const WAITING: Self = Self {
         state: State::Received,
         cause: None,

@@ -1,4 +1,4 @@
-//! What a sender is told: where each message stands, and 2xx for whatever is durable.
+//! What senders are answered: where each message stands, and 2xx for all that is durable.
 //!
 //! A sender that hears anything else sends again, which helps only if nothing was stored. So a conflict, a message that waits for an earlier
 //! version and one that failed are 2xx too; `state`, `cause` and the header `Semel-State` say what became of them.

@@ -1,6 +1,6 @@
 //! Lanes: the messages of one tenant and consumer with one key, of which only the head is ever due.
 //!
-//! Whoever changes what stands in a lane holds the lane's row, so nothing moves between a look and a decision. What moves is decided by
+//! A transaction that changes what stands in a lane holds the lane's row, so nothing moves between a look and a decision. What moves is decided by
 //! [`semel_core::inbox::lanes`]: here lanes are locked, as many rows as the rules ask for are loaded (`load`), and what they
 //! changed is written (`settle`). Claims take no part in this: they only touch what is due.
 
