@@ -99,7 +99,7 @@ impl Found {
             self.aged.push(digest);
         }
         if row.number(8)? != 0 {
-            if row.text(11)?.is_some() {
+            if row.number(11)? != 0 {
                 self.held.push(digest);
             }
             return Ok(());

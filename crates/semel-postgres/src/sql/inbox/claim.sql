@@ -11,14 +11,12 @@ due AS MATERIALIZED (
 ),
 -- What another door has settled is not claimed; what a lost worker had is claimed again, or held with $5.
 found AS MATERIALIZED (
-    SELECT d.*, m.payload_bytes, sum(m.payload_bytes) OVER (ORDER BY d.due_ms, d.number) AS bytes_until,
+    SELECT d.*, {message}, octet_length(m.payload)::bigint AS payload_bytes,
+           sum(octet_length(m.payload)::bigint) OVER (ORDER BY d.due_ms, d.number) AS bytes_until,
            NOT d.replay AND r.digest IS NOT NULL AS is_settled,
            d.state = 1 AND $5::bigint = 1 AS is_held
     FROM due d
-    CROSS JOIN LATERAL (
-        SELECT octet_length(m.payload)::bigint AS payload_bytes FROM {s}semel_messages m
-        WHERE m.digest = d.digest AND m.expires_ms = d.expires_ms OFFSET 0
-    ) m
+    JOIN {s}semel_messages m ON m.digest = d.digest AND m.expires_ms = d.expires_ms
     LEFT JOIN LATERAL (
         SELECT r.digest FROM {s}semel_records r
         WHERE r.digest = d.digest AND r.state = 2 AND r.expires_ms > (SELECT now_ms FROM clock) OFFSET 0
@@ -41,8 +39,10 @@ claimed AS (
     WHERE w.ctid = d.ctid AND NOT d.is_settled AND (d.bytes_until <= $7::bigint OR d.bytes_until = d.payload_bytes OR d.is_held)
     RETURNING w.digest, w.expires_ms, w.fence, w.attempts, w.generation, w.replay, w.stepped, w.changed_ms, w.due_ms,
               d.due_ms AS was_due_ms, w.number, d.is_held, d.state AS was, d.fence AS was_fence,
-              d.changed_ms AS was_claimed_ms, d.worker AS was_worker, d.attempts AS was_attempts, w.lane, w.first_ms,
-              w.key_generation
+              d.changed_ms AS was_claimed_ms, d.worker AS was_worker, d.attempts AS was_attempts,
+              w.lane IS NOT NULL AS in_lane, w.first_ms, w.key_generation, d.tenant, d.scope, d.version, d.key, d.fingerprint,
+              d.lane, d.sequence, d.kind, d.schema_version, d.topic, d.topic_partition, d.topic_offset, d.headers, d.payload,
+              d.received_ms
 ),
 lost AS (
     INSERT INTO {s}semel_attempts
@@ -56,14 +56,12 @@ held AS (
     SELECT digest, expires_ms, changed_ms, was_fence, generation, 5, 'unknown' FROM claimed WHERE is_held
 )
 SELECT x.* FROM (
-    SELECT c.digest, c.fence, c.attempts, c.generation, c.replay, c.stepped, c.changed_ms, c.due_ms, c.is_held, c.was = 1,
-           false AS is_settled, c.lane, c.first_ms, c.key_generation, {message}, c.was_due_ms, c.number AS place
-    FROM claimed c JOIN {s}semel_messages m ON m.digest = c.digest AND m.expires_ms = c.expires_ms
+    SELECT m.digest, m.fence, m.attempts, m.generation, m.replay, m.stepped, m.changed_ms, m.due_ms, m.is_held, m.was = 1,
+           false, m.in_lane, m.first_ms, m.key_generation, {message}, m.was_due_ms, m.number AS place
+    FROM claimed m
     UNION ALL
-    SELECT d.digest, d.fence, d.attempts, 0, d.replay, false, d.changed_ms, d.due_ms, false, false,
-           true, NULL, 0, 0, m.tenant, m.scope, m.version, m.key, m.fingerprint, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-           NULL, NULL::bytea, m.received_ms, d.due_ms, d.number
-    FROM found d JOIN {s}semel_messages m ON m.digest = d.digest AND m.expires_ms = d.expires_ms
-    WHERE d.is_settled
+    SELECT m.digest, m.fence, m.attempts, 0, m.replay, false, m.changed_ms, m.due_ms, false, false,
+           true, false, 0, 0, {message}, m.due_ms, m.number
+    FROM found m WHERE m.is_settled
 ) x
 ORDER BY x.was_due_ms, x.place
