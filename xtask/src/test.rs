@@ -103,6 +103,8 @@ impl Options {
         // test everything when one package was asked for.
         if !self.names_a_package() {
             args.push("--workspace");
+            // A run of half an hour says all that is wrong, not the first of it.
+            args.push("--no-fail-fast");
         }
         args.extend(self.rest.iter().map(String::as_str));
         args
@@ -123,11 +125,15 @@ mod tests {
     #[test]
     fn arguments_reach_cargo_test_and_a_package_replaces_the_workspace() {
         let table: &[(&[&str], bool, &[&str])] = &[
-            (&[], false, &["test", "--locked", "--workspace"]),
+            (
+                &[],
+                false,
+                &["test", "--locked", "--workspace", "--no-fail-fast"],
+            ),
             (
                 &["--keep-services", "fence"],
                 true,
-                &["test", "--locked", "--workspace", "fence"],
+                &["test", "--locked", "--workspace", "--no-fail-fast", "fence"],
             ),
             (
                 &["-p", "semel-core"],
@@ -137,7 +143,14 @@ mod tests {
             (
                 &["--", "-p"],
                 false,
-                &["test", "--locked", "--workspace", "--", "-p"],
+                &[
+                    "test",
+                    "--locked",
+                    "--workspace",
+                    "--no-fail-fast",
+                    "--",
+                    "-p",
+                ],
             ),
         ];
         for (args, keep, expected) in table {
