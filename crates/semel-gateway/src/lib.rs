@@ -10,7 +10,7 @@
 //! 3. `forward` is what happens to one request; `routes` finds its route.
 //! 4. `hygiene` is what may cross in either direction.
 //! 5. `pool` keeps connections to upstreams and tells whether a request can have reached one.
-//! 6. `reconcile` asks a URL about unknown outcomes.
+//! 6. `reconcile` asks a URL about unknown outcomes; `jwks` loads the keys that tokens are checked with.
 //!
 //! This crate reads no configuration file, keeps no records and decides nothing about keys: that is
 //! `semel-policy`, the store, and `semel-http`. It never sends a request twice.
@@ -20,6 +20,7 @@ mod config;
 mod error;
 mod forward;
 mod hygiene;
+mod jwks;
 mod path;
 mod pool;
 mod reconcile;

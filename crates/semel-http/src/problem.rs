@@ -57,6 +57,8 @@ types! {
         "The outcome of an earlier attempt cannot be known.";
     TenantMissing, "tenant-missing", StatusCode::UNAUTHORIZED, "The caller cannot be told",
         "The request cannot be tied to a tenant.";
+    KeysUnavailable, "keys-unavailable", StatusCode::SERVICE_UNAVAILABLE, "The keys that tokens are checked with cannot be loaded",
+        "The issuer's key set was never loaded, so no token can be checked; nothing ran.";
     StoreUnavailable, "store-unavailable", StatusCode::SERVICE_UNAVAILABLE, "The record of operations cannot be reached",
         "The store cannot answer; nothing ran.";
     UpstreamUnreachable, "upstream-unreachable", StatusCode::BAD_GATEWAY, "The service cannot be reached",

@@ -3,10 +3,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use http::Uri;
+use http::uri::PathAndQuery;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto;
 use semel_core::Once;
 use semel_http::rules::Unknown;
+use semel_http::tenant::{self, Jwks};
 use semel_http::{Guard, RequestObserver};
 use tokio_rustls::TlsAcceptor;
 
@@ -14,6 +17,7 @@ use super::tls;
 use crate::config::{Config, Limits, Route, Timeouts};
 use crate::error::{Error, Result};
 use crate::hygiene::Manners;
+use crate::jwks::JwksUrl;
 use crate::pool::{Dial, Pool};
 use crate::reconcile::Reconciler;
 use crate::routes::{Guarded, Table};
@@ -100,6 +104,9 @@ fn table(
             let reconciler = Reconciler::new(url.clone(), pool, rules.clone());
             rules.unknown = Unknown::Reconcile(Arc::new(reconciler));
         }
+        if let Some((set, url)) = key_set(&route) {
+            set.load_by(JwksUrl::new(&url, pools.of(origin(&url)?)));
+        }
         let pool = match &route.upstream {
             Some(url) => pools.of(Target::parse(url)?),
             None => default.clone(),
@@ -108,6 +115,24 @@ fn table(
         ready.push((route, Arc::new(Guarded { guard, pool })));
     }
     Table::new(&ready)
+}
+
+/// The set of keys that a route's callers are told by, if it is loaded from a URL.
+fn key_set(route: &Route) -> Option<(&Jwks, Uri)> {
+    let tenant::Source::Jwt(jwt) = &route.rules.tenant else {
+        return None;
+    };
+    let set = jwt.set()?;
+    let url: Uri = set.place().parse().ok()?;
+    url.scheme().is_some().then_some((set, url))
+}
+
+/// Where a URL is, without what is asked for there.
+fn origin(url: &Uri) -> Result<Target> {
+    let mut parts = url.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::from_static("/"));
+    let origin = Uri::from_parts(parts).expect("a URL without its path is one");
+    Target::parse(&origin)
 }
 
 /// One pool for each target.
@@ -122,7 +147,9 @@ impl Pools {
         for route in routes {
             let reconciled = route.reconcile.as_ref().map(|url| url.target().clone());
             let upstream = route.upstream.as_ref().map(Target::parse).transpose()?;
-            needs_tls |= reconciled.iter().chain(&upstream).any(Target::is_tls);
+            let issuer = key_set(route).map(|(_, url)| origin(&url)).transpose()?;
+            let targets = reconciled.iter().chain(&upstream).chain(&issuer);
+            needs_tls |= targets.into_iter().any(Target::is_tls);
         }
         let Config {
             upstream,

@@ -26,6 +26,7 @@ mod support;
 mod table;
 mod timeouts;
 mod tls;
+mod tokens;
 mod tunnels;
 mod unknown;
 mod versions;

@@ -21,6 +21,9 @@ use crate::problem::{Problem, Type};
 use crate::rules::{Missing, Mode};
 use crate::tenant;
 
+/// When to come back while the keys of tokens cannot be loaded.
+const KEYS_RETRY: Duration = Duration::from_secs(5);
+
 impl Guard {
     /// Finds out which operation a request means, and reads its body if that is needed. `params` are
     /// what the route's pattern found in the path.
@@ -55,7 +58,7 @@ impl Guard {
         if in_head == Found::Missing {
             return Ok(self.pass(parts, Either::Left(body), began));
         }
-        let tenant = self.0.tenant(&parts)?;
+        let tenant = self.0.tenant(&parts).await?;
         let spooled = match spool(rules, &parts, body).await? {
             Spooled::Whole(spooled) => spooled,
             Spooled::TooLarge(_) => return Err(too_large(rules.request_bytes_max)),
@@ -126,7 +129,12 @@ impl Inner {
         places.join(" or ")
     }
 
-    pub(crate) fn tenant(&self, parts: &Parts) -> Result<Tenant, Problem> {
+    pub(crate) async fn tenant(&self, parts: &Parts) -> Result<Tenant, Problem> {
+        let prepared = self.rules.tenant.prepare(&parts.headers).await;
+        prepared.map_err(|error| {
+            let detail = format!("{error}, nothing ran");
+            Problem::new(Type::KeysUnavailable, detail).retry_after(KEYS_RETRY)
+        })?;
         let tenant = self.rules.tenant.find(&parts.headers);
         tenant.map_err(|error| Problem::new(Type::TenantMissing, error.to_string()))
     }

@@ -152,7 +152,10 @@ async fn see(
         Ok(found) => found,
         Err(_) => return Err(Finding::KeyInvalid),
     };
-    let tenant = guard.tenant(parts).map_err(|_| Finding::TenantMissing)?;
+    let tenant = guard
+        .tenant(parts)
+        .await
+        .map_err(|_| Finding::TenantMissing)?;
     let fingerprint = guard.rules.fingerprint.of(parts, body).await;
     let content = without_key(guard).of(parts, body).await;
     let content = Builder::default()

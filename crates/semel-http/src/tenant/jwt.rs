@@ -4,59 +4,55 @@
 use std::fmt;
 use std::str::FromStr;
 
-use jsonwebtoken::{DecodingKey, Validation, decode};
+use jsonwebtoken::{DecodingKey, Validation, decode, decode_header};
 use semel_core::{Error, Result, Tenant};
 use serde_json::Value;
 
-/// How tokens are signed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Algorithm {
-    /// A shared secret, SHA-256.
-    Hs256,
-    /// A shared secret, SHA-384.
-    Hs384,
-    /// A shared secret, SHA-512.
-    Hs512,
-    /// RSA, SHA-256.
-    Rs256,
-    /// ECDSA on P-256.
-    Es256,
-    /// Ed25519.
-    EdDsa,
+use super::jwks::Jwks;
+
+macro_rules! algorithms {
+    ($($variant:ident, $name:ident, $about:literal;)+) => {
+        /// How tokens are signed.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Algorithm {
+            $(#[doc = $about] $variant,)+
+        }
+
+        impl Algorithm {
+            /// Every algorithm.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// The name that tokens use.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($name),)+ }
+            }
+
+            const fn inner(self) -> jsonwebtoken::Algorithm {
+                match self { $(Self::$variant => jsonwebtoken::Algorithm::$name,)+ }
+            }
+        }
+    };
+}
+
+algorithms! {
+    Hs256, HS256, "A shared secret, SHA-256.";
+    Hs384, HS384, "A shared secret, SHA-384.";
+    Hs512, HS512, "A shared secret, SHA-512.";
+    Rs256, RS256, "RSA (PKCS#1 v1.5), SHA-256.";
+    Rs384, RS384, "RSA (PKCS#1 v1.5), SHA-384.";
+    Rs512, RS512, "RSA (PKCS#1 v1.5), SHA-512.";
+    Ps256, PS256, "RSA (PSS), SHA-256.";
+    Ps384, PS384, "RSA (PSS), SHA-384.";
+    Ps512, PS512, "RSA (PSS), SHA-512.";
+    Es256, ES256, "ECDSA on P-256.";
+    Es384, ES384, "ECDSA on P-384.";
+    EdDsa, EdDSA, "Ed25519.";
 }
 
 impl Algorithm {
-    /// Every algorithm.
-    pub const ALL: [Self; 6] = [
-        Self::Hs256,
-        Self::Hs384,
-        Self::Hs512,
-        Self::Rs256,
-        Self::Es256,
-        Self::EdDsa,
-    ];
-
-    /// The name that tokens use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hs256 => "HS256",
-            Self::Hs384 => "HS384",
-            Self::Hs512 => "HS512",
-            Self::Rs256 => "RS256",
-            Self::Es256 => "ES256",
-            Self::EdDsa => "EdDSA",
-        }
-    }
-
-    const fn inner(self) -> jsonwebtoken::Algorithm {
-        match self {
-            Self::Hs256 => jsonwebtoken::Algorithm::HS256,
-            Self::Hs384 => jsonwebtoken::Algorithm::HS384,
-            Self::Hs512 => jsonwebtoken::Algorithm::HS512,
-            Self::Rs256 => jsonwebtoken::Algorithm::RS256,
-            Self::Es256 => jsonwebtoken::Algorithm::ES256,
-            Self::EdDsa => jsonwebtoken::Algorithm::EdDSA,
-        }
+    /// Whether both sides hold the same secret.
+    pub const fn is_shared(self) -> bool {
+        matches!(self, Self::Hs256 | Self::Hs384 | Self::Hs512)
     }
 }
 
@@ -64,13 +60,13 @@ impl FromStr for Algorithm {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let found = Self::ALL
-            .into_iter()
-            .find(|algorithm| algorithm.name() == text);
-        found.ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::invalid(format!("expected one of {names}, found {text:?}"))
-        })
+        let mut all = Self::ALL.iter().copied();
+        all.find(|algorithm| algorithm.name() == text)
+            .ok_or_else(|| {
+                let names: Vec<_> = Self::ALL.iter().map(|algorithm| algorithm.name()).collect();
+                let names = names.join(", ");
+                Error::invalid(format!("expected one of {names}, found {text:?}"))
+            })
     }
 }
 
@@ -90,15 +86,20 @@ impl JwtKey {
                 Error::invalid(format!("expected a public key for {name} as PEM"))
             })
         };
+        if algorithm.is_shared() && material.is_empty() {
+            return Err(Error::invalid("the secret for signed tokens is empty"));
+        }
         let key = match algorithm {
-            Algorithm::Hs256 | Algorithm::Hs384 | Algorithm::Hs512 if material.is_empty() => {
-                return Err(Error::invalid("the secret for signed tokens is empty"));
-            }
             Algorithm::Hs256 | Algorithm::Hs384 | Algorithm::Hs512 => {
                 DecodingKey::from_secret(material)
             }
-            Algorithm::Rs256 => pem(DecodingKey::from_rsa_pem(material))?,
-            Algorithm::Es256 => pem(DecodingKey::from_ec_pem(material))?,
+            Algorithm::Rs256
+            | Algorithm::Rs384
+            | Algorithm::Rs512
+            | Algorithm::Ps256
+            | Algorithm::Ps384
+            | Algorithm::Ps512 => pem(DecodingKey::from_rsa_pem(material))?,
+            Algorithm::Es256 | Algorithm::Es384 => pem(DecodingKey::from_ec_pem(material))?,
             Algorithm::EdDsa => pem(DecodingKey::from_ed_pem(material))?,
         };
         Ok(Self { algorithm, key })
@@ -112,27 +113,58 @@ impl fmt::Debug for JwtKey {
     }
 }
 
-/// A claim of tokens that one key signs.
+/// What the signatures of tokens are checked with.
+#[derive(Debug, Clone)]
+enum Keys {
+    /// One key, known from the start.
+    One(JwtKey),
+    /// The public keys of an issuer, by the id that a token names.
+    Set(Jwks),
+}
+
+/// A claim of signed tokens.
 #[derive(Debug, Clone)]
 pub struct Jwt {
     claim: String,
-    key: JwtKey,
+    keys: Keys,
+    /// The only algorithm that is accepted; `None` with a set, whose keys say theirs.
+    algorithm: Option<Algorithm>,
     validation: Validation,
 }
 
 impl Jwt {
-    /// The claim `claim` (such as `sub`, or `org.id` inside an object) of tokens signed by `key`.
-    /// Tokens must not have expired.
+    /// The claim `claim` of tokens signed by `key`. Tokens must not have expired.
+    ///
+    /// A claim is found by its whole name, such as `sub` or `https://example.com/tenant`; one that is not
+    /// there so is looked for inside of objects, as `org.id`.
     pub fn new(claim: impl Into<String>, key: JwtKey) -> Self {
-        let mut validation = Validation::new(key.algorithm.inner());
+        let algorithm = key.algorithm;
+        Self::by(claim.into(), Keys::One(key), Some(algorithm))
+    }
+
+    /// The same for tokens that are signed by a key of a set. Shared secrets are never accepted from one.
+    pub fn of_set(claim: impl Into<String>, set: Jwks) -> Self {
+        Self::by(claim.into(), Keys::Set(set), None)
+    }
+
+    fn by(claim: String, keys: Keys, algorithm: Option<Algorithm>) -> Self {
+        let mut validation = Validation::default();
         validation.validate_nbf = true;
         // Without a configured audience any is accepted.
         validation.validate_aud = false;
         Self {
-            claim: claim.into(),
-            key,
+            claim,
+            keys,
+            algorithm,
             validation,
         }
+    }
+
+    /// Only tokens that are signed so.
+    #[must_use]
+    pub const fn signed_with(mut self, algorithm: Algorithm) -> Self {
+        self.algorithm = Some(algorithm);
+        self
     }
 
     /// Only tokens of this issuer.
@@ -152,19 +184,68 @@ impl Jwt {
         self
     }
 
+    /// The set that its keys come from.
+    pub const fn set(&self) -> Option<&Jwks> {
+        match &self.keys {
+            Keys::One(_) => None,
+            Keys::Set(set) => Some(set),
+        }
+    }
+
+    /// Loads what is needed to check `token`. An error means that no token can be checked at the moment.
+    pub(super) async fn prepare(&self, token: &str) -> Result<()> {
+        let Keys::Set(set) = &self.keys else {
+            return Ok(());
+        };
+        match decode_header(token) {
+            Ok(head) if self.accepts(head.alg) => set.prepare(head.kid.as_deref(), head.alg).await,
+            // No key would make it acceptable; `tenant` says why.
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn tenant(&self, token: &str) -> Result<Tenant> {
-        let decoded = decode::<Value>(token, &self.key.key, &self.validation)
-            .map_err(|e| Error::invalid(format!("the token is not accepted: {e}")))?;
+        let claims = self.claims(token)?;
         let name = &self.claim;
-        let found = name
-            .split('.')
-            .try_fold(&decoded.claims, |at, name| at.get(name));
-        match found {
+        let nested = || name.split('.').try_fold(&claims, |at, name| at.get(name));
+        match claims.get(name).or_else(nested) {
             Some(Value::String(text)) => Tenant::new(text),
             Some(Value::Number(number)) => Tenant::new(number.to_string()),
             _ => Err(Error::invalid(format!(
                 "the token has no claim {name} that is a string or a number"
             ))),
+        }
+    }
+
+    fn claims(&self, token: &str) -> Result<Value> {
+        let refused = |why: String| Error::invalid(format!("the token is not accepted: {why}"));
+        let head = decode_header(token).map_err(|error| refused(error.to_string()))?;
+        if !self.accepts(head.alg) {
+            return Err(refused(format!("{:?} is not accepted here", head.alg)));
+        }
+        let mut validation = self.validation.clone();
+        validation.algorithms = vec![head.alg];
+        let decoded = match &self.keys {
+            Keys::One(key) => decode::<Value>(token, &key.key, &validation),
+            Keys::Set(set) => {
+                let key = set.find(head.kid.as_deref(), head.alg);
+                let key = key.ok_or_else(|| refused("no key of the issuer fits it".to_owned()))?;
+                decode::<Value>(token, &key.key, &validation)
+            }
+        };
+        let decoded = decoded.map_err(|error| refused(error.to_string()))?;
+        Ok(decoded.claims)
+    }
+
+    /// Whether a token may say that it is signed so. Public keys of a set are no shared secrets.
+    fn accepts(&self, stated: jsonwebtoken::Algorithm) -> bool {
+        let is_shared = Algorithm::ALL
+            .iter()
+            .any(|algorithm| algorithm.is_shared() && algorithm.inner() == stated);
+        match (&self.keys, self.algorithm) {
+            (_, Some(only)) if only.inner() != stated => false,
+            (Keys::Set(_), _) => !is_shared,
+            (Keys::One(_), _) => true,
         }
     }
 }
@@ -194,10 +275,24 @@ mod tests {
     fn a_signed_claim_is_the_tenant() {
         let token = token(
             b"secret",
-            &json!({ "org": { "id": "acme" }, "n": 7, "exp": FAR }),
+            &json!({
+                "org": { "id": "acme" },
+                "n": 7,
+                "https://shop.example/tenant.id": "by url",
+                "dotted.name": "whole",
+                "dotted": { "name": "nested" },
+                "exp": FAR,
+            }),
         );
-        assert_eq!(jwt("org.id").tenant(&token).unwrap().as_str(), "acme");
-        assert_eq!(jwt("n").tenant(&token).unwrap().as_str(), "7");
+        for (claim, expected) in [
+            ("org.id", "acme"),
+            ("n", "7"),
+            ("https://shop.example/tenant.id", "by url"),
+            ("dotted.name", "whole"),
+        ] {
+            let tenant = jwt(claim).tenant(&token).unwrap();
+            assert_eq!(tenant.as_str(), expected, "{claim}");
+        }
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //!
 //! Secrets never become tenants as they are: a token or an API key is kept as a digest.
 
+pub mod jwks;
 mod jwt;
 
+pub use jwks::Jwks;
 pub use jwt::{Algorithm, Jwt, JwtKey};
 
 use http::header::AUTHORIZATION;
@@ -28,6 +30,19 @@ pub enum Source {
 }
 
 impl Source {
+    /// Loads what is needed to tell the tenant of a request. An error means that no caller can be told at
+    /// the moment.
+    pub async fn prepare(&self, headers: &HeaderMap) -> Result<()> {
+        match self {
+            Self::Jwt(jwt) => match bearer(headers) {
+                Ok(token) => jwt.prepare(token).await,
+                // `find` says what is wrong with it.
+                Err(_) => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
     /// The tenant of a request; an error says why there is none.
     pub fn find(&self, headers: &HeaderMap) -> Result<Tenant> {
         match self {

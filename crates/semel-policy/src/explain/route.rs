@@ -93,7 +93,13 @@ fn tenant(source: &tenant::Source) -> String {
         }
         tenant::Source::ApiKey(name) => format!("by the secret in {}; required", header(name)),
         tenant::Source::Bearer => "by the bearer token; required".to_owned(),
-        tenant::Source::Jwt(_) => "a claim of the signed token; required".to_owned(),
+        tenant::Source::Jwt(jwt) => match jwt.set() {
+            Some(set) => format!(
+                "a claim of the token, signed by a key of {}; required",
+                set.shown()
+            ),
+            None => "a claim of the signed token; required".to_owned(),
+        },
         tenant::Source::Public => "everybody is the same".to_owned(),
     }
 }

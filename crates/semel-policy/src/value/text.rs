@@ -68,9 +68,9 @@ texts! {
     Profile, "one of ietf, stripe, paypal, square, adyen",
         |text| text.parse().map_err(unlike),
         { "type": "string", "enum": ["ietf", "stripe", "paypal", "square", "adyen"] };
-    Algorithm, "one of HS256, HS384, HS512, RS256, ES256, EdDSA",
+    Algorithm, "one of HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA",
         |text| text.parse().map_err(unlike),
-        { "type": "string", "enum": ["HS256", "HS384", "HS512", "RS256", "ES256", "EdDSA"] };
+        { "type": "string", "enum": ["HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"] };
     PathBuf, "the path of a file",
         |text| Name::parse(text).map(|name| name.0.into()),
         { "type": "string", "minLength": 1 };

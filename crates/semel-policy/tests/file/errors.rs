@@ -324,7 +324,7 @@ fn tenants_are_checked_and_keys_are_not_shown() {
     );
     assert_snapshot!(
         error("gateway: { tenant: { jwt_claim: { claim: sub, algorithm: RS256 } } }"),
-        @"semel.yaml:1:33: gateway.tenant.jwt_claim: expected key or key_file, found neither"
+        @"semel.yaml:1:33: gateway.tenant.jwt_claim: expected key, key_file, jwks or jwks_file, found none"
     );
     assert_snapshot!(
         error("gateway: { tenant: { jwt_claim: { claim: sub, algorithm: RS256, key: secret-value } } }"),
@@ -332,11 +332,23 @@ fn tenants_are_checked_and_keys_are_not_shown() {
     );
     assert_snapshot!(
         error("gateway: { tenant: { jwt_claim: { claim: sub, algorithm: none, key: secret-value } } }"),
-        @r#"semel.yaml:1:58: gateway.tenant.jwt_claim.algorithm: expected one of HS256, HS384, HS512, RS256, ES256, EdDSA, found "none""#
+        @r#"semel.yaml:1:58: gateway.tenant.jwt_claim.algorithm: expected one of HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA, found "none""#
     );
     assert_snapshot!(
-        error("gateway: { tenant: { jwt_claim: { claim: sub, algorithm: HS256, key: a, key_file: b } } }"),
-        @"semel.yaml:1:83: gateway.tenant.jwt_claim.key_file: expected key or key_file, found both"
+        error("gateway: { tenant: { jwt_claim: { claim: sub, algorithm: HS256, key: a, key_file: /dev/null } } }"),
+        @"semel.yaml:1:83: gateway.tenant.jwt_claim.key_file: expected one of key, key_file, jwks or jwks_file, found key and key_file"
+    );
+    assert_snapshot!(
+        error("gateway: { tenant: { jwt_claim: { claim: sub, key: secret-value } } }"),
+        @"semel.yaml:1:33: gateway.tenant.jwt_claim: expected algorithm beside key, found none"
+    );
+    assert_snapshot!(
+        error("gateway: { tenant: { jwt_claim: { claim: sub, algorithm: HS256, jwks: 'https://a.example/keys' } } }"),
+        @"semel.yaml:1:58: gateway.tenant.jwt_claim.algorithm: expected an algorithm with public keys beside a key set: secrets are not published"
+    );
+    assert_snapshot!(
+        error("gateway: { tenant: { jwt_claim: { claim: sub, jwks: a.example/keys } } }"),
+        @r#"semel.yaml:1:53: gateway.tenant.jwt_claim.jwks: expected a URL such as http://127.0.0.1:9000/orders, found "a.example/keys""#
     );
     assert_snapshot!(
         error("gateway: { tenant: { jwt_claim: { claim: sub, algorithm: HS256, key_file: no.pem } } }"),

@@ -25,7 +25,7 @@ fn is_source(route: &CompiledRoute, expected: &str) -> bool {
     format!("{sources:?}").contains(expected)
 }
 
-const IDENTITY: [Row; 23] = [
+const IDENTITY: [Row; 24] = [
     ("profile: square", |r| r.rules.profile == Profile::Square),
     ("profile: square", |r| r.rules.missing == Missing::Require),
     ("mode: observe", |r| r.rules.mode == Mode::Observe),
@@ -64,6 +64,10 @@ const IDENTITY: [Row; 23] = [
     (
         "tenant: { jwt_claim: { claim: sub, algorithm: HS256, key: s, issuer: i, audience: a } }",
         |r| matches!(r.rules.tenant, tenant::Source::Jwt(_)),
+    ),
+    (
+        "tenant: { jwt_claim: { claim: 'https://a.example/org', jwks: 'https://issuer.example/jwks.json' } }",
+        |r| matches!(&r.rules.tenant, tenant::Source::Jwt(jwt) if jwt.set().unwrap().place() == "https://issuer.example/jwks.json"),
     ),
     ("fingerprint: raw", |r| r.rules.fingerprint == By::Raw),
     (

@@ -59,10 +59,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The file that the tenant's key is read from.
+    /// The file that the tenant's keys are read from.
     pub(crate) fn key_file_mut(&mut self) -> Option<&mut Word<PathBuf>> {
         match &mut self.tenant {
-            Some(Tenant::JwtClaim(claim)) => claim.key_file.as_mut(),
+            Some(Tenant::JwtClaim(claim)) => claim.key_file.as_mut().or(claim.jwks_file.as_mut()),
             _ => None,
         }
     }
