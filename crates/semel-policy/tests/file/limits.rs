@@ -124,9 +124,9 @@ fn headers_and_secrets_have_a_largest_number() {
     let secrets = |count: usize| {
         let secrets = vec!["s"; count].join(", ");
         format!(
-            "consumers: {{ a: {{ source: http, signature: {{ scheme: stripe, secrets: [{secrets}] }} }} }}"
+            "consumers: {{ a: {{ source: http, signature: {{ scheme: stripe, secret: [{secrets}] }} }} }}"
         )
     };
     assert!(parse(&secrets(SECRETS_MAX)).is_ok());
-    assert_snapshot!(error(&secrets(SECRETS_MAX + 1)), @"semel.yaml:1:71: consumers.a.signature.secrets: expected 1 to 8 secrets, found 9");
+    assert_snapshot!(error(&secrets(SECRETS_MAX + 1)), @"semel.yaml:1:70: consumers.a.signature.secret: expected 1 to 8 secrets, found 9");
 }

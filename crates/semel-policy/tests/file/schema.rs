@@ -154,7 +154,7 @@ fn short_and_long_forms_are_both_valid() {
         "consumers: { a: { id: [{ stripe: true }, { header: A }], order: { by: sequence, baseline: 0 } } }",
         "consumers: { a: { deliver: 'http://a', alerts: { pendingAgeSeconds: off, parkedMessages: 3 } } }",
         "consumers: { a: { deliver: { url: 'http://a', headers: { A: b } }, replay: { allowed: true } } }",
-        "consumers: { a: { source: http, signature: { scheme: stripe, secrets: [a, b] } } }",
+        "consumers: { a: { source: http, signature: { scheme: stripe, secret: [a, b] } } }",
         "intents: { a: { url: 'http://a', unknown: hold } }",
         "intents: { a: { url: 'http://a', unknown: { reconcile: 'http://a/{key}' }, key: { query: k } } }",
         include_str!("consumer-policy.yaml"),

@@ -33,7 +33,7 @@ fn consumers_and_targets_do_not_show_their_secrets() {
 consumers:
   a:
     source: http
-    signature: { scheme: generic, header: X-Sig, secrets: [hunter2, '${SECRET}'] }
+    signature: { scheme: generic, header: X-Sig, secret: [hunter2, '${SECRET}'] }
     deliver: { url: 'http://a/b?token=hunter2', headers: { Authorization: 'Bearer ${SECRET}' } }
   b: { source: http, signature: { scheme: stripe, secret: '${SECRET}' }, deliver: 'http://a/?t=${SECRET}' }
 intents:
@@ -93,7 +93,7 @@ fn no_error_holds_a_secret_or_a_variable() {
         "consumers: { a: { deliver: { url: 'http://h', headers: { A: \"hunter2\\n\" } } } }",
         "consumers: { a: { signature: { scheme: stripe, secret: hunter2 } } }",
         "consumers: { a: { source: http, signature: { scheme: generic, secret: hunter2 } } }",
-        "consumers: { a: { source: http, signature: { scheme: stripe, secrets: { a: hunter2 } } } }",
+        "consumers: { a: { source: http, signature: { scheme: stripe, secret: { a: hunter2 } } } }",
         "consumers: { a: { source: http, signature: '${SECRET}' } }",
         "consumers: { a: { order: '${SECRET}' } }",
         "consumers: { a: { id: { template: '${SECRET}' } } }",

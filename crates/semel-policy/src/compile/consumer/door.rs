@@ -163,25 +163,13 @@ pub(super) fn signature(consumer: &Consumer) -> Result<Option<Signature>, Fault>
 }
 
 fn secrets(signature: &written::Signature) -> Result<Vec<Secret>, Fault> {
-    match (&signature.secret, &signature.secrets) {
-        (Some(secret), None) => Ok(vec![secret.0.clone()]),
-        (None, Some(secrets)) if (1..=SECRETS_MAX).contains(&secrets.len()) => {
-            Ok(secrets.iter().map(|secret| secret.0.clone()).collect())
-        }
-        (None, Some(secrets)) => {
-            let found = secrets.len();
-            let message = format!("expected 1 to {SECRETS_MAX} secrets, found {found}");
-            Err(Fault::said(at(["secrets"]), message))
-        }
-        (None, None) => Err(Fault::said(
-            at([]),
-            "expected secret or secrets, found neither",
-        )),
-        (Some(_), Some(_)) => {
-            let fault = Fault::said(at(["secrets"]), "expected secret or secrets, found both");
-            Err(fault.beside(at(["secret"])))
-        }
+    let found = signature.secret.len();
+    if !(1..=SECRETS_MAX).contains(&found) {
+        let message = format!("expected 1 to {SECRETS_MAX} secrets, found {found}");
+        return Err(Fault::said(at(["secret"]), message));
     }
+    let secrets = signature.secret.iter();
+    Ok(secrets.map(|secret| secret.0.clone()).collect())
 }
 
 /// A vendor's way leaves nothing to choose.

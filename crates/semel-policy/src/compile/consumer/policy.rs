@@ -271,7 +271,7 @@ impl From<Timing> for Ack {
     fn from(timing: Timing) -> Self {
         match timing {
             Timing::AfterDbTransaction | Timing::AfterEffect => Self::AfterEffect,
-            Timing::AfterInboxInsert | Timing::AfterReceive => Self::AfterReceive,
+            Timing::AfterReceive => Self::AfterReceive,
         }
     }
 }

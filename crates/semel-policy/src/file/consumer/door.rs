@@ -64,16 +64,15 @@ impl JsonSchema for Deliver {
     }
 }
 
-/// How posted messages are signed, and what the signature is checked with: `secret` or `secrets`.
+/// How posted messages are signed, and what the signature is checked with.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Signature {
     /// Whose way of signing it is.
     pub scheme: Choice<Scheme>,
-    /// The shared secret, or the public key where the scheme has one.
-    pub secret: Option<Word<Secret>>,
-    /// Several of which any may have signed, while one is being replaced.
-    pub secrets: Option<Many<Word<Secret>>>,
+    /// The shared secret, or the public key where the scheme has one; a list while one is being replaced,
+    /// of which any may have signed.
+    pub secret: Many<Word<Secret>>,
     /// The header with the signature; only for generic, where it is required.
     pub header: Option<Word<HeaderName>>,
     /// How the signature is written; only for generic. Default: hex.

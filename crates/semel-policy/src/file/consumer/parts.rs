@@ -36,8 +36,6 @@ pub enum Timing {
     /// When the effect is applied.
     AfterEffect,
     /// When the message is stored.
-    AfterInboxInsert,
-    /// When the message is stored.
     AfterReceive,
 }
 
@@ -47,7 +45,6 @@ impl Timing {
         match self {
             Self::AfterDbTransaction => "after-db-transaction",
             Self::AfterEffect => "after-effect",
-            Self::AfterInboxInsert => "after-inbox-insert",
             Self::AfterReceive => "after-receive",
         }
     }

@@ -261,7 +261,7 @@ const REST: [Row; 23] = [
         },
     ),
     (
-        "source: http, signature: { scheme: generic, secrets: [a, b], header: X-Sig, encoding: base64, prefix: 'v1=' }",
+        "source: http, signature: { scheme: generic, secret: [a, b], header: X-Sig, encoding: base64, prefix: 'v1=' }",
         |c| {
             c.signature.as_ref().is_some_and(|s| {
                 s.secrets.len() == 2

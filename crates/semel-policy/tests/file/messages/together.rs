@@ -30,7 +30,7 @@ fn retention_covers_whatever_can_come_again() {
 fn acknowledgement_is_said_once() {
     assert_snapshot!(wrong("ack: { timing: after-effect }\ninbox: { ackAfterInboxInsert: true }"), @"semel.yaml:4:35: consumers.a.inbox.ackAfterInboxInsert: expected false, because ack.timing is after-effect (consumers.a.ack.timing at 3:20)");
     assert_snapshot!(wrong("ack: { timing: after-receive }\ninbox: { ackAfterInboxInsert: false }"), @"semel.yaml:4:35: consumers.a.inbox.ackAfterInboxInsert: expected true, because ack.timing is after-receive (consumers.a.ack.timing at 3:20)");
-    assert_snapshot!(wrong("ack: { timing: after-inbox-insert }\ninbox: { enabled: false }"), @"semel.yaml:4:23: consumers.a.inbox.enabled: expected true, because the source is told when a message is stored (consumers.a.ack.timing at 3:20)");
+    assert_snapshot!(wrong("ack: { timing: after-receive }\ninbox: { enabled: false }"), @"semel.yaml:4:23: consumers.a.inbox.enabled: expected true, because the source is told when a message is stored (consumers.a.ack.timing at 3:20)");
     assert_snapshot!(wrong("inbox: { enabled: false, ackAfterInboxInsert: true }"), @"semel.yaml:3:23: consumers.a.inbox.enabled: expected true, because the source is told when a message is stored (consumers.a.inbox.ackAfterInboxInsert at 3:51)");
     with("ack: { timing: after-receive }, inbox: { ackAfterInboxInsert: true }");
 }
