@@ -1,9 +1,11 @@
 //! What happens to one request: refused, guarded, or passed through.
 //!
 //! - `guarded` forwards what a guard has claimed; `pass` forwards everything else.
+//! - `cookies` makes one field of those that HTTP/2 cuts up.
 //! - `tunnel` joins two connections that have changed their protocol.
 //! - `reply` is the body that clients get; `detach` lets a run outlive its client.
 
+mod cookies;
 mod detach;
 mod guarded;
 mod pass;
@@ -88,6 +90,8 @@ impl Visit {
             return self.answered(closing(ours(problem), request.version()));
         }
         disarm(&mut request);
+        let version = request.version();
+        cookies::join(request.headers_mut(), version);
         let snapshot = &self.snapshot;
         if let Some((route, params)) = snapshot.routes.find(request.method(), request.uri().path())
         {
