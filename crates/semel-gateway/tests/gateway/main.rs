@@ -1,6 +1,6 @@
 //! The gateway in front of real upstreams, over real sockets.
 //!
-//! `proxy`, `framing`, `streaming`, `tunnels`, `tls`, `versions`, `timeouts`, `limits`, `drain` and `reload` are
+//! `proxy`, `framing`, `streaming`, `tunnels`, `tls`, `versions`, `timeouts`, `limits`, `budgets`, `memory`, `drain` and `reload` are
 //! about being a good proxy; `table`, `keys`, `busy`, `unknown`, `reconcile`, `outages`, `leaving`, `bodies` and
 //! `sharing` about every row of what a guarded route promises.
 
@@ -10,12 +10,14 @@
 )]
 
 mod bodies;
+mod budgets;
 mod busy;
 mod drain;
 mod framing;
 mod keys;
 mod leaving;
 mod limits;
+mod memory;
 mod outages;
 mod proxy;
 mod reconcile;

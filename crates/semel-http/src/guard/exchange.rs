@@ -67,7 +67,7 @@ impl<U: Upstream> Exchange<U> {
         let response = upstream.call(request).await?;
         let (mut head, mut body) = response.into_parts();
         let word = Word::take(&mut head);
-        let mut gathered = Gathered::default();
+        let mut gathered = Gathered::response(&guard.0.budgets);
         let max = guard.rules().response_bytes_max;
         if gathered.read(&mut body, max).await.map_err(broken)? {
             return Ok(whole(guard.rules(), head, word, gathered));
