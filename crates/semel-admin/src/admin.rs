@@ -10,6 +10,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use semel_core::{Clock, Error, Kind, Result, SystemClock};
+use semel_http::Memory;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -53,6 +54,8 @@ pub struct Parts {
     pub observations: Option<Observations>,
     /// The store's inbox; `None` if it has none.
     pub inbox: Option<InboxPart>,
+    /// The budget of bytes that bodies hold, which other doors of the process share.
+    pub memory: Memory,
 }
 
 impl Parts {
@@ -64,6 +67,7 @@ impl Parts {
             clock: Arc::new(SystemClock::new()),
             observations: None,
             inbox: None,
+            memory: Memory::default(),
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::HeaderMap;
-use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
 use bytes::Bytes;
-use http_body_util::LengthLimitError;
+use semel_core::Permit;
+use semel_http::memory::{self, Full, Unread};
 use semel_http::problem::{Problem, Type};
 use serde::de::DeserializeOwned;
 use tokio::sync::OwnedSemaphorePermit;
@@ -40,6 +40,7 @@ pub(crate) struct Json<T> {
     pub(crate) value: T,
     /// Held until the call is answered, because that long its bytes are in memory.
     _turn: Option<OwnedSemaphorePermit>,
+    _held: Permit,
 }
 
 impl<T: Input> FromRequest<Shared> for Json<T> {
@@ -49,13 +50,17 @@ impl<T: Input> FromRequest<Shared> for Json<T> {
         let (parts, body) = request.into_parts();
         let read = read(app, &parts.headers, body, T::BYTES_MAX);
         let late = |_| Problem::new(Type::BodyTimeout, "the body took too long to arrive");
-        let (bytes, _turn) = timeout(BODY_TIMEOUT, read).await.map_err(late)??;
+        let ((bytes, _held), _turn) = timeout(BODY_TIMEOUT, read).await.map_err(late)??;
         let value = parse(&bytes)?;
-        Ok(Self { value, _turn })
+        Ok(Self {
+            value,
+            _turn,
+            _held,
+        })
     }
 }
 
-type Spooled = (Bytes, Option<OwnedSemaphorePermit>);
+type Spooled = ((Bytes, Permit), Option<OwnedSemaphorePermit>);
 
 async fn read(
     app: &Shared,
@@ -63,9 +68,7 @@ async fn read(
     body: Body,
     bytes_max: usize,
 ) -> Result<Spooled, Refused> {
-    let told = headers
-        .get(CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    let told = memory::stated(headers);
     if told.is_some_and(|length| length > bytes_max) {
         return Err(too_large(bytes_max));
     }
@@ -76,13 +79,12 @@ async fn read(
         true => app.large_bodies.clone().acquire_owned().await.ok(),
         false => None,
     };
-    match to_bytes(body, bytes_max).await {
-        Ok(bytes) => Ok((bytes, turn)),
-        Err(error) => Err(match error.into_inner().is::<LengthLimitError>() {
-            true => too_large(bytes_max),
-            false => Problem::new(Type::BodyBroken, "the body broke off").into(),
-        }),
-    }
+    let read = memory::read(&app.parts.memory, headers, body, bytes_max).await;
+    read.map(|read| (read, turn)).map_err(|why| match why {
+        Unread::TooLarge => too_large(bytes_max),
+        Unread::Full => Full.problem().into(),
+        Unread::Broken => Problem::new(Type::BodyBroken, "the body broke off").into(),
+    })
 }
 
 fn too_large(bytes_max: usize) -> Refused {

@@ -24,7 +24,7 @@ pub enum Side {
     AtMost,
 }
 
-const GOALS: [Goal; 15] = [
+const GOALS: [Goal; 17] = [
     goal("G1", Side::AtLeast, 0.25, 0.5),
     goal("G1b", Side::AtMost, 5.0, 3.0),
     goal("G2", Side::AtLeast, 10.0, 30.0),
@@ -50,6 +50,19 @@ const GOALS: [Goal; 15] = [
     goal("G8", Side::AtLeast, 0.8, 0.95),
     goal("G8b", Side::AtMost, 1.4, 1.15),
     goal("G8c", Side::AtMost, 300.0, 150.0),
+    Goal {
+        id: "G15",
+        side: Side::AtMost,
+        first: 2.0,
+        then: None,
+    },
+    // The kernel counts pages that are shared, and threads come and go: about the same is the same.
+    Goal {
+        id: "G15 rest",
+        side: Side::AtMost,
+        first: 1.25,
+        then: None,
+    },
 ];
 
 const fn goal(id: &'static str, side: Side, first: f64, then: f64) -> Goal {

@@ -9,11 +9,13 @@
 //! 5. [`cache`] answers duplicates from memory, in front of any store.
 //! 6. [`once`] runs a function under the protocol: claim, run, settle.
 //! 7. [`inbox`] is the second trait: messages that wait to take effect.
+//! 8. [`budget`] limits how much of anything there is at once.
 //!
 //! This crate does no IO: it opens no file and no socket. It reads no clock but the
 //! one it is given ([`clock`]), waits by the timer of the runtime that calls it, and names no store
 //! but the one in memory.
 
+pub mod budget;
 pub mod cache;
 pub mod clock;
 pub mod duration;
@@ -30,6 +32,7 @@ pub mod record;
 pub mod store;
 pub mod template;
 
+pub use budget::{Budget, Permit};
 pub use cache::Cached;
 pub use clock::{Clock, ManualClock, ServerClock, SteadyClock, SystemClock, Timestamp};
 pub use error::{Error, Kind, Result};

@@ -8,14 +8,16 @@
 //! 1. `config` is everything that a gateway is told.
 //! 2. `server` listens, serves, drains and takes new configurations.
 //! 3. `forward` is what happens to one request; `routes` finds its route.
-//! 4. `hygiene` is what may cross in either direction.
-//! 5. `pool` keeps connections to upstreams and tells whether a request can have reached one.
-//! 6. `reconcile` asks a URL about unknown outcomes; `jwks` loads the keys that tokens are checked with.
+//! 4. `budget` is what requests of each kind may use at once.
+//! 5. `hygiene` is what may cross in either direction.
+//! 6. `pool` keeps connections to upstreams and tells whether a request can have reached one.
+//! 7. `reconcile` asks a URL about unknown outcomes; `jwks` loads the keys that tokens are checked with.
 //!
 //! This crate reads no configuration file, keeps no records and decides nothing about keys: that is
 //! `semel-policy`, the store, and `semel-http`. It never sends a request twice.
 
 mod alarm;
+mod budget;
 mod config;
 mod error;
 mod forward;
@@ -29,6 +31,7 @@ mod server;
 mod target;
 mod wire;
 
+pub use budget::Budgets;
 pub use config::{Config, Host, LISTEN, Limits, Route, ServerTls, Timeouts, Upstream};
 pub use error::{Error, Kind, Result};
 pub use reconcile::ReconcileUrl;

@@ -5,15 +5,17 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{ACCEPT, HOST};
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Request, StatusCode, Uri, response};
+use http_body::Body as _;
 use http_body_util::BodyExt;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use semel_core::once::{Asking, Reconcile, Reconciled};
 use semel_core::outcome::BODY_BYTES_MAX;
-use semel_core::{Body, Fence, Identity};
+use semel_core::{Body, Fence, Identity, Permit};
+use semel_http::memory::{Buffer, Memory};
 use semel_http::{Rules, replay};
 
 use crate::error::{Error, Result};
@@ -139,11 +141,22 @@ pub(crate) struct Reconciler {
     url: ReconcileUrl,
     pool: Arc<Pool>,
     rules: Rules,
+    memory: Memory,
 }
 
 impl Reconciler {
-    pub(crate) const fn new(url: ReconcileUrl, pool: Arc<Pool>, rules: Rules) -> Self {
-        Self { url, pool, rules }
+    pub(crate) const fn new(
+        url: ReconcileUrl,
+        pool: Arc<Pool>,
+        rules: Rules,
+        memory: Memory,
+    ) -> Self {
+        Self {
+            url,
+            pool,
+            rules,
+            memory,
+        }
     }
 
     async fn answer(
@@ -175,7 +188,7 @@ impl Reconciler {
         head: &response::Parts,
         body: Received,
     ) -> std::result::Result<Reconciled, String> {
-        let bytes = read(body).await?;
+        let (bytes, _held) = read(&self.memory, body).await?;
         let body = Body::capped(bytes, self.rules.response_bytes_max);
         let outcome = replay::outcome(&self.rules, head, None, body);
         Ok(Reconciled::Happened(outcome))
@@ -183,18 +196,18 @@ impl Reconciler {
 }
 
 /// The whole body, if it is not larger than any store keeps.
-async fn read(mut body: Received) -> std::result::Result<Bytes, String> {
-    let mut bytes = BytesMut::new();
+async fn read(memory: &Memory, mut body: Received) -> std::result::Result<(Bytes, Permit), String> {
+    let mut bytes = Buffer::new(memory, usize::MAX);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| error.to_string())?;
         if let Ok(data) = frame.into_data() {
-            bytes.extend_from_slice(&data);
+            bytes.push_anyway(&data, body.is_end_stream());
         }
         if bytes.len() > BODY_BYTES_MAX {
             return Err(format!("its answer has more than {BODY_BYTES_MAX} bytes"));
         }
     }
-    Ok(bytes.freeze())
+    Ok(bytes.finish())
 }
 
 impl Reconcile for Reconciler {

@@ -8,6 +8,13 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
+use semel_core::Permit;
+
+use crate::memory::Memory;
+
+/// How much of a whole body is handed on at once. Connections take what they are offered, however slowly their peer
+/// reads: in slices, what they have taken stays small, and the rest stays here, where it is counted.
+const SLICE_BYTES: usize = 64 * 1024;
 
 /// Any error of a body.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -31,6 +38,8 @@ enum Inner {
     Whole {
         data: Bytes,
         trailers: Option<HeaderMap>,
+        /// What its bytes have drawn from the budget of memory.
+        held: Option<Permit>,
     },
     Stream(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BoxError> + Send>>),
 }
@@ -40,6 +49,7 @@ impl Default for Inner {
         Self::Whole {
             data: Bytes::new(),
             trailers: None,
+            held: None,
         }
     }
 }
@@ -52,7 +62,34 @@ impl Body {
 
     /// Bytes and, maybe, trailers.
     pub const fn whole(data: Bytes, trailers: Option<HeaderMap>) -> Self {
-        Self(Inner::Whole { data, trailers })
+        Self(Inner::Whole {
+            data,
+            trailers,
+            held: None,
+        })
+    }
+
+    /// Keeps `permit` until the bytes have been handed on.
+    #[must_use]
+    pub fn holding(mut self, permit: Permit) -> Self {
+        if let Inner::Whole { held, .. } = &mut self.0 {
+            *held = Some(permit);
+        }
+        self
+    }
+
+    /// Counts the bytes that it has in memory, if they are not counted yet.
+    #[must_use]
+    pub fn counted(self, memory: &Memory) -> Self {
+        match &self.0 {
+            Inner::Whole {
+                data, held: None, ..
+            } if !data.is_empty() => {
+                let permit = memory.hold(data.len());
+                self.holding(permit)
+            }
+            _ => self,
+        }
     }
 
     /// The same again, which a stream cannot be.
@@ -88,7 +125,7 @@ impl http_body::Body for Body {
         match &mut self.0 {
             Inner::Stream(stream) => stream.as_mut().poll_frame(cx),
             Inner::Whole { data, .. } if !data.is_empty() => {
-                let data = std::mem::take(data);
+                let data = data.split_to(data.len().min(SLICE_BYTES));
                 Poll::Ready(Some(Ok(Frame::data(data))))
             }
             Inner::Whole { trailers, .. } => Poll::Ready(
@@ -102,7 +139,7 @@ impl http_body::Body for Body {
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Inner::Stream(stream) => stream.is_end_stream(),
-            Inner::Whole { data, trailers } => data.is_empty() && trailers.is_none(),
+            Inner::Whole { data, trailers, .. } => data.is_empty() && trailers.is_none(),
         }
     }
 

@@ -8,7 +8,8 @@
 //! 3. [`guard`] brings them together with [`semel_core::Once`]: admit a request, run it, replay it.
 //! 4. [`problem`] is how refusals look (RFC 9457); [`replay`] turns responses into outcomes and back.
 //! 5. [`observe`] lets everything through and counts what would have been refused or replayed.
-//! 6. [`layer`] is the door for Rust services.
+//! 6. [`memory`] bounds the bytes that bodies hold.
+//! 7. [`layer`] is the door for Rust services.
 //!
 //! This crate opens no socket and names no store. Whoever forwards a request (a proxy, an inner
 //! service) does so behind [`guard::Upstream`].
@@ -19,6 +20,7 @@ pub mod fingerprint;
 pub mod guard;
 pub mod key;
 pub mod layer;
+pub mod memory;
 pub mod observe;
 pub mod path;
 pub mod problem;
@@ -29,8 +31,9 @@ pub mod tenant;
 
 pub use body::{AnyBody, Body};
 pub use event::{Event, RequestObserver, What};
-pub use guard::{Admission, Admitted, Failure, Guard, Handover, Upstream};
+pub use guard::{Admission, Admitted, Budgets, Failure, Guard, Handover, Upstream};
 pub use layer::SemelLayer;
+pub use memory::Memory;
 pub use problem::{Problem, Type};
 pub use profile::Profile;
 pub use rules::Rules;

@@ -28,6 +28,10 @@ pub const HEADER_BYTES_MIN: usize = 8 * 1024;
 pub const HEADER_BYTES_MAX: usize = 1024 * 1024;
 /// The largest body of a guarded request, in bytes: it is held in memory.
 pub const REQUEST_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The least memory for bodies, in bytes: the largest call of the admin API must have room.
+pub const BUFFERED_BYTES_MIN: usize = 32 * 1024 * 1024;
+/// The most memory for bodies, in bytes.
+pub const BUFFERED_BYTES_MAX: usize = 1024 * 1024 * 1024 * 1024;
 /// The largest body of a response that is kept, in bytes.
 pub const RESPONSE_BYTES_MAX: usize = semel_core::outcome::BODY_BYTES_MAX;
 /// The most headers of a service's answer.

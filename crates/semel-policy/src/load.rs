@@ -9,7 +9,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::error::{Error, Kind, Result};
-use crate::file::{Admin, Consumer, Gateway, IdempotentConsumer, InboxListen, Log, Target};
+use crate::file::{
+    Admin, Consumer, Gateway, IdempotentConsumer, InboxListen, Log, ProcessLimits, Target,
+};
 use crate::limits::FILE_BYTES_MAX;
 use crate::tree::fill::{self, Variables};
 use crate::tree::read::Fault;
@@ -17,9 +19,10 @@ use crate::tree::{Node, Value, overlay, yaml};
 use crate::value::{Named, StoreUrl};
 
 /// The sections that a variable can stand for.
-const SECTIONS: [&str; 8] = [
+const SECTIONS: [&str; 9] = [
     "store",
     "log",
+    "limits",
     "admin",
     "gateway",
     "inbox",
@@ -54,6 +57,8 @@ pub struct File {
     pub store: Option<StoreUrl>,
     /// What is logged, and how.
     pub log: Log,
+    /// What all doors share.
+    pub limits: ProcessLimits,
     /// The door for operators, or off. Default: on loopback.
     pub admin: Admin,
     /// The proxy in front of a service.
@@ -99,9 +104,9 @@ impl File {
         };
         let mut file = Self::deserialize(&tree).map_err(located)?;
         file.resolve(Path::new(name).parent().unwrap_or(Path::new("")));
-        if let Some(gateway) = &file.gateway {
-            gateway.compile().map_err(located)?;
-        }
+        let routes = file.gateway.as_ref().map(Gateway::compile).transpose();
+        let routes = routes.map_err(located)?.unwrap_or_default();
+        file.check_memory(&routes).map_err(located)?;
         file.compile_messages().map_err(located)?;
         Ok(file)
     }

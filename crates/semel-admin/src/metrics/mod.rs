@@ -5,6 +5,7 @@
 //! for a label set that was seen before.
 
 mod beneath;
+mod budgets;
 mod gauges;
 mod histogram;
 mod inbox;
@@ -25,13 +26,14 @@ use prometheus_client::registry::Registry;
 use semel_core::clock::Doubt;
 use semel_core::record::Claim;
 use semel_core::store::{self, Store, Swept};
-use semel_core::{Error, Kind, Scope, Timestamp};
+use semel_core::{Budget, Error, Kind, Scope, Timestamp};
 use semel_inbox::CircuitState;
 use tokio::time::{Instant, timeout};
 
 use crate::inbox::InboxPart;
 use crate::log;
 use beneath::Beneath;
+use budgets::Budgets;
 use gauges::Gauges;
 use inbox::{Circuits, Counted};
 use requests::Requests;
@@ -53,6 +55,7 @@ pub struct Metrics {
     requests: Requests,
     pub(crate) verbs: Verbs,
     beneath: Beneath,
+    budgets: Budgets,
     gauges: Gauges,
     counted: Counted,
     inbox: inbox::Gauges,
@@ -87,6 +90,7 @@ impl Metrics {
             requests: Requests::register(&mut registry),
             verbs: Verbs::register(&mut registry),
             beneath: Beneath::register(&mut registry),
+            budgets: Budgets::register(&mut registry),
             gauges: Gauges::register(&mut registry),
             counted: Counted::register(&mut registry),
             inbox: inbox::Gauges::register(&mut registry),
@@ -97,8 +101,14 @@ impl Metrics {
         }
     }
 
+    /// Shows what is used of a budget, and its limit, from now on.
+    pub fn watch_budget(&self, name: &'static str, budget: &Budget) {
+        self.budgets.watch(name, budget);
+    }
+
     /// All series as text.
     pub fn text(&self) -> String {
+        self.budgets.refresh();
         let mut text = String::new();
         // Writing to a string cannot fail, and no metric of ours does.
         encode(&mut text, &self.registry).expect("our metrics can be written to a string");

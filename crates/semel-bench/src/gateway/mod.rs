@@ -4,7 +4,8 @@
 //! proxies that it is compared to, and the upstream behind all three. Only the load comes from here, from one thread.
 //! Read it in this order: `head`, `wire` and `request` are just enough HTTP/1.1; [`upstream`] and [`hyper_proxy`]
 //! are served by processes that the caller starts; `nginx` is somebody else's; `child` starts them all and ends
-//! them; `load` asks and counts; `rounds` takes the turns; [`soak`] mistreats the gateway and watches its memory.
+//! them; `load` asks and counts; `rounds` takes the turns; [`soak`] mistreats the gateway and watches its memory, and so does
+//! [`hostile`], with bodies that are sent byte by byte.
 //!
 //! This module names no gateway: the caller says which command starts one.
 
@@ -12,6 +13,7 @@ mod child;
 mod connection;
 mod field;
 mod head;
+pub mod hostile;
 pub mod hyper_proxy;
 mod load;
 pub mod memory;

@@ -4,6 +4,7 @@ use http::Uri;
 use semel_gateway::{Config, Host, ReconcileUrl, Route, ServerTls, Upstream};
 use semel_policy::CompiledRoute;
 use semel_policy::file::{self, Gateway};
+use semel_policy::value::{Count, Word};
 
 use crate::error::{Error, Result};
 use crate::exit::Exit;
@@ -40,11 +41,19 @@ fn limits(config: &mut Config, section: &Gateway) {
     let (limits, timeouts) = (&section.limits, &section.timeouts);
     config.limits.connections_max = limits.connections.0.0;
     config.limits.in_flight_max = limits.in_flight.0.0;
+    let count = |number: Option<Word<Count>>| number.map(|number| number.0.0);
+    config.limits.runs_max = count(limits.runs);
+    config.limits.receiving_max = count(limits.receiving);
+    config.limits.waiting_max = count(limits.waiting);
+    config.limits.waiting_per_key_max = limits.waiting_per_key.0.0;
+    config.limits.passing_max = count(limits.passing);
+    config.limits.tunnels_max = count(limits.tunnels);
     config.limits.header_bytes_max = limits.header_bytes.0.0;
     config.limits.response_header_bytes_max = limits.response_header_bytes.0.0;
     config.limits.response_headers_max = limits.response_headers.0.0;
     config.limits.http2_connections_max = limits.http2_connections.0.0;
     config.timeouts.header = timeouts.header.0;
+    config.timeouts.body_idle = timeouts.body_idle.0;
     config.timeouts.connect = timeouts.connect.0;
     config.timeouts.idle = timeouts.idle.0;
     config.timeouts.upstream_idle = timeouts.upstream_idle.0;

@@ -30,6 +30,7 @@ use semel_admin::{Admin, Current, Health, InboxPart, Metered, Metrics, Parts, Po
 use semel_core::inbox::Inbox;
 use semel_core::{Cached, Once};
 use semel_gateway::Gateway;
+use semel_http::Memory;
 use semel_policy::{File, file};
 use tokio::sync::watch::Receiver;
 
@@ -52,7 +53,7 @@ pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
     if Messages::are_in(&file)? {
         store.must_have_inbox()?;
     }
-    let process = Process::open(&store).await?;
+    let process = Process::open(&store, &file.limits).await?;
     process.tell_of_servers().await?;
     let policies = Current::new(policies_of(&file, &source)?);
     let admin = process.admin(&file, &policies).await?;
@@ -152,10 +153,12 @@ struct Process {
     opened: Opened,
     health: Health,
     watchers: Watchers,
+    /// The bytes of bodies that all doors hold together.
+    memory: Memory,
 }
 
 impl Process {
-    async fn open(store: &StoreArgs) -> Result<Self> {
+    async fn open(store: &StoreArgs, limits: &file::ProcessLimits) -> Result<Self> {
         let (metrics, health) = (Arc::new(Metrics::new()), Health::default());
         let watch = Arc::new(StoreWatch {
             metrics: metrics.clone(),
@@ -164,12 +167,15 @@ impl Process {
         let opened = store.open_serving(watch).await?;
         let cached = Cached::new(opened.store.clone(), CACHE_BYTES);
         let measured = Metered::new(Arc::new(cached), metrics.clone());
+        let memory = Memory::new(limits.buffered_bytes.0.0);
+        metrics.watch_budget("buffered_bytes", memory.budget());
         Ok(Self {
             once: Once::new(measured.clone()),
             store: measured,
             opened,
             health,
             watchers: Watchers::new(metrics),
+            memory,
         })
     }
 
@@ -214,6 +220,7 @@ impl Process {
             clock: self.opened.clock.clone(),
             observations: Some(self.watchers.observations()),
             inbox: self.inbox_part(policies),
+            memory: self.memory.clone(),
         };
         let admin = Admin::bind(&config, parts).await.map_err(|error| {
             let hint = "choose another address with --admin, or --admin off";
@@ -235,9 +242,14 @@ impl Process {
         let Some(section) = &file.gateway else {
             return Ok(None);
         };
-        let config = gateway::config(section)?;
+        let mut config = gateway::config(section)?;
+        config.memory = self.memory.clone();
         let watch = Arc::new(self.watchers.clone());
         let gateway = Gateway::bind(config, self.once.clone(), watch);
-        Ok(Some(gateway.map_err(gateway::error)?))
+        let gateway = gateway.map_err(gateway::error)?;
+        for (name, budget) in gateway.handle().budgets().all() {
+            self.watchers.metrics().watch_budget(name, budget);
+        }
+        Ok(Some(gateway))
     }
 }

@@ -1,7 +1,7 @@
 //! A process at work, which takes a changed file over at SIGHUP.
 //!
 //! Everything that can fail comes first and changes nothing: a file that is wrong, or that cannot be served, is reported and leaves all as it
-//! was. What is taken over: routes, consumers, targets of intents, alerts, the admin token and the log level. What needs a restart
+//! was. What is taken over: limits, routes, consumers, targets of intents, alerts, the admin token and the log level. What needs a restart
 //! is named key by key.
 
 use semel_admin::{Current, Policies, Secret};
@@ -76,6 +76,8 @@ impl Live<'_> {
         }
         self.policies.set(policies.clone());
         self.logs.set_level(file.log.level);
+        let memory = self.process.memory.budget();
+        memory.set_max(file.limits.buffered_bytes.0.0);
         let keys = fixed::changed(&self.started_with, &file, self.store_is_named);
         if !keys.is_empty() {
             let keys = keys.join(", ");

@@ -84,6 +84,10 @@ pub enum Refusal {
         /// Why.
         cause: UnknownCause,
     },
+    /// As many operations run as may at once. This one did not.
+    TooManyRuns,
+    /// It is in progress, and as many duplicates wait as may at once.
+    TooManyWaiting,
     /// This call's run panicked; its record is unknown.
     Panicked,
     /// What was asked breaks a stated rule, for example by a key that is too long. Nothing ran.
@@ -104,6 +108,10 @@ impl fmt::Display for Refusal {
                 f,
                 "the outcome is unknown since {since} ({}), it waits to be resolved",
                 cause.name()
+            ),
+            Self::TooManyRuns => f.write_str("as many operations run as may at once, nothing ran"),
+            Self::TooManyWaiting => f.write_str(
+                "the operation is in progress, and as many duplicates wait as may at once",
             ),
             Self::Panicked => f.write_str("the run panicked, its outcome is unknown"),
             Self::Invalid(error) => write!(f, "what was asked is not valid, nothing ran: {error}"),

@@ -11,6 +11,7 @@ use super::answer::{Finished, Refusal, Reply};
 use super::drain::Counted;
 use super::lease::LeaseLife;
 use super::owner::{Ended, Owner, Run};
+use crate::budget::Permit;
 use crate::clock::Moment;
 use crate::record::Lease;
 use crate::store::{ClaimAnswer, ClaimRequest, StoreExt};
@@ -37,6 +38,7 @@ pub(super) async fn attempt<R, F, Fut>(
     request: ClaimRequest,
     first: Option<Asked>,
     f: F,
+    place: Option<Permit>,
 ) -> Attempt<R, F>
 where
     R: Send + 'static,
@@ -62,10 +64,12 @@ where
             Asking::Answered(asked) => asked,
             Asking::Waiting(asking) => asking.await,
         };
-        // The caller may have left: the record is what counts, so a failed send is no failure.
         match answer {
-            Ok(ClaimAnswer::Granted(lease)) => own(operation, lease, asked, f, sender).await,
-            other => drop(sender.send(Attempt::NotGranted(other, f))),
+            Ok(ClaimAnswer::Granted(lease)) => {
+                let reply = Answering { sender, place };
+                own(operation, lease, asked, f, reply).await;
+            }
+            other => Answering { sender, place }.send(Attempt::NotGranted(other, f)),
         }
     });
     // Without an answer the runtime is going down; a granted lease will end by itself.
@@ -100,13 +104,28 @@ async fn ask(operation: Operation, request: ClaimRequest) -> Asked {
     (store.claim_one(request).await, asked)
 }
 
+/// The way back to the caller, and the place that the call has until then.
+struct Answering<R, F> {
+    sender: oneshot::Sender<Attempt<R, F>>,
+    place: Option<Permit>,
+}
+
+impl<R, F> Answering<R, F> {
+    /// The place first, so that the caller's next call finds it free.
+    fn send(self, attempt: Attempt<R, F>) {
+        drop(self.place);
+        // The caller may have left: the record is what counts, so a failed send is no failure.
+        let _ = self.sender.send(attempt);
+    }
+}
+
 /// Owns a granted claim; its lease is renewed from the wait for its turn to the recorded outcome.
 async fn own<R, F, Fut>(
     operation: Operation,
     lease: Lease,
     asked: Moment,
     f: F,
-    sender: oneshot::Sender<Attempt<R, F>>,
+    answering: Answering<R, F>,
 ) where
     R: Send + 'static,
     F: FnOnce(Run) -> Fut + Send + 'static,
@@ -127,7 +146,7 @@ async fn own<R, F, Fut>(
             Ended::NotBegun(f) => Attempt::NotBegun(f),
             Ended::NotGivenBack(error) => Attempt::Ended(Err(Refusal::Store(error))),
         };
-        drop(sender.send(attempt));
+        answering.send(attempt);
     };
     let work = async {
         let _turn = match turns {

@@ -1,5 +1,6 @@
 //! Asks for a claim and does what its answer asks for: run, replay, wait, reconcile or refuse.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -9,9 +10,10 @@ use super::answer::{Finished, Refusal, Reply};
 use super::attempt::{Asked, Attempt, attempt};
 use super::owner::Run;
 use super::reconcile::Reconciled;
+use crate::budget::Permit;
 use crate::error::{Error, Kind};
 use crate::policy::{InProgress, OnUnknown};
-use crate::record::{Claim, Fence, State};
+use crate::record::{Claim, Fence, Record, State};
 use crate::store::{
     Actor, ClaimAnswer, ClaimRequest, Resolution, ResolveRequest, StoreExt, Takeover,
 };
@@ -49,7 +51,13 @@ where
     let mut decisions = 0;
     while decisions < DECISIONS_MAX {
         let request = driver.request();
-        let answer = match attempt(&driver.operation, request, first.take(), f).await {
+        let place = match driver.place() {
+            Ok(place) => place,
+            // A claim that was granted already is run: giving it up would cost more than its place.
+            Err(_full) if first.is_some() => None,
+            Err(full) => return driver.settled().await.map(Reply::Replayed).ok_or(full),
+        };
+        let answer = match attempt(&driver.operation, request, first.take(), f, place).await {
             Attempt::Ended(reply) => return reply,
             Attempt::NotBegun(unused) => {
                 (decisions, f) = (decisions + 1, unused);
@@ -76,6 +84,8 @@ where
                     cause,
                 };
                 decisions += 1;
+                // Asking takes as long as a run, and a place as a run does.
+                let _place = driver.place()?;
                 driver.reconcile(fence, refusal).await?;
             }
         }
@@ -113,8 +123,39 @@ impl Driver {
         }
     }
 
+    /// A place among the runs, where there is a limit.
+    fn place(&self) -> Result<Option<Permit>, Refusal> {
+        match &self.operation.once.places {
+            Some(places) => places.run().map(Some).ok_or(Refusal::TooManyRuns),
+            None => Ok(None),
+        }
+    }
+
+    /// What is on record if it is settled: a replay runs nothing and needs no place.
+    async fn settled(&self) -> Option<Arc<Record>> {
+        let Operation {
+            once,
+            identity,
+            fingerprint,
+            ..
+        } = &self.operation;
+        let found = once.shared.store.look_up_one(identity.clone()).await;
+        let is_ours = |record: &Record| {
+            record.fingerprint == *fingerprint && matches!(record.state, State::Settled(_))
+        };
+        found.ok().flatten().filter(|record| is_ours(record))
+    }
+
     /// Waits until the operation no longer runs; refuses when the caller's patience ends.
     async fn wait(&self, lease_left: Duration) -> Result<(), Refusal> {
+        let retry_after = lease_left.clamp(LOOK_FIRST, RETRY_AFTER_MAX);
+        let _place = match &self.operation.once.places {
+            Some(places) if Instant::now() < self.patience_ends => {
+                let busy = Refusal::InProgress { retry_after };
+                Some(places.wait(self.operation.identity.digest(), busy)?)
+            }
+            _ => None,
+        };
         let (mut pause, mut away) = (LOOK_FIRST, None);
         while Instant::now() < self.patience_ends {
             self.woken_or(self.patience_ends.min(Instant::now() + pause))
@@ -127,7 +168,6 @@ impl Driver {
                 Err(error) => Some(error),
             };
         }
-        let retry_after = lease_left.clamp(LOOK_FIRST, RETRY_AFTER_MAX);
         Err(away.map_or(Refusal::InProgress { retry_after }, Refusal::Store))
     }
 

@@ -26,6 +26,7 @@
 //! - `attempt` asks for one claim. A granted claim gets a task of its own, so a caller that goes away
 //!   cancels nothing; `owner` runs the function there, `recording` offers its outcome until the store takes
 //!   it, and `lease` keeps the lease alive meanwhile and says whether anything may still begin under it.
+//! - `places` limits how many run and how many wait.
 //! - `waiters` wakes duplicates of the same process as soon as a run has ended.
 //! - `drain` lets a service that shuts down wait for runs whose callers have left.
 //!
@@ -40,6 +41,7 @@ mod drive;
 mod lease;
 mod operation;
 mod owner;
+mod places;
 mod reconcile;
 mod recording;
 mod waiters;
@@ -48,6 +50,7 @@ pub use answer::{Answer, Error, Finished, Recorded, Refusal, Reply, Settlement};
 pub use batch::BatchItem;
 pub use operation::Operation;
 pub use owner::Run;
+pub use places::Places;
 pub use reconcile::{Asking, Reconcile, Reconciled};
 
 use std::sync::Arc;
@@ -59,12 +62,13 @@ use crate::store::Store;
 use drain::Live;
 use waiters::Waiters;
 
-/// Runs functions under the protocol. Cheap to clone; clones share everything but the policy.
+/// Runs functions under the protocol. Cheap to clone; clones share everything but the policy, the reconciler and the places.
 #[derive(Debug, Clone)]
 pub struct Once {
     shared: Arc<Shared>,
     policy: Policy,
     reconciler: Option<Arc<dyn Reconcile>>,
+    places: Option<Places>,
 }
 
 #[derive(Debug)]
@@ -91,6 +95,7 @@ impl Once {
             shared: Arc::new(shared),
             policy: Policy::default(),
             reconciler: None,
+            places: None,
         }
     }
 
@@ -108,6 +113,13 @@ impl Once {
     pub fn reconcile_with(mut self, reconciler: impl Reconcile) -> Self {
         self.policy.on_unknown = OnUnknown::Reconcile;
         self.reconciler = Some(Arc::new(reconciler));
+        self
+    }
+
+    /// The same, but its operations run and wait within these places. Without any there is no limit.
+    #[must_use]
+    pub fn within(mut self, places: Places) -> Self {
+        self.places = Some(places);
         self
     }
 

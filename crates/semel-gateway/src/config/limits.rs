@@ -17,8 +17,20 @@ pub struct Limits {
     /// Client connections. At the limit no more are accepted until one ends: the rest wait in the
     /// listening socket's queue, which tells clients to slow down without any of them being refused.
     pub connections_max: usize,
-    /// Requests that are not answered to the end yet, tunnels included. Above it: 503 `overloaded`.
+    /// Requests of each kind at once, where the kind has no number of its own below. Above it: 503 `overloaded`.
     pub in_flight_max: usize,
+    /// Guarded operations that run.
+    pub runs_max: Option<usize>,
+    /// Bodies of guarded requests that are slow to arrive.
+    pub receiving_max: Option<usize>,
+    /// Duplicates that wait for a run.
+    pub waiting_max: Option<usize>,
+    /// Duplicates that wait for one key; the next one is told at once that it is in progress.
+    pub waiting_per_key_max: usize,
+    /// Requests that no route guards, until their responses have been sent.
+    pub passing_max: Option<usize>,
+    /// Connections that have changed their protocol (websockets).
+    pub tunnels_max: Option<usize>,
     /// Concurrent requests of one HTTP/2 connection.
     pub streams_max: u32,
     /// Bytes of one request's head; more is answered with 431. At least 8 KiB.
@@ -41,6 +53,12 @@ impl Default for Limits {
         Self {
             connections_max: 10_000,
             in_flight_max: 2_000,
+            runs_max: None,
+            receiving_max: None,
+            waiting_max: None,
+            waiting_per_key_max: 64,
+            passing_max: None,
+            tunnels_max: None,
             streams_max: 256,
             header_bytes_max: 64 * 1024,
             headers_max: HEADERS_MAX,
@@ -53,6 +71,26 @@ impl Default for Limits {
 }
 
 impl Limits {
+    pub(crate) fn runs(&self) -> usize {
+        self.runs_max.unwrap_or(self.in_flight_max)
+    }
+
+    pub(crate) fn receiving(&self) -> usize {
+        self.receiving_max.unwrap_or(self.in_flight_max)
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting_max.unwrap_or(self.in_flight_max)
+    }
+
+    pub(crate) fn passing(&self) -> usize {
+        self.passing_max.unwrap_or(self.in_flight_max)
+    }
+
+    pub(crate) fn tunnels(&self) -> usize {
+        self.tunnels_max.unwrap_or(self.in_flight_max)
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         let Self {
             header_bytes_max,
@@ -62,6 +100,12 @@ impl Limits {
         for (name, value) in [
             ("connections_max", self.connections_max),
             ("in_flight_max", self.in_flight_max),
+            ("runs_max", self.runs()),
+            ("receiving_max", self.receiving()),
+            ("waiting_max", self.waiting()),
+            ("waiting_per_key_max", self.waiting_per_key_max),
+            ("passing_max", self.passing()),
+            ("tunnels_max", self.tunnels()),
             ("streams_max", self.streams_max as usize),
             ("headers_max", headers_max),
             ("http2_connections_max", self.http2_connections_max),

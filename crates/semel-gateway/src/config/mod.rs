@@ -11,6 +11,8 @@ pub use upstream::{Host, Upstream};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use semel_http::Memory;
+
 /// Where a gateway listens unless it is told otherwise.
 pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7070);
 
@@ -36,6 +38,8 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// How much is accepted.
     pub limits: Limits,
+    /// The budget of bytes that bodies hold, which other doors of the process share. Cannot change while it runs.
+    pub memory: Memory,
     /// How long each phase may take.
     pub timeouts: Timeouts,
     /// Whether `X-Forwarded-*` and `Forwarded` of the client are believed and added to. Only for a
@@ -52,6 +56,7 @@ impl Config {
             upstream,
             routes: Vec::new(),
             limits: Limits::default(),
+            memory: Memory::default(),
             timeouts: Timeouts::default(),
             trust_forwarded: false,
         }

@@ -15,22 +15,20 @@ mod tunnel;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::header::CONNECTION;
 use http::{HeaderValue, Request, Response, Version};
 use http_body_util::Either;
 use hyper::body::Incoming;
-use semel_http::{Admission, Problem, Type};
+use semel_core::Permit;
+use semel_http::{Admission, Problem};
 
-use crate::hygiene::{disarm, doubtful, screen};
+use crate::hygiene::{self, disarm, doubtful, screen};
+use crate::pool::Pool;
 use crate::routes::{Guarded, Params};
 use crate::server::{Client, InFlight, Snapshot};
 use pass::Departure;
 use reply::{Content, Reply};
-
-/// When to come back to an overloaded gateway.
-const OVERLOADED_RETRY: Duration = Duration::from_secs(1);
 
 /// One request's visit: who brought it, and by which configuration it is served.
 struct Visit {
@@ -38,6 +36,8 @@ struct Visit {
     snapshot: Arc<Snapshot>,
     /// Whoever outlives the visit takes it along.
     in_flight: Option<InFlight>,
+    /// Its place among the requests that pass through, or among the tunnels.
+    place: Option<Permit>,
 }
 
 /// A visit at its end, and what it brought.
@@ -63,7 +63,8 @@ pub(crate) fn answer(
     let snapshot = client.shared.snapshot();
     let idle = snapshot.timeouts.body_idle;
     let visit = Visit {
-        in_flight: InFlight::enter(&client.pulse, snapshot.limits.in_flight_max),
+        in_flight: InFlight::enter(&client.pulse, usize::MAX),
+        place: None,
         client: client.clone(),
         snapshot,
     };
@@ -77,15 +78,12 @@ pub(crate) fn answer(
             }
             Next::Guarding(guarding) => guarding.await,
         };
-        Ok(response.map(|content| Reply::new(content, idle, visit.in_flight)))
+        Ok(response.map(|content| Reply::new(content, idle, visit.in_flight, visit.place)))
     }
 }
 
 impl Visit {
-    fn begin(self, mut request: Request<Incoming>) -> Next {
-        if self.in_flight.is_none() {
-            return self.answered(overloaded());
-        }
+    fn begin(mut self, mut request: Request<Incoming>) -> Next {
         if let Err(problem) = self.screen(&request) {
             return self.answered(closing(ours(problem), request.version()));
         }
@@ -98,10 +96,22 @@ impl Visit {
             let route = route.clone();
             return Next::Guarding(Box::pin(self.guard(route, params, request)));
         }
-        match self.depart(&snapshot.pool, request.map(Either::Left)) {
+        let pool = snapshot.pool.clone();
+        let request = request.map(Either::Left);
+        match self
+            .enter(&pool, &request)
+            .and_then(|()| self.depart(&pool, request))
+        {
             Ok(departure) => Next::Passing(self, departure),
             Err(problem) => self.answered(ours(problem)),
         }
+    }
+
+    /// Takes a place for a request that is about to pass through.
+    fn enter<B>(&mut self, pool: &Pool, request: &Request<B>) -> Result<(), Problem> {
+        let is_tunnel = pool.allows_tunnels() && hygiene::upgrade(request).is_some();
+        self.place = Some(self.client.shared.budgets.pass(is_tunnel)?);
+        Ok(())
     }
 
     fn answered(self, response: Response<Content>) -> Next {
@@ -142,14 +152,6 @@ impl Visit {
 
 fn ours(problem: Problem) -> Response<Content> {
     problem.into_response().map(Content::Ours)
-}
-
-fn overloaded() -> Response<Content> {
-    let problem = Problem::new(
-        Type::Overloaded,
-        "too many requests are in flight, nothing ran",
-    );
-    ours(problem.retry_after(OVERLOADED_RETRY))
 }
 
 /// Whoever sends what cannot be understood must not go on sending on the same connection.

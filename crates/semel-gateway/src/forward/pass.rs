@@ -103,13 +103,14 @@ impl Visit {
         (self, passed)
     }
 
-    /// Both of it.
+    /// Both of it, once there is a place.
     pub(super) async fn forward(
-        self,
+        mut self,
         pool: &Arc<Pool>,
         request: Request<Either<Incoming, Body>>,
     ) -> (Self, Passed) {
-        match self.depart(pool, request) {
+        let departure = self.enter(pool, &request);
+        match departure.and_then(|()| self.depart(pool, request)) {
             Ok(departure) => self.pass(departure).await,
             Err(problem) => (self, Passed::Failed(problem)),
         }

@@ -37,7 +37,7 @@ pub(super) fn begin(
     let upstream = hyper::upgrade::on(&mut response);
     let limits = Limits::of(&visit.snapshot.timeouts);
     let mut phase = visit.client.shared.phase();
-    let in_flight = visit.in_flight.take();
+    let in_flight = (visit.in_flight.take(), visit.place.take());
     tokio::spawn(async move {
         let joined = tokio::select! {
             joined = join(client, upstream, limits) => joined,

@@ -23,6 +23,7 @@ use semel_http::RequestObserver;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::budget::Budgets;
 use crate::config::Config;
 use crate::error::{Error, Kind, Result};
 use load::Counters;
@@ -44,6 +45,7 @@ pub(crate) struct Shared {
     // A plain lock: it is held for the clone of one pointer, and never across an await.
     snapshot: RwLock<Arc<Snapshot>>,
     counters: Arc<Counters>,
+    pub(crate) budgets: Budgets,
     phase: watch::Sender<Phase>,
     once: Once,
     watch: Arc<dyn RequestObserver>,
@@ -98,7 +100,8 @@ impl Gateway {
     /// Checks `config` and listens. Guarded requests are recorded by `once`, and `watch` sees each of
     /// them. Must be called inside a Tokio runtime.
     pub fn bind(config: Config, once: Once, watch: Arc<dyn RequestObserver>) -> Result<Self> {
-        let snapshot = Snapshot::new(&config, &once, &watch)?;
+        let budgets = Budgets::new(&config.limits, config.memory.clone());
+        let snapshot = Snapshot::new(&config, &once, &watch, &budgets)?;
         let listener = accept::listen(config.listen)?;
         let local = listener.local_addr().map_err(|error| {
             Error::new(Kind::Listen, "the listening socket has no address").caused_by(error)
@@ -106,6 +109,7 @@ impl Gateway {
         let shared = Shared {
             snapshot: RwLock::new(Arc::new(snapshot)),
             counters: Arc::default(),
+            budgets,
             phase: watch::Sender::new(Phase::Open),
             once,
             watch,
@@ -189,7 +193,14 @@ impl Handle {
                 format!("the gateway listens on {old} and can move to {new} only by a restart"),
             ));
         }
-        let snapshot = Snapshot::new(config, &self.shared.once, &self.shared.watch)?;
+        let Shared {
+            once,
+            watch,
+            budgets,
+            ..
+        } = &*self.shared;
+        let snapshot = Snapshot::new(config, once, watch, budgets)?;
+        budgets.apply(&config.limits);
         let mut place = self
             .shared
             .snapshot
@@ -199,6 +210,11 @@ impl Handle {
         drop(place);
         tracing::info!("the gateway has a new configuration");
         Ok(())
+    }
+
+    /// What requests of each kind use, and may use, at once.
+    pub fn budgets(&self) -> &Budgets {
+        &self.shared.budgets
     }
 
     /// What is going on.

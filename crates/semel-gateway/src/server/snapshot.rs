@@ -14,6 +14,7 @@ use semel_http::{Guard, RequestObserver};
 use tokio_rustls::TlsAcceptor;
 
 use super::tls;
+use crate::budget::Budgets;
 use crate::config::{Config, Limits, Route, Timeouts};
 use crate::error::{Error, Result};
 use crate::hygiene::Manners;
@@ -25,6 +26,13 @@ use crate::target::Target;
 
 /// The most routes of one gateway.
 const ROUTES_MAX: usize = 10_000;
+
+/// What a client may send on one HTTP/2 stream, and on all streams of its connection, before it is read: these bytes
+/// are in no body's buffer yet.
+const STREAM_BYTES_MAX: u32 = 256 * 1024;
+const CONNECTION_BYTES_MAX: u32 = 1024 * 1024;
+/// What one HTTP/2 stream holds for a client that reads slowly.
+const SEND_BYTES_MAX: usize = 64 * 1024;
 
 /// Everything that a request needs to know.
 #[derive(Debug)]
@@ -58,6 +66,7 @@ impl Snapshot {
         config: &Config,
         once: &Once,
         watch: &Arc<dyn RequestObserver>,
+        budgets: &Budgets,
     ) -> Result<Self> {
         config.limits.check()?;
         config.timeouts.check()?;
@@ -75,7 +84,7 @@ impl Snapshot {
                 host: config.upstream.host,
                 trust_forwarded: config.trust_forwarded,
             },
-            routes: table(routes, &pool, &mut pools, once, watch)?,
+            routes: table(routes, &pool, &mut pools, once, watch, budgets)?,
             pool,
             tls: config.tls.as_ref().map(tls::acceptor).transpose()?.map(Tls),
             http: Http(http(&config.limits)),
@@ -89,6 +98,7 @@ fn table(
     pools: &mut Pools,
     once: &Once,
     watch: &Arc<dyn RequestObserver>,
+    budgets: &Budgets,
 ) -> Result<Table> {
     if routes.len() > ROUTES_MAX {
         let found = routes.len();
@@ -101,7 +111,8 @@ fn table(
         let mut rules = route.rules.clone();
         if let Some(url) = &route.reconcile {
             let pool = pools.of(url.target().clone());
-            let reconciler = Reconciler::new(url.clone(), pool, rules.clone());
+            let reconciler =
+                Reconciler::new(url.clone(), pool, rules.clone(), budgets.memory().clone());
             rules.unknown = Unknown::Reconcile(Arc::new(reconciler));
         }
         if let Some((set, url)) = key_set(&route) {
@@ -111,7 +122,7 @@ fn table(
             Some(url) => pools.of(Target::parse(url)?),
             None => default.clone(),
         };
-        let guard = Guard::new(once, rules, watch.clone());
+        let guard = Guard::within(once, rules, watch.clone(), budgets.guards().clone());
         ready.push((route, Arc::new(Guarded { guard, pool })));
     }
     Table::new(&ready)
@@ -186,6 +197,9 @@ fn http(limits: &Limits) -> auto::Builder<TokioExecutor> {
     http.http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams_max)
+        .initial_stream_window_size(STREAM_BYTES_MAX)
+        .initial_connection_window_size(CONNECTION_BYTES_MAX)
+        .max_send_buf_size(SEND_BYTES_MAX)
         .max_header_list_size(header_bytes);
     http
 }

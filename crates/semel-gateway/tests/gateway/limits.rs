@@ -1,6 +1,6 @@
 //! What is too much is refused or made to wait, and said.
 
-use crate::support::gateway::get;
+use crate::support::gateway::{get, post};
 use crate::support::http2::{Client, request};
 use crate::support::{Gate, OK, Upstream, config, start};
 
@@ -18,7 +18,7 @@ async fn gated(gate: &Gate) -> Upstream {
 }
 
 #[tokio::test]
-async fn too_many_requests_in_flight_are_refused_and_nothing_runs() {
+async fn too_many_requests_of_one_kind_are_refused_and_nothing_runs() {
     let gate = Gate::closed();
     let upstream = gated(&gate).await;
     let mut config = config(upstream.url());
@@ -27,17 +27,21 @@ async fn too_many_requests_in_flight_are_refused_and_nothing_runs() {
     let mut first = gateway.connect().await;
     first.send(get("/")).await;
     upstream.arrived(1).await;
+    let mut guarded = gateway.connect().await;
+    guarded.send(post("/", "k", "{}")).await;
+    upstream.arrived(2).await;
     for refused in [
         gateway.call(get("/")).await,
-        gateway.post("/", "k", "{}").await,
+        gateway.post("/", "other", "{}").await,
     ] {
         assert_eq!(refused.problem(), (503, "overloaded".to_owned()));
         assert_eq!(refused.header("retry-after"), Some("1"));
     }
     gate.open();
     assert_eq!(first.response().await.unwrap().status(), 200);
-    assert_eq!(gateway.post("/", "k", "{}").await.status(), 200);
-    assert_eq!(upstream.effects(), 2);
+    assert_eq!(guarded.response().await.unwrap().status(), 200);
+    assert_eq!(gateway.post("/", "other", "{}").await.status(), 200);
+    assert_eq!(upstream.effects(), 3);
 }
 
 #[tokio::test]

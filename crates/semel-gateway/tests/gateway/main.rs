@@ -1,6 +1,6 @@
 //! The gateway in front of real upstreams, over real sockets.
 //!
-//! `proxy`, `framing`, `streaming`, `tunnels`, `tls`, `versions`, `timeouts`, `limits`, `drain` and `reload` are
+//! `proxy`, `framing`, `streaming`, `tunnels`, `tls`, `versions`, `timeouts`, `limits`, `budgets`, `memory`, `drain` and `reload` are
 //! about being a good proxy; `table`, `keys`, `busy`, `unknown`, `reconcile`, `outages`, `leaving`, `bodies` and
 //! `sharing` about every row of what a guarded route promises; `slow_readers`, `handover` and `answers` about what
 //! a record says when clients stall, requests do not arrive, or answers are odd.
@@ -12,6 +12,7 @@
 
 mod answers;
 mod bodies;
+mod budgets;
 mod busy;
 mod cookies;
 mod drain;
@@ -20,6 +21,7 @@ mod handover;
 mod keys;
 mod leaving;
 mod limits;
+mod memory;
 mod outages;
 mod proxy;
 mod reconcile;

@@ -27,7 +27,9 @@ async fn a_thousand_requests_with_one_key_have_one_effect() {
         }
     })
     .await;
-    let gateway = start(guarding(upstream.url(), patient));
+    let mut config = guarding(upstream.url(), patient);
+    config.limits.waiting_per_key_max = 1_000;
+    let gateway = start(config);
     let mut calls = Vec::new();
     // Four connections, so that no file limit is in the way.
     for _ in 0..4 {

@@ -18,7 +18,7 @@ use crate::event::{Event, What};
 use crate::fingerprint::By;
 use crate::key::{self, Found, Whole};
 use crate::problem::{Problem, Type};
-use crate::rules::{Missing, Mode};
+use crate::rules::{Missing, Mode, Rules};
 use crate::tenant;
 
 /// When to come back while the keys of tokens cannot be loaded.
@@ -59,10 +59,11 @@ impl Guard {
             return Ok(self.pass(parts, Either::Left(body), began));
         }
         let tenant = self.0.tenant(&parts).await?;
-        let spooled = match spool(rules, &parts, body).await? {
+        let spooled = match spool(&self.0, &parts, body).await? {
             Spooled::Whole(spooled) => spooled,
             Spooled::TooLarge(_) => return Err(too_large(rules.request_bytes_max)),
-            Spooled::TooSlow(_) => return Err(too_slow(rules.body_timeout)),
+            Spooled::TooSlow(_) => return Err(too_slow(rules)),
+            Spooled::NoRoom(room, _) => return Err(room.problem()),
         };
         let found = match in_head {
             Found::NeedsBody => {
@@ -189,10 +190,13 @@ impl Inner {
     }
 }
 
-fn too_slow(limit: Duration) -> Problem {
+fn too_slow(rules: &Rules) -> Problem {
+    let (limit, rate) = (rules.body_timeout, rules.body_pace.bytes_per_second);
     Problem::new(
         Type::BodyTimeout,
-        format!("the request body did not arrive within {limit:?}, nothing ran"),
+        format!(
+            "the request body did not arrive within {limit:?} at {rate} bytes a second, nothing ran"
+        ),
     )
 }
 

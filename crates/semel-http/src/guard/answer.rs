@@ -170,7 +170,8 @@ impl Answering {
         let State::Settled(settled) = &record.state else {
             unreachable!("only settled records are replayed");
         };
-        let response = replay::response(self.guard.rules(), &self.method, settled);
+        let response = replay::response(self.guard.rules(), &self.method, settled)
+            .map(|body| body.counted(&self.guard.0.budgets.memory));
         self.dressed(response, What::Replayed)
     }
 
@@ -229,6 +230,7 @@ fn refusal_problem(refusal: &Refusal, guard: &Guard) -> Problem {
         Refusal::Panicked => unknown(UnknownCause::RunPanicked)
             .status(http::StatusCode::INTERNAL_SERVER_ERROR)
             .with("cause", UnknownCause::RunPanicked.name()),
+        Refusal::TooManyRuns | Refusal::TooManyWaiting => too_many(refusal),
         Refusal::Invalid(error) => Problem::new(Type::KeyInvalid, error.to_string()),
         // Refusals that the core may add later are for want of an answer from the store, too.
         _ => Problem::new(
@@ -237,6 +239,20 @@ fn refusal_problem(refusal: &Refusal, guard: &Guard) -> Problem {
         )
         .retry_after(STORE_RETRY),
     }
+}
+
+/// As many operations run, or duplicates wait, as may.
+fn too_many(refusal: &Refusal) -> Problem {
+    let budget = match refusal {
+        Refusal::TooManyWaiting => "waiting",
+        _ => "runs",
+    };
+    Problem::new(
+        Type::Overloaded,
+        format!("{refusal}; the same request may be sent again"),
+    )
+    .with("budget", budget)
+    .retry_after(STORE_RETRY)
 }
 
 fn unknown(cause: UnknownCause) -> Problem {

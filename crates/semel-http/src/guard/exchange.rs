@@ -74,7 +74,7 @@ impl<U: Upstream> Exchange<U> {
         // From here on only the service's silence counts, not how long all of it takes: how fast the
         // client reads is not the service's doing.
         let mut body = Heard::new(body, limit);
-        let mut gathered = Gathered::default();
+        let mut gathered = Gathered::response(&guard.0.budgets);
         let max = guard.rules().response_bytes_max;
         if gathered.read(&mut body, max).await.map_err(broken)? {
             return Ok(whole(guard.rules(), head, word, gathered));

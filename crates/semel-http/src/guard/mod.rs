@@ -24,16 +24,18 @@ use std::sync::Arc;
 
 use http::{Request, Response};
 use http_body_util::Either;
-use semel_core::Once;
+use semel_core::once::Places;
+use semel_core::{Budget, Once};
 
 use crate::body::{AnyBody, Body};
 use crate::event::RequestObserver;
+use crate::memory::Memory;
 use crate::observe::{Observation, Observer};
 use crate::rules::{Rules, Unknown};
 
 pub use answer::Admitted;
 pub use handover::Handover;
-pub(crate) use spool::{Spooled, spool};
+pub(crate) use spool::{Read, Spooled, spool};
 
 /// Guards the requests of one route. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -45,12 +47,46 @@ pub(crate) struct Inner {
     pub(crate) rules: Rules,
     pub(crate) watch: Arc<dyn RequestObserver>,
     pub(crate) observer: Observer,
+    pub(crate) budgets: Budgets,
+}
+
+/// What guards may use at once. Cheap to clone; guards with clones of one share it.
+#[derive(Debug, Clone)]
+pub struct Budgets {
+    /// Bytes of bodies, requests' and responses', that are held in memory.
+    pub memory: Memory,
+    /// Request bodies that are slow to arrive.
+    pub receiving: Budget,
+    /// Operations that run, and duplicates that wait.
+    pub places: Places,
+}
+
+impl Default for Budgets {
+    /// [`BUFFERED_BYTES`](crate::memory::BUFFERED_BYTES) of memory and no other limit: the server around a layer has its own.
+    fn default() -> Self {
+        Self {
+            memory: Memory::default(),
+            receiving: Budget::unlimited(),
+            places: Places::unlimited(),
+        }
+    }
 }
 
 impl Guard {
     /// A guard by `rules`, on the store of `once`. Guards of one `Once` wake each other's duplicates.
     pub fn new(once: &Once, rules: Rules, watch: Arc<dyn RequestObserver>) -> Self {
-        let mut once = once.clone().with_policy(rules.policy());
+        Self::within(once, rules, watch, Budgets::default())
+    }
+
+    /// The same, within budgets that it shares with others.
+    pub fn within(
+        once: &Once,
+        rules: Rules,
+        watch: Arc<dyn RequestObserver>,
+        budgets: Budgets,
+    ) -> Self {
+        let once = once.clone().within(budgets.places.clone());
+        let mut once = once.with_policy(rules.policy());
         if let Unknown::Reconcile(reconciler) = &rules.unknown {
             let reconciler = reconciler.clone();
             once = once.reconcile_with(reconciler);
@@ -61,6 +97,7 @@ impl Guard {
             rules,
             watch,
             observer,
+            budgets,
         }))
     }
 

@@ -1,76 +1,196 @@
-//! Reads a request body within its limits: length and time.
+//! Reads a request body within its limits: length, time, pace, and the memory that all bodies share.
 
-use bytes::{Bytes, BytesMut};
+use std::time::Duration;
+
+use bytes::Bytes;
 use http::HeaderMap;
-use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 use http_body_util::BodyExt;
+use semel_core::Permit;
+use tokio::time::{Instant, timeout_at};
 
+use super::{Budgets, Inner};
 use crate::body::{AnyBody, Body};
+use crate::memory::{self, Buffer, FULL_RETRY, Full, Memory};
 use crate::problem::{Problem, Type};
-use crate::rules::Rules;
+use crate::rules::Pace;
+
+/// How long a body may take to arrive before it needs a place among those that are awaited. Nearly all bodies come
+/// with their heads: they need none, so slow senders, however many, keep no other request out.
+const PROMPT: Duration = Duration::from_millis(250);
 
 /// A body that is whole in memory.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Read {
     pub(crate) bytes: Bytes,
     pub(crate) trailers: Option<HeaderMap>,
+    pub(crate) held: Option<Permit>,
 }
 
 impl From<Read> for Body {
     fn from(read: Read) -> Self {
-        Self::whole(read.bytes, read.trailers)
+        let body = Self::whole(read.bytes, read.trailers);
+        match read.held {
+            Some(held) => body.holding(held),
+            None => body,
+        }
     }
 }
 
-/// What became of reading a body. Of one that is not whole, these bytes were read and the rest was not.
+/// What became of reading a body. Of one that is not whole, this was read and the rest was not.
 pub(crate) enum Spooled<B> {
     /// It is all here.
     Whole(Read),
     /// It is larger than the limit.
-    TooLarge((Bytes, B)),
+    TooLarge((Read, B)),
     /// It did not arrive in time.
-    TooSlow((Bytes, B)),
+    TooSlow((Read, B)),
+    /// There is no room for it.
+    NoRoom(Room, (Read, B)),
+}
+
+/// What there is no room in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// The memory for bodies.
+    Memory,
+    /// The places of bodies that are awaited.
+    Receiving,
+}
+
+impl Room {
+    /// The refusal; nothing ran.
+    pub(crate) fn problem(self) -> Problem {
+        if self == Self::Memory {
+            return Full.problem();
+        }
+        let detail = "too many request bodies are still arriving, nothing ran";
+        Problem::new(Type::Overloaded, detail)
+            .with("budget", "receiving")
+            .retry_after(FULL_RETRY)
+    }
 }
 
 /// Reads up to the route's limits. A length that is stated above them is refused without reading.
 pub(crate) async fn spool<B>(
-    rules: &Rules,
+    guard: &Inner,
     parts: &Parts,
     mut body: B,
 ) -> Result<Spooled<B>, Problem>
 where
     B: AnyBody,
 {
-    let stated = parts.headers.get(CONTENT_LENGTH);
-    let stated = stated.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if stated.is_some_and(|stated| stated > rules.request_bytes_max as u64) {
-        return Ok(Spooled::TooLarge((Bytes::new(), body)));
+    let (rules, budgets) = (&guard.rules, &guard.budgets);
+    let max = rules.request_bytes_max;
+    let stated = memory::stated(&parts.headers);
+    if stated.is_some_and(|stated| stated > max) {
+        return Ok(Spooled::TooLarge((Read::default(), body)));
     }
-    let mut gathered = Gathered::default();
-    let reading = gathered.read(&mut body, rules.request_bytes_max);
-    match tokio::time::timeout(rules.body_timeout, reading).await {
-        Ok(Ok(true)) => Ok(Spooled::Whole(gathered.finish())),
-        Ok(Ok(false)) => Ok(Spooled::TooLarge((gathered.joined(), body))),
-        Ok(Err(_broken)) => Err(Problem::new(
+    let mut gathered = Gathered::new(&budgets.memory, stated.unwrap_or(max));
+    let began = Instant::now();
+    let ends = began + rules.body_timeout;
+    let prompt = ends.min(began + PROMPT);
+    let reading = async {
+        match timeout_at(prompt, gathered.receive(&mut body, max, None)).await {
+            Ok(end) => return end,
+            Err(_elapsed) if ends <= prompt => return Ok(End::Late),
+            Err(_elapsed) => {}
+        }
+        let Some(_place) = budgets.receiving.take() else {
+            return Ok(End::NoRoom(Room::Receiving));
+        };
+        // Boxed, so that bodies that come with their heads do not carry the room for it around.
+        let pace = rules.body_pace.watch(began, gathered.len());
+        let paced = Box::pin(gathered.receive(&mut body, max, pace));
+        timeout_at(ends, paced).await.unwrap_or(Ok(End::Late))
+    };
+    match reading.await {
+        Ok(End::Whole) => Ok(Spooled::Whole(gathered.finish())),
+        Ok(End::TooLarge) => Ok(Spooled::TooLarge((gathered.finish(), body))),
+        Ok(End::Late) => Ok(Spooled::TooSlow((gathered.finish(), body))),
+        Ok(End::NoRoom(room)) => Ok(Spooled::NoRoom(room, (gathered.finish(), body))),
+        Err(_broken) => Err(Problem::new(
             Type::BodyBroken,
             "the request body broke off before its end, nothing ran",
         )),
-        Err(_elapsed) => Ok(Spooled::TooSlow((gathered.joined(), body))),
     }
 }
 
-/// Pieces of a body. Most bodies come in one piece, which is then not copied.
-#[derive(Debug, Default)]
+/// How receiving a body came to its end.
+enum End {
+    Whole,
+    TooLarge,
+    Late,
+    NoRoom(Room),
+}
+
+/// A body on its way into one buffer, and its trailers.
+#[derive(Debug)]
 pub(super) struct Gathered {
-    pieces: Vec<Bytes>,
-    pub(super) len: usize,
+    buffer: Buffer,
     pub(super) trailers: Option<HeaderMap>,
 }
 
 impl Gathered {
-    /// Reads until the end, or until there is more than `max`; whether it was the end. Cancelled, it
-    /// keeps what it has.
+    /// An empty one, for a body of which at most `expected_max` bytes are known to come.
+    pub(super) fn new(memory: &Memory, expected_max: usize) -> Self {
+        Self {
+            buffer: Buffer::new(memory, expected_max),
+            trailers: None,
+        }
+    }
+
+    /// An empty one for a response under a claim of `budgets`' guard.
+    pub(super) fn response(budgets: &Budgets) -> Self {
+        Self::new(&budgets.memory, usize::MAX)
+    }
+
+    /// How many bytes it has.
+    pub(super) const fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Receives a request's body until its end, until there is more than `max`, or until there is no more room for
+    /// it. Cancelled, it keeps what it has.
+    async fn receive<B: AnyBody>(
+        &mut self,
+        body: &mut B,
+        max: usize,
+        mut pace: Option<Pace>,
+    ) -> Result<End, B::Error> {
+        loop {
+            let frame = match &pace {
+                None => body.frame().await,
+                Some(pace) => match timeout_at(pace.deadline(), body.frame()).await {
+                    Ok(frame) => frame,
+                    Err(_elapsed) => return Ok(End::Late),
+                },
+            };
+            let Some(frame) = frame else {
+                return Ok(End::Whole);
+            };
+            match frame?.into_data() {
+                Ok(data) => {
+                    if let Err(Full) = self.buffer.push(&data, body.is_end_stream()) {
+                        // The piece stays with what was read: a body that only passes must lose nothing.
+                        self.buffer.push_anyway(&data, false);
+                        return Ok(End::NoRoom(Room::Memory));
+                    }
+                    if let Some(pace) = &mut pace {
+                        pace.arrived(data.len(), Instant::now());
+                    }
+                }
+                Err(other) => self.trailers = other.into_trailers().ok(),
+            }
+            if self.buffer.len() > max {
+                return Ok(End::TooLarge);
+            }
+        }
+    }
+
+    /// Reads a response until the end, or until there is more than `max`; whether it was the end. Cancelled, it
+    /// keeps what it has. The service has acted by now, so its answer is kept whether there is room or not; it is
+    /// counted, and what comes after it is refused until there is.
     pub(super) async fn read<B: AnyBody>(
         &mut self,
         body: &mut B,
@@ -81,38 +201,31 @@ impl Gathered {
                 Ok(data) => self.push(data),
                 Err(other) => self.trailers = other.into_trailers().ok(),
             }
-            if self.len > max {
+            if self.buffer.len() > max {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
+    /// Takes a piece of a response. The first is not copied: most responses have one.
     pub(super) fn push(&mut self, piece: Bytes) {
         if !piece.is_empty() {
-            self.len += piece.len();
-            self.pieces.push(piece);
+            self.buffer.push_anyway(&piece, true);
         }
     }
 
+    /// All of it. It stays counted until this is dropped.
     pub(super) fn joined(&mut self) -> Bytes {
-        match self.pieces.len() {
-            0 => Bytes::new(),
-            1 => self.pieces.swap_remove(0),
-            _ => {
-                let mut joined = BytesMut::with_capacity(self.len);
-                self.pieces
-                    .drain(..)
-                    .for_each(|piece| joined.extend_from_slice(&piece));
-                joined.freeze()
-            }
-        }
+        self.buffer.split()
     }
 
-    pub(super) fn finish(mut self) -> Read {
+    pub(super) fn finish(self) -> Read {
+        let (bytes, held) = self.buffer.finish();
         Read {
-            bytes: self.joined(),
+            bytes,
             trailers: self.trailers,
+            held: Some(held),
         }
     }
 }

@@ -24,7 +24,7 @@ use semel_core::Once;
 use tower_layer::Layer;
 
 use crate::event::{Nobody, RequestObserver};
-use crate::guard::Guard;
+use crate::guard::{Budgets, Guard};
 use crate::rules::Rules;
 
 /// Guards the POST and PATCH requests of a service.
@@ -34,6 +34,7 @@ pub struct SemelLayer {
     rules: Rules,
     methods: Arc<[Method]>,
     watch: Arc<dyn RequestObserver>,
+    budgets: Budgets,
 }
 
 impl SemelLayer {
@@ -44,6 +45,7 @@ impl SemelLayer {
             rules,
             methods: Arc::new([Method::POST, Method::PATCH]),
             watch: Arc::new(Nobody),
+            budgets: Budgets::default(),
         }
     }
 
@@ -62,11 +64,21 @@ impl SemelLayer {
     }
 }
 
+impl SemelLayer {
+    /// Keeps within these budgets, which other layers may share. By default each layer has 256 MiB for bodies.
+    #[must_use]
+    pub fn within(mut self, budgets: Budgets) -> Self {
+        self.budgets = budgets;
+        self
+    }
+}
+
 impl<S> Layer<S> for SemelLayer {
     type Service = Guarded<S>;
 
     fn layer(&self, inner: S) -> Guarded<S> {
-        let guard = Guard::new(&self.once, self.rules.clone(), self.watch.clone());
+        let (rules, watch) = (self.rules.clone(), self.watch.clone());
+        let guard = Guard::within(&self.once, rules, watch, self.budgets.clone());
         Guarded::new(inner, guard, self.methods.clone())
     }
 }

@@ -16,7 +16,7 @@ use super::{Finding, Observation, Observer};
 use crate::body::{AnyBody, Body, Chain};
 use crate::event::What;
 use crate::fingerprint::By;
-use crate::guard::{Admission, Inner, Spooled, spool};
+use crate::guard::{Admission, Inner, Read, Spooled, spool};
 use crate::key::{self, Found, Source, Whole};
 
 /// What can be told about a request by itself.
@@ -47,9 +47,13 @@ impl Observer {
             let (request, observation) = passing(parts, Either::Left(body));
             return Admission::Observed(request, observation);
         }
-        let read = match spool(&guard.rules, &parts, body).await {
+        let read = match spool(guard, &parts, body).await {
             Ok(Spooled::Whole(read)) => read,
-            Ok(Spooled::TooLarge((begun, rest)) | Spooled::TooSlow((begun, rest))) => {
+            Ok(
+                Spooled::TooLarge((begun, rest))
+                | Spooled::TooSlow((begun, rest))
+                | Spooled::NoRoom(_, (begun, rest)),
+            ) => {
                 guard.saw(None, What::Observed(Finding::BodyTooLarge), 0, began);
                 let (request, observation) = passing(parts, Either::Right(rejoined(begun, rest)));
                 return Admission::Observed(request, observation);
@@ -182,7 +186,7 @@ fn without_key(guard: &Inner) -> By {
 }
 
 /// A body of which some has been read.
-fn rejoined<B>(begun: Bytes, rest: B) -> Body
+fn rejoined<B>(begun: Read, rest: B) -> Body
 where
     B: AnyBody,
 {

@@ -1,9 +1,12 @@
 //! Everything that a route decides by. The defaults are safe for payments.
 
 mod in_progress;
+mod pace;
 mod statuses;
 
 pub use in_progress::{Busy, BusyStatus};
+pub use pace::MinRate;
+pub(crate) use pace::Pace;
 pub use statuses::{Class, Keep, Pattern, StatusSet};
 
 use std::fmt;
@@ -93,6 +96,8 @@ pub struct Rules {
     pub request_bytes_max: usize,
     /// How long the request body may take to arrive.
     pub body_timeout: Duration,
+    /// How fast it must arrive.
+    pub body_pace: MinRate,
     /// The largest response body that is kept, in bytes; of a longer one only length and digest.
     pub response_bytes_max: usize,
 }
@@ -121,6 +126,7 @@ impl Rules {
             tell_expiry: false,
             request_bytes_max: REQUEST_BYTES,
             body_timeout: BODY_TIMEOUT,
+            body_pace: MinRate::default(),
             response_bytes_max: RESPONSE_BYTES,
         }
     }

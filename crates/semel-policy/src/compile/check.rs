@@ -7,12 +7,13 @@ use semel_http::fingerprint::By;
 use semel_http::key::Source;
 use semel_http::rules::{Missing, Rules};
 
-use super::Level;
+use super::{CompiledRoute, Level};
 use crate::file::{Gateway, Settings};
 use crate::limits::{
-    HEADER_BYTES_MAX, HEADER_BYTES_MIN, REQUEST_BYTES_MAX, RESPONSE_BYTES_MAX,
-    RESPONSE_HEADERS_MAX, TIMEOUT_MAX, WAIT_MAX,
+    BUFFERED_BYTES_MAX, BUFFERED_BYTES_MIN, HEADER_BYTES_MAX, HEADER_BYTES_MIN, REQUEST_BYTES_MAX,
+    RESPONSE_BYTES_MAX, RESPONSE_HEADERS_MAX, TIMEOUT_MAX, WAIT_MAX,
 };
+use crate::load::File;
 use crate::tree::Path;
 use crate::tree::read::Fault;
 use crate::value::Size;
@@ -43,6 +44,31 @@ pub(super) fn gateway(gateway: &Gateway) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+impl File {
+    /// Checks that the memory for bodies has room for the largest one. Faults are those of the whole file.
+    pub(crate) fn check_memory(&self, routes: &[CompiledRoute]) -> Result<(), Fault> {
+        let size = self.limits.buffered_bytes.0;
+        let path = || ["limits", "buffered_bytes"].into_iter().collect::<Path>();
+        at_most(size, BUFFERED_BYTES_MAX, path)?;
+        let largest = routes.iter().map(|route| route.rules.request_bytes_max);
+        let largest = largest.max().unwrap_or(0);
+        let has_room = semel_http::Memory::body_bytes_max(size.0) >= largest;
+        match size.0 >= BUFFERED_BYTES_MIN && has_room {
+            true => Ok(()),
+            false => {
+                // Three quarters are for large bodies.
+                let least = Size((largest + largest.div_ceil(3)).max(BUFFERED_BYTES_MIN));
+                let why = match least.0 {
+                    BUFFERED_BYTES_MIN => String::new(),
+                    _ => format!(", which has room for a request of {}", Size(largest)),
+                };
+                let message = format!("expected at least {least}{why}, found {size}");
+                Err(Fault::said(path(), message))
+            }
+        }
+    }
 }
 
 /// Checks the rules of one route.

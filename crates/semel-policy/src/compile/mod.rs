@@ -23,6 +23,7 @@ use http::Method;
 use semel_core::Scope;
 use semel_http::Rules;
 use semel_http::profile::Profile;
+use semel_http::rules::MinRate;
 
 use crate::error::{Error, Kind, Result};
 use crate::file::{self, Gateway, Pattern, Route, Settings, Unknown};
@@ -126,6 +127,10 @@ impl Gateway {
         rules.response_bytes_max = self.limits.response_bytes.0.0;
         rules.body_timeout = self.timeouts.body.0;
         rules.client_stall = self.timeouts.client_stall.0;
+        rules.body_pace = MinRate {
+            bytes_per_second: self.limits.body_rate.0.0,
+            grace: self.timeouts.body_grace.0,
+        };
         for level in levels {
             let applied = level.settings.apply(&mut rules);
             applied.map_err(|fault| fault.under(&level.path))?;

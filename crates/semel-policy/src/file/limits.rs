@@ -1,11 +1,29 @@
-//! `gateway.limits` and `gateway.timeouts`: nothing is without an end.
+//! `limits`, `gateway.limits` and `gateway.timeouts`: nothing is without an end.
 
 use std::time::Duration;
 
 use schemars::JsonSchema;
+use semel_http::rules::MinRate;
 use serde::Deserialize;
 
 use crate::value::{Count, Size, Word};
+
+/// What all doors of the process share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProcessLimits {
+    /// The bytes of bodies that are held in memory by the gateway, the admin side and the inbox together; more get 503.
+    /// Default: 256MiB.
+    pub buffered_bytes: Word<Size>,
+}
+
+impl Default for ProcessLimits {
+    fn default() -> Self {
+        Self {
+            buffered_bytes: Word(Size(semel_http::memory::BUFFERED_BYTES)),
+        }
+    }
+}
 
 /// How much the gateway takes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -13,8 +31,22 @@ use crate::value::{Count, Size, Word};
 pub struct Limits {
     /// Open connections of clients; more wait to be accepted. Default: 10000.
     pub connections: Word<Count>,
-    /// Requests in flight; more get 503. Default: 2000.
+    /// Requests of each of the following kinds at once, unless the kind has a number of its own; more get 503. Default: 2000.
     pub in_flight: Word<Count>,
+    /// Guarded operations that run. Default: in_flight.
+    pub runs: Option<Word<Count>>,
+    /// Bodies of guarded requests that are slow to arrive. Default: in_flight.
+    pub receiving: Option<Word<Count>>,
+    /// Duplicates that wait for the first request. Default: in_flight.
+    pub waiting: Option<Word<Count>>,
+    /// Duplicates that wait for one key; the next one is told at once that it is in progress. Default: 64.
+    pub waiting_per_key: Word<Count>,
+    /// Requests that no route guards. Default: in_flight.
+    pub passing: Option<Word<Count>>,
+    /// Connections that have changed their protocol: websockets. Default: in_flight.
+    pub tunnels: Option<Word<Count>>,
+    /// The least that the body of a guarded request must bring, in bytes per second. Default: 256.
+    pub body_rate: Word<Size>,
     /// The head of a request, in bytes. Default: 64KiB.
     pub header_bytes: Word<Size>,
     /// The body of a guarded request, in bytes, unless its route says otherwise. Default: 1MiB.
@@ -34,6 +66,13 @@ impl Default for Limits {
         Self {
             connections: Word(Count(10_000)),
             in_flight: Word(Count(2_000)),
+            runs: None,
+            receiving: None,
+            waiting: None,
+            waiting_per_key: Word(Count(64)),
+            passing: None,
+            tunnels: None,
+            body_rate: Word(Size(MinRate::default().bytes_per_second)),
             header_bytes: Word(Size(64 * 1024)),
             request_bytes: Word(Size(semel_http::rules::REQUEST_BYTES)),
             response_bytes: Word(Size(semel_http::rules::RESPONSE_BYTES)),
@@ -52,6 +91,10 @@ pub struct Timeouts {
     pub header: Word<Duration>,
     /// Until the body of a guarded request has arrived. Default: 30s.
     pub body: Word<Duration>,
+    /// How long the body of a guarded request may stand still, or bring less than limits.body_rate. Default: 5s.
+    pub body_grace: Word<Duration>,
+    /// How long a body that passes through may stand still. Default: 300s.
+    pub body_idle: Word<Duration>,
     /// Until the service has accepted a connection. Default: 5s.
     pub connect: Word<Duration>,
     /// How long a client's connection may be idle. Default: 75s.
@@ -72,10 +115,12 @@ pub struct Timeouts {
 
 impl Timeouts {
     /// All of them by name.
-    pub(crate) fn all(&self) -> [(&'static str, Duration); 10] {
+    pub(crate) fn all(&self) -> [(&'static str, Duration); 12] {
         [
             ("header", self.header.0),
             ("body", self.body.0),
+            ("body_grace", self.body_grace.0),
+            ("body_idle", self.body_idle.0),
             ("connect", self.connect.0),
             ("idle", self.idle.0),
             ("upstream_idle", self.upstream_idle.0),
@@ -94,6 +139,8 @@ impl Default for Timeouts {
         Self {
             header: seconds(10),
             body: seconds(30),
+            body_grace: Word(MinRate::default().grace),
+            body_idle: seconds(300),
             connect: seconds(5),
             idle: seconds(75),
             upstream_idle: seconds(1),

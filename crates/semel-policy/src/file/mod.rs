@@ -15,7 +15,7 @@ pub use consumer::{Consumer, IdempotentConsumer};
 pub use gateway::{Gateway, Host, Tls, UpstreamTls};
 pub use inbox::{InboxLimits, InboxListen, InboxTimeouts};
 pub use intent::Target;
-pub use limits::{Limits, Timeouts};
+pub use limits::{Limits, ProcessLimits, Timeouts};
 pub use log::{Format, Level, Log};
 pub use route::{Match, Method, Pattern, Route};
 pub use settings::*;

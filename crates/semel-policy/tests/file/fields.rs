@@ -12,7 +12,7 @@ type Row = (&'static str, fn(&Gateway) -> bool);
 
 #[test]
 fn every_key_of_the_gateway_is_data() {
-    let rows: [Row; 20] = [
+    let rows: [Row; 29] = [
         ("listen: '[::1]:80'", |g| g.listen.to_string() == "[::1]:80"),
         ("upstream: https://a:1", |g| {
             g.upstream
@@ -41,6 +41,33 @@ fn every_key_of_the_gateway_is_data() {
             g.limits.connections.0.0 == 7
         }),
         ("limits: { in_flight: 7 }", |g| g.limits.in_flight.0.0 == 7),
+        ("limits: { runs: 7 }", |g| {
+            g.limits.runs.is_some_and(|n| n.0.0 == 7)
+        }),
+        ("limits: { receiving: 7 }", |g| {
+            g.limits.receiving.is_some_and(|n| n.0.0 == 7)
+        }),
+        ("limits: { waiting: 7 }", |g| {
+            g.limits.waiting.is_some_and(|n| n.0.0 == 7)
+        }),
+        ("limits: { waiting_per_key: 7 }", |g| {
+            g.limits.waiting_per_key.0.0 == 7
+        }),
+        ("limits: { passing: 7 }", |g| {
+            g.limits.passing.is_some_and(|n| n.0.0 == 7)
+        }),
+        ("limits: { tunnels: 7 }", |g| {
+            g.limits.tunnels.is_some_and(|n| n.0.0 == 7)
+        }),
+        ("limits: { body_rate: 1KiB }", |g| {
+            g.limits.body_rate.0.0 == 1024
+        }),
+        ("timeouts: { body_grace: 7s }", |g| {
+            g.timeouts.body_grace.as_secs() == 7
+        }),
+        ("timeouts: { body_idle: 7s }", |g| {
+            g.timeouts.body_idle.as_secs() == 7
+        }),
         ("limits: { header_bytes: 9KiB }", |g| {
             g.limits.header_bytes.0.0 == 9 * 1024
         }),
@@ -96,7 +123,8 @@ fn every_key_of_the_gateway_is_data() {
 #[test]
 fn the_other_sections_are_data() {
     let file =
-        parse("store: sqlite:x.db\nlog: { level: debug, format: json }\nadmin: off\n").unwrap();
+        parse("store: sqlite:x.db\nlog: { level: debug, format: json }\nlimits: { buffered_bytes: 64MiB }\nadmin: off\n").unwrap();
+    assert_eq!(file.limits.buffered_bytes.0.0, 64 * 1024 * 1024);
     assert_eq!(file.store.unwrap().text(), "sqlite:x.db");
     assert_eq!(
         (file.log.level, file.log.format),

@@ -130,3 +130,22 @@ fn headers_and_secrets_have_a_largest_number() {
     assert!(parse(&secrets(SECRETS_MAX)).is_ok());
     assert_snapshot!(error(&secrets(SECRETS_MAX + 1)), @"semel.yaml:1:70: consumers.a.signature.secret: expected 1 to 8 secrets, found 9");
 }
+
+#[test]
+fn the_memory_for_bodies_has_room_for_the_largest_request() {
+    assert!(parse("limits: { buffered_bytes: 32MiB }").is_ok());
+    assert_snapshot!(
+        error("limits: { buffered_bytes: 1MiB }"),
+        @"semel.yaml:1:27: limits.buffered_bytes: expected at least 32MiB, found 1MiB"
+    );
+    let routes = "gateway: { routes: [{ match: { path: /a }, request_bytes: 48MiB }] }";
+    assert!(parse(&format!("limits: {{ buffered_bytes: 64MiB }}\n{routes}")).is_ok());
+    assert_snapshot!(
+        error(&format!("limits: {{ buffered_bytes: 63MiB }}\n{routes}")),
+        @"semel.yaml:1:27: limits.buffered_bytes: expected at least 64MiB, which has room for a request of 48MiB, found 63MiB"
+    );
+    assert_snapshot!(
+        error("limits: { buffered_bytes: 1025GiB }"),
+        @"semel.yaml:1:27: limits.buffered_bytes: expected at most 1024GiB, found 1025GiB"
+    );
+}

@@ -47,8 +47,7 @@ pub(crate) struct Args {
 
 /// Measures and prints.
 pub(super) async fn run(args: Args, dir: PathBuf) -> Result<()> {
-    let program = std::env::current_exe()
-        .map_err(|e| Error::new(Exit::Unavailable, format!("cannot find this program: {e}")))?;
+    let program = program()?;
     let peers = program.clone();
     let mut options = GatewayOptions::new(
         dir,
@@ -79,7 +78,13 @@ pub(super) async fn run(args: Args, dir: PathBuf) -> Result<()> {
     }
 }
 
-fn gateway_command(program: OsString, places: &Places) -> CommandLine {
+/// This very program.
+pub(super) fn program() -> Result<PathBuf> {
+    std::env::current_exe()
+        .map_err(|e| Error::new(Exit::Unavailable, format!("cannot find this program: {e}")))
+}
+
+pub(super) fn gateway_command(program: OsString, places: &Places) -> CommandLine {
     let mut store = OsString::from("sqlite:");
     store.push(places.dir.join("semel.db"));
     vec![
@@ -96,7 +101,7 @@ fn gateway_command(program: OsString, places: &Places) -> CommandLine {
     ]
 }
 
-fn peer_command(program: OsString, peer: Peer) -> CommandLine {
+pub(super) fn peer_command(program: OsString, peer: Peer) -> CommandLine {
     let (name, listen, upstream) = match peer {
         Peer::Upstream { listen } => ("upstream", listen, None),
         Peer::HyperProxy { listen, upstream } => ("hyper-proxy", listen, Some(upstream)),

@@ -2,6 +2,7 @@
 
 mod gateway;
 mod inbox;
+mod memory;
 mod peer;
 mod servers;
 mod store;
@@ -43,6 +44,10 @@ pub(crate) enum Command {
     /// The store that --store names is not touched: a new one is made beside it and removed afterwards. nginx must
     /// be installed; SEMEL_BENCH_NGINX names the program if it is not where programs usually are.
     Gateway(gateway::Args),
+    /// What bodies that are sent byte by byte cost the gateway in memory, and whether it gives it back
+    ///
+    /// The store that --store names is not touched: a new one is made beside it and removed afterwards.
+    Memory(memory::Args),
 }
 
 /// Measures and prints.
@@ -52,6 +57,7 @@ pub(crate) async fn run(command: Command, store: &StoreArgs) -> Result<()> {
         Command::Sweep(args) => sweep::run(args, &store.url()?, directory(store)?).await,
         Command::Inbox(args) => inbox::run(args, &store.url()?, directory(store)?).await,
         Command::Gateway(args) => gateway::run(args, directory_of(&store.path()?)).await,
+        Command::Memory(args) => memory::run(args, directory_of(&store.path()?)).await,
     }
 }
 

@@ -79,6 +79,10 @@ impl Messages {
         let reports = Arc::new(observer.clone());
         let engine = engine(process, file, &named, inbox.clone(), reports)?;
         let hooks = parts::webhooks(&named.consumers, file.inbox.timeouts.body.0)?;
+        let hooks = hooks
+            .into_iter()
+            .map(|hook| hook.memory(process.memory.clone()));
+        let hooks: Vec<_> = hooks.collect();
         let listener = match hooks.is_empty() || self.door.is_some() {
             true => None,
             false => Some(door::bind(file.inbox.listen.0).await?),

@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::Ack;
+use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_LENGTH, COOKIE};
+use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderName};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use semel_core::inbox::{Message, Origin, Receipt};
 use semel_core::outcome::BODY_BYTES_MAX;
 use semel_core::{Clock, Error, Headers, Kind, Scope, SystemClock};
+use semel_http::memory::{self, Full, Memory, Unread};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::problem::Problem;
@@ -52,6 +53,7 @@ pub struct Webhook {
     body_timeout: Duration,
     wait: Duration,
     clock: Arc<dyn Clock>,
+    memory: Memory,
 }
 
 impl Webhook {
@@ -65,6 +67,7 @@ impl Webhook {
             body_timeout: BODY_TIMEOUT,
             wait: WAIT,
             clock: Arc::new(SystemClock::new()),
+            memory: Memory::default(),
         }
     }
 
@@ -101,6 +104,12 @@ impl Webhook {
     /// Whose wall time judges signed times; by default the machine's.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// The budget of bytes that bodies hold; by default the webhook has its own of 256 MiB.
+    pub fn memory(mut self, memory: Memory) -> Self {
+        self.memory = memory;
         self
     }
 
@@ -183,20 +192,16 @@ impl Hook {
             let detail = format!("a body has at most {limit} bytes here");
             Box::new(Problem::BodyTooLarge.response(detail))
         };
-        let announced = headers.get(CONTENT_LENGTH);
-        let announced = announced.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-        if announced.is_some_and(|bytes| bytes > limit) {
-            return Err(too_large());
-        }
-        let read = Limited::new(body, limit).collect();
+        let read = memory::read(&self.webhook.memory, headers, body, limit);
         let Ok(read) = timeout(self.webhook.body_timeout, read).await else {
             let detail = "the request body stopped arriving".to_owned();
             return Err(Box::new(Problem::BodyTimeout.response(detail)));
         };
         match read {
-            Ok(read) => Ok(read.to_bytes()),
-            Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-            Err(_) => Err(Box::new(
+            Ok(read) => Ok(memory::counted(read)),
+            Err(Unread::TooLarge) => Err(too_large()),
+            Err(Unread::Full) => Err(Box::new(Full.problem().into_response().map(Body::new))),
+            Err(Unread::Broken) => Err(Box::new(
                 Problem::BodyBroken
                     .response("the request body could not be read to its end".to_owned()),
             )),
