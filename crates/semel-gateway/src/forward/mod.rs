@@ -13,7 +13,6 @@ mod tunnel;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::header::CONNECTION;
 use http::{HeaderValue, Request, Response, Version};
@@ -26,9 +25,6 @@ use crate::routes::{Guarded, Params};
 use crate::server::{Client, InFlight, Snapshot};
 use pass::Departure;
 use reply::{Content, Reply};
-
-/// When to come back to an overloaded gateway.
-const OVERLOADED_RETRY: Duration = Duration::from_secs(1);
 
 /// One request's visit: who brought it, and by which configuration it is served.
 struct Visit {
@@ -145,7 +141,7 @@ fn overloaded() -> Response<Content> {
         Type::Overloaded,
         "too many requests are in flight, nothing ran",
     );
-    ours(problem.retry_after(OVERLOADED_RETRY))
+    ours(problem)
 }
 
 /// Whoever sends what cannot be understood must not go on sending on the same connection.

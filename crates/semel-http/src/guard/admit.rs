@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{Request, Response};
 use http_body_util::Either;
@@ -106,7 +106,10 @@ impl Inner {
                 Missing::Derive => Ok(Found::Derive),
                 Missing::Require => Err(Problem::new(
                     Type::KeyMissing,
-                    format!("this operation needs a key in {}", self.places()),
+                    format!(
+                        "this operation needs a key in {}, nothing ran",
+                        self.places()
+                    ),
                 )),
             },
             Ok(found) => Ok(found),
@@ -128,7 +131,10 @@ impl Inner {
 
     pub(crate) fn tenant(&self, parts: &Parts) -> Result<Tenant, Problem> {
         let tenant = self.rules.tenant.find(&parts.headers);
-        tenant.map_err(|error| Problem::new(Type::TenantMissing, error.to_string()))
+        tenant.map_err(|error| {
+            Problem::new(Type::TenantMissing, format!("{error}, nothing ran"))
+                .header(WWW_AUTHENTICATE, self.rules.tenant.challenge())
+        })
     }
 
     /// The key that was found, or one that is derived from the request.
@@ -146,7 +152,7 @@ impl Inner {
         let anonymous = matches!(self.rules.tenant, tenant::Source::Caller)
             && !parts.headers.contains_key(AUTHORIZATION);
         if anonymous {
-            let why = "a request without a key must say who sends it, in Authorization";
+            let why = "a request without a key must name its sender in Authorization, nothing ran";
             return Err(Problem::new(Type::TenantMissing, why));
         }
         let content = match &self.rules.fingerprint {
