@@ -11,6 +11,7 @@ use std::env;
 use std::path::Path;
 use std::process::ExitCode;
 
+mod docs;
 mod error;
 mod guard;
 mod output;
@@ -30,6 +31,7 @@ usage: cargo xtask <verb>
                             format, tidy, clippy, services, tests, docs
   ci                        what CI runs: the same as `test`
   tidy                      check the repository's rules
+  docs                      write the pages that are made from code
   services up [NAME...]     start or install what is missing; prints `export` lines
   services down [NAME...]   stop what `up` started, and remove its data
   services status           say what is running or installed
@@ -67,6 +69,7 @@ fn run(root: &Path, args: &[String]) -> Result<()> {
     match verb {
         "test" | "ci" => test::run(root, rest),
         "tidy" => tidy::run(root),
+        "docs" => docs::run(root),
         "services" => services::run(root, rest),
         guard::VERB => guard::watch(root, rest),
         "help" | "--help" | "-h" => {

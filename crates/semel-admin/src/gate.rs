@@ -7,17 +7,21 @@
 
 use std::net::IpAddr;
 
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, WWW_AUTHENTICATE};
+use axum::extract::Request;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use axum::http::request::Parts;
-use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::uri::{Authority, Uri};
+use axum::http::{HeaderMap, HeaderName};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use semel_http::problem::{Problem, Type};
 
 use crate::current::Current;
+use crate::refused::Refused;
 use crate::secret::Secret;
 
 /// Addresses that answer to everybody: they tell nothing but whether the process works.
-const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+pub(crate) const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
@@ -36,16 +40,32 @@ impl Gate {
             return Ok(());
         }
         match &self.token.get() {
-            Some(token) => check_token(token, &parts.headers)?,
-            None => check_host(parts)?,
+            Some(token) => check_token(token, &parts.headers),
+            None => check_host(parts),
         }
-        if parts.method.is_safe() || is_json(&parts.headers) {
-            return Ok(());
+    }
+}
+
+/// What every call that may change something passes once its path and method are known: it says that it is JSON, and all that
+/// it asks for is in its body, so that a misspelt parameter is never silently ignored.
+pub(crate) async fn only_json(request: Request, next: Next) -> Response {
+    match check_call(request.headers(), request.uri()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => Refused::from(problem).into_response(),
+    }
+}
+
+fn check_call(headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
+    if !is_json(headers) {
+        let detail = "send the header Content-Type: application/json, once; nothing was changed";
+        return Err(Problem::new(Type::MediaType, detail));
+    }
+    match uri.query() {
+        None | Some("") => Ok(()),
+        Some(_) => {
+            let detail = "this call takes a body and no parameters; nothing was changed";
+            Err(Problem::new(Type::InvalidInput, detail))
         }
-        Err(Problem::new(
-            Type::MediaType,
-            "send the header Content-Type: application/json",
-        ))
     }
 }
 
@@ -53,9 +73,8 @@ fn check_token(token: &Secret, headers: &HeaderMap) -> Result<(), Problem> {
     if bearer(headers).is_some_and(|shown| token.is(shown)) {
         return Ok(());
     }
-    let challenge = HeaderValue::from_static("Bearer realm=\"semel\"");
     let detail = "send the header Authorization: Bearer TOKEN with the token of the admin side";
-    Err(Problem::new(Type::Unauthorized, detail).header(WWW_AUTHENTICATE, challenge))
+    Err(Problem::new(Type::Unauthorized, detail))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -155,13 +174,20 @@ mod tests {
 
     #[test]
     fn what_may_change_something_must_say_that_it_is_json() {
-        let post = || Request::post("/api/v1/claims").header(HOST, "localhost");
-        let with = |value: &str| check(None, post().header(CONTENT_TYPE, value));
+        let check = |request: axum::http::request::Builder| {
+            let (parts, ()) = request.body(()).unwrap().into_parts();
+            check_call(&parts.headers, &parts.uri).map_err(|problem| problem.kind())
+        };
+        let post = || Request::post("/api/v1/claims");
+        let with = |value: &str| check(post().header(CONTENT_TYPE, value));
         assert_eq!(with("application/json"), Ok(()));
         assert_eq!(with("Application/JSON; charset=utf-8"), Ok(()));
         for form in ["text/plain", "application/x-www-form-urlencoded", ""] {
             assert_eq!(with(form), Err(Type::MediaType), "{form}");
         }
-        assert_eq!(check(None, post()), Err(Type::MediaType));
+        assert_eq!(check(post()), Err(Type::MediaType));
+        let asked = Request::post("/api/v1/claims?lease=1s");
+        let asked = asked.header(CONTENT_TYPE, "application/json");
+        assert_eq!(check(asked), Err(Type::InvalidInput));
     }
 }

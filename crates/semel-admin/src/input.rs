@@ -9,6 +9,7 @@ use axum::http::request::Parts;
 use bytes::Bytes;
 use semel_core::Permit;
 use semel_http::memory::{self, Full, Unread};
+use percent_encoding::percent_decode_str;
 use semel_http::problem::{Problem, Type};
 use serde::de::DeserializeOwned;
 use tokio::sync::OwnedSemaphorePermit;
@@ -131,6 +132,7 @@ impl<T: DeserializeOwned> FromRequestParts<Shared> for Params<T> {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Refused> {
+        check_utf8(parts.uri.query().unwrap_or_default())?;
         match Query::try_from_uri(&parts.uri) {
             Ok(Query(params)) => Ok(Self(params)),
             Err(rejection) => {
@@ -141,3 +143,19 @@ impl<T: DeserializeOwned> FromRequestParts<Shared> for Params<T> {
         }
     }
 }
+
+/// The library would read other bytes as U+FFFD, and take two keys for one.
+fn check_utf8(query: &str) -> Result<(), Refused> {
+    match percent_decode_str(query).decode_utf8() {
+        Ok(_) => Ok(()),
+        Err(_) => {
+            let detail = "a parameter is not UTF-8 after its percent-encoding is undone";
+            Err(Problem::new(Type::InvalidInput, detail).into())
+        }
+    }
+}
+
+/// The parameters of a call that takes none, so that a misspelt one is never silently ignored.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoParams {}

@@ -5,13 +5,11 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use semel_core::{Error, Kind, Result};
-use semel_http::problem::{Problem, Type};
+use semel_http::problem::{Problem, Ran, Type};
 use tokio::time::timeout;
 
 /// How long a call waits for the store.
 const STORE_TIMEOUT: Duration = Duration::from_secs(10);
-/// When it is worth asking a store again that could not answer.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// A problem on its way to the caller. Boxed, because answers should not be as large as refusals.
 #[derive(Debug)]
@@ -24,6 +22,14 @@ impl Refused {
             Type::InvalidInput => {
                 Problem::new(Type::DecisionRefused, self.0.detail().to_owned()).into()
             }
+            _ => self,
+        }
+    }
+
+    /// The same refusal of a change that was handed to the store: one that did not answer may have made it all the same.
+    fn maybe_done(self) -> Self {
+        match self.0.kind() {
+            Type::StoreUnavailable => Self(Box::new(self.0.ran(Ran::Maybe))),
             _ => self,
         }
     }
@@ -45,8 +51,8 @@ impl From<Error> for Refused {
         };
         let problem = Problem::new(kind, error.to_string());
         match error.is_retryable() {
-            true => problem.retry_after(RETRY_AFTER).into(),
-            false => problem.into(),
+            true => problem.into(),
+            false => problem.no_retry().into(),
         }
     }
 }
@@ -74,9 +80,9 @@ pub(crate) async fn change<T: Send + 'static>(
     call: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T, Refused> {
     let task = tokio::spawn(call);
-    ask(async {
+    let changed = ask(async {
         let died = |e| Error::new(Kind::Internal, "a call of the store panicked").caused_by(e);
         task.await.map_err(died)?
-    })
-    .await
+    });
+    changed.await.map_err(Refused::maybe_done)
 }

@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 
 use crate::admin::Parts;
 use crate::api::{claims, inbox, observations, records, stats};
-use crate::gate::Gate;
+use crate::gate::{Gate, only_json};
 use crate::input::LARGE_BODIES_MAX;
 use crate::refused::Refused;
 use crate::{openapi, page, probes};
@@ -58,7 +58,7 @@ fn post<T: 'static>(path: &'static str, handler: impl Handler<T, Shared>) -> Rou
     Route {
         method: Method::POST,
         path,
-        handler: routing::post(handler),
+        handler: routing::post(handler).route_layer(middleware::from_fn(only_json)),
     }
 }
 

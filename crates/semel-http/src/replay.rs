@@ -155,6 +155,7 @@ fn not_kept(status: StatusCode, outcome: &Outcome, headers: &mut HeaderMap) -> R
         headers.remove(name);
     }
     headers.insert(CONTENT_TYPE, problem::MEDIA_TYPE);
+    headers.append(http::header::LINK, problem::described_by(Type::BodyNotKept));
     let digest = outcome.body.digest().unwrap_or_default();
     let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let detail = "the operation was done and is not run again; of its response body only length \

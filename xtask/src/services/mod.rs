@@ -29,6 +29,7 @@ mod program;
 mod python;
 mod redis;
 mod registry;
+mod schemathesis;
 mod secret;
 mod service;
 mod setting;

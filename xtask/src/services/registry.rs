@@ -7,6 +7,7 @@ use super::pgbouncer::PgBouncer;
 use super::postgres::{Postgres, PostgresPrograms};
 use super::python::Python;
 use super::redis::{Redis, RedisCluster};
+use super::schemathesis::Schemathesis;
 use super::service::Service;
 use super::tool::Tool;
 
@@ -18,6 +19,7 @@ const ALL: &[Need] = &[
     Need::Tool(&Nginx),
     Need::Tool(&PgBouncer),
     Need::Tool(&PostgresPrograms),
+    Need::Tool(&Schemathesis),
 ];
 
 /// Something that tests can ask for by its name.
@@ -79,7 +81,8 @@ mod tests {
         assert_eq!(named(&[]).unwrap().len(), ALL.len());
         assert_eq!(named(&["postgres".into()]).unwrap().len(), 1);
         let error = named(&["oracle".into()]).err();
-        let known = "postgres, redis, redis-cluster, python, nginx, pgbouncer, postgres-bin";
+        let known =
+            "postgres, redis, redis-cluster, python, nginx, pgbouncer, postgres-bin, schemathesis";
         assert!(matches!(error, Some(Error::Usage(why)) if why.ends_with(known)));
     }
 

@@ -8,6 +8,7 @@ use semel_core::record::UnknownCause;
 use semel_core::store::{Actor, Takeover};
 use semel_core::{Fence, Fingerprint, LeaseTerm, duration};
 use serde::de::{Deserialize, Deserializer, Error};
+use serde_json::Number;
 use utoipa::ToSchema;
 
 /// Anything that is written as text.
@@ -50,18 +51,50 @@ where
     T: FromStr<Err: Display>,
 {
     let text = String::deserialize(input)?;
-    let parts = text
-        .split(',')
-        .map(str::trim)
-        .filter(|part| !part.is_empty());
-    let parsed = parts.map(str::parse);
+    let parsed = text.split(',').map(|part| part.trim().parse());
     parsed.collect::<Result<_, _>>().map_err(D::Error::custom)
 }
 
+/// The largest number that the API takes: stores keep 63 bits.
+pub(crate) const NUMBER_MAX: u64 = i64::MAX.unsigned_abs();
+
 /// A fence.
 pub(crate) fn fence<'de, D: Deserializer<'de>>(input: D) -> Result<Fence, D::Error> {
-    u64::deserialize(input).map(Fence::new)
+    whole(input).map(Fence::new)
 }
+
+/// A whole number. By JSON's own rules and by JSON Schema, `7.0` is one too.
+pub(crate) fn whole<'de, D: Deserializer<'de>>(input: D) -> Result<u64, D::Error> {
+    let number = Number::deserialize(input)?;
+    // Beyond 2^53 a fraction cannot be told from a whole number.
+    let exact =
+        |number: &f64| number.fract() == 0.0 && (0.0..9_007_199_254_740_992.0).contains(number);
+    let of_float = || {
+        format!("{:.0}", number.as_f64().filter(exact)?)
+            .parse()
+            .ok()
+    };
+    let found = number.as_u64().or_else(of_float);
+    found.filter(|found| *found <= NUMBER_MAX).ok_or_else(|| {
+        D::Error::custom(format!(
+            "expected a whole number from 0 to {NUMBER_MAX}, found {number}"
+        ))
+    })
+}
+
+/// A status, where it may be left out. Which ones are taken is not decided here.
+pub(crate) fn status_or_none<'de, D>(input: D) -> Result<Option<u16>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let number = Option::<Whole>::deserialize(input)?;
+    // A number that is too large for a status is out of every range of them.
+    Ok(number.map(|Whole(number)| u16::try_from(number).unwrap_or(u16::MAX)))
+}
+
+/// A whole number that may stand in an option.
+#[derive(serde::Deserialize)]
+struct Whole(#[serde(deserialize_with = "whole")] u64);
 
 /// A duration such as `30s`, where it may be left out.
 pub(crate) fn duration_or_none<'de, D>(input: D) -> Result<Option<Duration>, D::Error>
@@ -120,6 +153,7 @@ pub(crate) enum TakeoverInput {
     Allowed,
     /// It may take over from exactly this claim, which is known to have had no effect and never
     /// to have one.
+    #[serde(deserialize_with = "whole")]
     Of(u64),
 }
 

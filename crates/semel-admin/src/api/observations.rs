@@ -6,6 +6,7 @@ use semel_http::problem::{self, Type};
 use serde_json::Value;
 
 use super::problem::Problem;
+use crate::input::{NoParams, Params};
 use crate::refused::Refused;
 use crate::router::Shared;
 
@@ -15,7 +16,10 @@ use crate::router::Shared;
         (status = 200, description = "Counts by scope and finding", body = Value),
         (status = 404, description = "No door of this process observes", body = Problem),
     ))]
-pub(crate) async fn observations(State(app): State<Shared>) -> Result<Json<Value>, Refused> {
+pub(crate) async fn observations(
+    State(app): State<Shared>,
+    _: Params<NoParams>,
+) -> Result<Json<Value>, Refused> {
     match &app.parts.observations {
         Some(observations) => Ok(Json(observations())),
         None => {

@@ -5,6 +5,7 @@ use axum::extract::State;
 use semel_core::Store;
 
 use super::problem::Problem;
+use crate::input::{NoParams, Params};
 use crate::refused::{Refused, ask};
 use crate::router::Shared;
 use crate::view;
@@ -15,7 +16,10 @@ use crate::view;
         (status = 200, description = "How the store stands", body = view::Stats),
         (status = 503, description = "The store cannot answer", body = Problem),
     ))]
-pub(crate) async fn stats(State(app): State<Shared>) -> Result<Json<view::Stats>, Refused> {
+pub(crate) async fn stats(
+    State(app): State<Shared>,
+    _: Params<NoParams>,
+) -> Result<Json<view::Stats>, Refused> {
     let stats = ask(app.parts.store.stats()).await?;
     let stats = view::Stats::of(&stats, app.now());
     Ok(Json(match &app.parts.inbox {

@@ -124,6 +124,7 @@ async fn a_running_operation_is_refused_with_retry_after() {
       "detail": "another claim runs it; its lease ends in 12s unless it is renewed",
       "fence": 1,
       "lease_left_ms": 12000,
+      "ran": "maybe",
       "status": 409,
       "title": "The first request with this key is still running",
       "type": "urn:semel:problem:in-progress"
@@ -143,9 +144,10 @@ async fn an_ended_lease_makes_the_outcome_unknown_until_somebody_takes_over() {
       "cause": "lease-ended",
       "detail": "an earlier claim may have taken effect; resolve the record, or claim with takeover where running it again is safe",
       "fence": 1,
+      "ran": "maybe",
       "since": "2026-11-16T00:00:30.000Z",
       "status": 409,
-      "title": "Nobody knows whether this operation happened",
+      "title": "The outcome of this operation is unknown",
       "type": "urn:semel:problem:outcome-unknown"
     }
     "#);
@@ -179,6 +181,7 @@ async fn the_same_key_with_another_request_is_refused_whatever_the_order_of_fiel
     422
     {
       "detail": "the key was claimed before with another request; nothing is to be run",
+      "ran": "no",
       "status": 422,
       "title": "The idempotency key was used for another request",
       "type": "urn:semel:problem:key-reused"
@@ -241,6 +244,7 @@ async fn a_lease_is_renewed_under_its_fence_only() {
     {
       "detail": "the claim is no longer live, and nothing was changed; stop the run if you can, and look the record up to see what stands",
       "fence": 1,
+      "ran": "maybe",
       "status": 409,
       "title": "The lease of this claim is lost",
       "type": "urn:semel:problem:lease-lost"
@@ -306,6 +310,7 @@ async fn a_late_outcome_is_kept_and_never_served() {
     {
       "detail": "the claim is no longer live; the outcome is kept in the history and never served. Do not send it again; look the record up to see what stands",
       "fence": 1,
+      "ran": "yes",
       "status": 409,
       "title": "The outcome came after the lease was lost",
       "type": "urn:semel:problem:late-outcome"
@@ -336,8 +341,9 @@ async fn a_record_is_looked_up_in_every_state() {
     404
     {
       "detail": "there is no record of acme/payments@1/k",
+      "ran": "no",
       "status": 404,
-      "title": "There is no such thing",
+      "title": "There is no such record, message or address",
       "type": "urn:semel:problem:not-found"
     }
     "#);

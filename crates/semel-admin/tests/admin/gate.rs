@@ -61,6 +61,7 @@ async fn with_a_token_every_address_but_health_needs_it() {
     401
     {
       "detail": "send the header Authorization: Bearer TOKEN with the token of the admin side",
+      "ran": "no",
       "status": 401,
       "title": "The admin token is missing or wrong",
       "type": "urn:semel:problem:unauthorized"

@@ -33,8 +33,16 @@ impl Response {
             self.header("content-type"),
             Some("application/problem+json")
         );
-        let urn = self.json()["type"].as_str().unwrap().to_owned();
-        urn.strip_prefix("urn:semel:problem:").unwrap().to_owned()
+        let json = self.json();
+        let urn = json["type"].as_str().unwrap();
+        let name = urn.strip_prefix("urn:semel:problem:").unwrap();
+        // What every problem of every port has.
+        let page = format!("/docs/problems/{name}.md>; rel=\"describedby\"");
+        assert!(self.header("link").unwrap().ends_with(&page), "{self:?}");
+        assert!(json["ran"].is_string(), "{self:?}");
+        let challenged = self.header("www-authenticate").is_some();
+        assert_eq!(challenged, self.status == 401, "{self:?}");
+        name.to_owned()
     }
 
     /// Status and body, for snapshots.

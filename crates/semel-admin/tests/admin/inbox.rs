@@ -383,8 +383,9 @@ async fn a_replay_needs_the_policy_or_force_with_a_reason() {
     409
     {
       "detail": "the policy of consumer mailer@1 does not allow replays, because its effects reach others; to replay all the same, force it and give a reason",
+      "ran": "no",
       "status": 409,
-      "title": "The record cannot be decided in this way",
+      "title": "The decision does not fit the state of the record",
       "type": "urn:semel:problem:decision-refused"
     }
     "#);

@@ -7,6 +7,7 @@
 
 mod claims;
 mod docs;
+mod fuzz;
 mod gate;
 mod health;
 mod http;

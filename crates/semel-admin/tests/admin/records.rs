@@ -145,9 +145,10 @@ async fn a_person_decides_about_an_unknown_record() {
     {
       "detail": "the record is succeeded, and nothing was changed; look at it again",
       "fence": 1,
+      "ran": "no",
       "state": "succeeded",
       "status": 409,
-      "title": "The record cannot be decided in this way",
+      "title": "The decision does not fit the state of the record",
       "type": "urn:semel:problem:decision-refused"
     }
     "#);

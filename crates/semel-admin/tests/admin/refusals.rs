@@ -92,12 +92,12 @@ async fn bad_input_is_refused_with_what_and_where() {
     400 invalid-input: lease: a duration is a whole number and a unit, such as 500ms, 30s, 5m, 24h or 7d; found "soon" at line 1 column 51
     400 invalid-input: lease: a lease lasts 1 ms to 24 h, found 90000s at line 1 column 50
     400 invalid-input: takeover: unknown variant `maybe`, expected one of `never`, `allowed`, `of` at line 1 column 54
-    400 invalid-input: takeover.of: invalid value: integer `-1`, expected u64 at line 1 column 55
+    400 invalid-input: takeover.of: expected a whole number from 0 to 9223372036854775807, found -1 at line 1 column 56
     400 invalid-input: fingerprint: a fingerprint has 64 hexadecimal digits at line 1 column 56
     400 invalid-input: trailing characters at line 1 column 38
     400 invalid-input: missing field `verdict` at line 1 column 46
     400 invalid-input: verdict: unknown variant `ok`, expected `succeeded` or `failed` at line 1 column 60
-    400 invalid-input: status: a status is 100 to 599, found 42
+    400 invalid-input: status: a status is 200 to 599, found 42
     400 invalid-input: headers[0]: expected a header name
     400 invalid-input: headers[0]: a header value has no control characters
     400 invalid-input: body_base64: expected body or body_base64, found both
@@ -202,8 +202,9 @@ async fn a_store_that_is_away_refuses_everything_and_says_when_to_come_back() {
     503
     {
       "detail": "the store was told to fail",
+      "ran": "no",
       "status": 503,
-      "title": "The record of operations cannot be reached",
+      "title": "The store is unavailable",
       "type": "urn:semel:problem:store-unavailable"
     }
     "#);

@@ -4,16 +4,11 @@
 //! `runs`, a duplicate that waits for it from `waiting`, all that no route guards from `passing`, and a connection that
 //! has changed its protocol from `tunnels`. The bytes of bodies have a budget of their own, which the process shares.
 
-use std::time::Duration;
-
 use semel_core::once::Places;
 use semel_core::{Budget, Permit};
 use semel_http::{Memory, Problem, Type};
 
 use crate::config::Limits;
-
-/// When to come back to a gateway that has no place.
-const RETRY: Duration = Duration::from_secs(1);
 
 /// The budgets of a gateway. Cheap to clone; clones share them.
 #[derive(Debug, Clone)]
@@ -93,5 +88,4 @@ fn full(budget: &'static str) -> Problem {
     let detail = format!("as many {what} as may at once, nothing was forwarded");
     Problem::new(Type::Overloaded, detail)
         .with("budget", budget)
-        .retry_after(RETRY)
 }

@@ -9,6 +9,7 @@ use http_body::Body as _;
 use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
+use semel_http::problem::Ran;
 use semel_http::{Body, Failure, Handover, Problem, Type};
 
 use super::reply::Content;
@@ -148,12 +149,17 @@ fn through(response: Response<Received>) -> Response<Content> {
     Response::from_parts(parts, Content::Passing(body))
 }
 
+/// What was sent of the body has reached the service.
+fn streamed(kind: Type, detail: &str) -> Problem {
+    Problem::new(kind, detail).ran(Ran::Maybe)
+}
+
 fn problem(pool: &Pool, failure: &Failure, progress: Option<&Progress>) -> Problem {
     if progress.is_some_and(Progress::timed_out) {
-        return Problem::new(Type::BodyTimeout, "the request body stopped arriving");
+        return streamed(Type::BodyTimeout, "the request body stopped arriving");
     }
     if progress.is_some_and(Progress::is_broken) {
-        return Problem::new(Type::BodyBroken, "the request body broke off");
+        return streamed(Type::BodyBroken, "the request body broke off");
     }
     tracing::warn!(upstream = %pool.target().authority(), %failure, "a request got no response");
     let kind = match failure {

@@ -83,6 +83,10 @@ async fn a_caller_that_cannot_be_told_is_refused() {
     let gateway = start(guarding(upstream.url(), by_header));
     let response = gateway.call(request("Idempotency-Key: k\r\n")).await;
     assert_eq!(response.problem(), (401, "tenant-missing".to_owned()));
+    assert_eq!(
+        response.header("www-authenticate"),
+        Some("Semel-Tenant realm=\"semel\", header=\"x-tenant\"")
+    );
     assert_eq!(upstream.effects(), 0);
     for (tenant, replayed) in [("a", false), ("b", false), ("a", true)] {
         let headers = format!("Idempotency-Key: k\r\nX-Tenant: {tenant}\r\n");

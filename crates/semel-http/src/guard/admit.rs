@@ -1,9 +1,7 @@
 //! Finds out which operation a request means. Nothing runs here.
 
-use std::time::Duration;
-
 use bytes::Bytes;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{Request, Response};
 use http_body_util::Either;
@@ -20,9 +18,6 @@ use crate::key::{self, Found, Whole};
 use crate::problem::{Problem, Type};
 use crate::rules::{Missing, Mode, Rules};
 use crate::tenant;
-
-/// When to come back while the keys of tokens cannot be loaded.
-const KEYS_RETRY: Duration = Duration::from_secs(5);
 
 impl Guard {
     /// Finds out which operation a request means, and reads its body if that is needed. `params` are
@@ -110,7 +105,10 @@ impl Inner {
                 Missing::Derive => Ok(Found::Derive),
                 Missing::Require => Err(Problem::new(
                     Type::KeyMissing,
-                    format!("this operation needs a key in {}", self.places()),
+                    format!(
+                        "this operation needs a key in {}, nothing ran",
+                        self.places()
+                    ),
                 )),
             },
             Ok(found) => Ok(found),
@@ -134,10 +132,13 @@ impl Inner {
         let prepared = self.rules.tenant.prepare(&parts.headers).await;
         prepared.map_err(|error| {
             let detail = format!("{error}, nothing ran");
-            Problem::new(Type::KeysUnavailable, detail).retry_after(KEYS_RETRY)
+            Problem::new(Type::KeysUnavailable, detail)
         })?;
         let tenant = self.rules.tenant.find(&parts.headers);
-        tenant.map_err(|error| Problem::new(Type::TenantMissing, error.to_string()))
+        tenant.map_err(|error| {
+            Problem::new(Type::TenantMissing, format!("{error}, nothing ran"))
+                .header(WWW_AUTHENTICATE, self.rules.tenant.challenge())
+        })
     }
 
     /// The key that was found, or one that is derived from the request.
@@ -155,7 +156,7 @@ impl Inner {
         let anonymous = matches!(self.rules.tenant, tenant::Source::Caller)
             && !parts.headers.contains_key(AUTHORIZATION);
         if anonymous {
-            let why = "a request without a key must say who sends it, in Authorization";
+            let why = "a request without a key must name its sender in Authorization, nothing ran";
             return Err(Problem::new(Type::TenantMissing, why));
         }
         let content = match &self.rules.fingerprint {

@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::fmt;
-use std::time::Duration;
 
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response};
@@ -19,9 +18,6 @@ use crate::body::Body;
 use crate::event::What;
 use crate::problem::{Problem, Type};
 use crate::replay;
-
-/// When to come back while the store is away.
-const STORE_RETRY: Duration = Duration::from_secs(1);
 
 /// A request that is to take effect once.
 #[derive(Debug)]
@@ -235,9 +231,8 @@ fn refusal_problem(refusal: &Refusal, guard: &Guard) -> Problem {
         // Refusals that the core may add later are for want of an answer from the store, too.
         _ => Problem::new(
             Type::StoreUnavailable,
-            "the record of operations cannot be reached, nothing ran; the same request may be sent again",
-        )
-        .retry_after(STORE_RETRY),
+            "the store did not answer, nothing ran; the same request may be sent again with the same key",
+        ),
     }
 }
 
@@ -252,7 +247,6 @@ fn too_many(refusal: &Refusal) -> Problem {
         format!("{refusal}; the same request may be sent again"),
     )
     .with("budget", budget)
-    .retry_after(STORE_RETRY)
 }
 
 fn unknown(cause: UnknownCause) -> Problem {
@@ -278,9 +272,8 @@ fn failure_problem(failure: &Failure) -> Problem {
     match failure {
         Failure::NotReached(_) => Problem::new(
             Type::UpstreamUnreachable,
-            "the service could not be reached, nothing happened; the same request may be sent again",
-        )
-        .retry_after(STORE_RETRY),
+            "the service could not be reached, nothing ran; the same request may be sent again with the same key",
+        ),
         Failure::Broken(_) => Problem::new(
             Type::UpstreamFailed,
             "the service broke off after it may have begun; whether it took effect is not known",

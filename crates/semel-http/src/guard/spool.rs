@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Budgets, Inner};
 use crate::body::{AnyBody, Body};
-use crate::memory::{self, Buffer, FULL_RETRY, Full, Memory};
+use crate::memory::{self, Buffer, Full, Memory};
 use crate::problem::{Problem, Type};
 use crate::rules::Pace;
 
@@ -67,7 +67,6 @@ impl Room {
         let detail = "too many request bodies are still arriving, nothing ran";
         Problem::new(Type::Overloaded, detail)
             .with("budget", "receiving")
-            .retry_after(FULL_RETRY)
     }
 }
 

@@ -12,8 +12,6 @@ mod read;
 
 pub use read::{Unread, counted, read, stated};
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use semel_core::{Budget, Permit};
 
@@ -21,9 +19,6 @@ use semel_core::{Budget, Permit};
 pub const BUFFERED_BYTES: usize = 256 * 1024 * 1024;
 /// What a body may have of the quarter that is kept for small ones, in bytes.
 pub const SMALL_BYTES: usize = 16 * 1024;
-
-/// When to come back to a process that has no room.
-pub(crate) const FULL_RETRY: Duration = Duration::from_secs(1);
 
 /// The smallest buffer; smaller ones would only be moved.
 const BUFFER_BYTES_MIN: usize = 4 * 1024;

@@ -27,7 +27,6 @@ impl Full {
         let detail = "the memory for request bodies is used up, nothing ran";
         Problem::new(Type::Overloaded, detail)
             .with("budget", "buffered_bytes")
-            .retry_after(super::FULL_RETRY)
     }
 }
 

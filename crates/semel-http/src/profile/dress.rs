@@ -13,9 +13,14 @@ const FALSE: HeaderValue = HeaderValue::from_static("false");
 pub(super) fn stripe(problem: Problem) -> Problem {
     let kind = match problem.kind() {
         Type::KeyReused => "idempotency_error",
-        Type::KeyMissing | Type::KeyInvalid | Type::InProgress | Type::BodyTooLarge => {
-            "invalid_request_error"
-        }
+        Type::KeyMissing
+        | Type::KeyInvalid
+        | Type::TenantMissing
+        | Type::InProgress
+        | Type::BadRequest
+        | Type::BodyTooLarge
+        | Type::BodyTimeout
+        | Type::BodyBroken => "invalid_request_error",
         _ => "api_error",
     };
     let mut error = json!({ "type": kind, "message": problem.detail() });
@@ -155,7 +160,9 @@ mod tests {
     fn every_problem_stays_a_problem() {
         for profile in Profile::ALL {
             for kind in Type::ALL {
-                let (status, body, _) = dressed(profile, *kind);
+                let (status, body, headers) = dressed(profile, *kind);
+                assert!(headers.contains_key("link"), "{profile:?} {kind:?}");
+                assert_eq!(body["ran"], kind.ran().name(), "{profile:?} {kind:?}");
                 assert_eq!(body["status"], status, "{profile:?} {kind:?}");
                 assert_eq!(body["type"], format!("urn:semel:problem:{}", kind.name()));
             }

@@ -2,6 +2,7 @@
 //!
 //! Secrets never become tenants as they are: a token or an API key is kept as a digest.
 
+mod challenge;
 pub mod jwks;
 mod jwt;
 

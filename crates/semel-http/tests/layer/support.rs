@@ -209,6 +209,13 @@ impl Answer {
         );
         let document: serde_json::Value = serde_json::from_str(&self.body).unwrap();
         let name = document["type"].as_str().unwrap();
-        name.strip_prefix("urn:semel:problem:").unwrap().to_owned()
+        let name = name.strip_prefix("urn:semel:problem:").unwrap();
+        // What every problem of every port has.
+        let page = format!("/docs/problems/{name}.md>; rel=\"describedby\"");
+        assert!(self.all("link")[0].ends_with(&page), "{self:?}");
+        assert!(document["ran"].is_string(), "{self:?}");
+        let challenged = !self.all("www-authenticate").is_empty();
+        assert_eq!(challenged, self.status == 401, "{self:?}");
+        name.to_owned()
     }
 }

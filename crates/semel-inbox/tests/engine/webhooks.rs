@@ -68,6 +68,7 @@ async fn what_is_no_message_is_refused_and_not_stored() {
     for (path, body, status, problem) in [
         ("/inbox/nobody", "{}", 404, "consumer-unknown"),
         ("/inbox/mail@2", "{}", 404, "consumer-unknown"),
+        ("/inbox/%ff", "{}", 404, "consumer-unknown"),
         ("/inbox/mail", "{}", 400, "message-id-missing"),
         ("/inbox/mail", "not json", 400, "message-id-missing"),
         ("/inbox/mail", "{\"id\":{}}", 400, "message-invalid"),
@@ -82,6 +83,18 @@ async fn what_is_no_message_is_refused_and_not_stored() {
         let told = hook.post(path, &[], body).await;
         assert_eq!((told.status, told.problem()), (status, problem), "{body}");
     }
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let got = client.get(format!("http://{}/inbox/mail", hook.addr));
+    let got = got.send().await.unwrap();
+    assert_eq!(
+        (got.status().as_u16(), &got.headers()["allow"]),
+        (405, &"POST".parse().unwrap())
+    );
+    let got = got.text().await.unwrap();
+    assert!(
+        got.contains("urn:semel:problem:method-not-allowed"),
+        "{got}"
+    );
     assert!(rig.store.counts().await.unwrap().is_empty());
     hook.stop().await;
 }

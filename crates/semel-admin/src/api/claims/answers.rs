@@ -12,9 +12,6 @@ use utoipa::ToSchema;
 use crate::refused::Refused;
 use crate::view::{self, Payload, millis};
 
-/// When it is worth asking again about a running operation, at the latest.
-const RETRY_AFTER_MAX: Duration = Duration::from_secs(1);
-
 /// Run it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Granted {
@@ -96,7 +93,6 @@ pub(super) fn in_progress(fence: Fence, lease_left: Duration) -> Refused {
     let left = duration::show(lease_left);
     let detail = format!("another claim runs it; its lease ends in {left} unless it is renewed");
     Problem::new(Type::InProgress, detail)
-        .retry_after(lease_left.min(RETRY_AFTER_MAX))
         .with("fence", fence.get())
         .with("lease_left_ms", millis(lease_left))
         .into()

@@ -132,6 +132,7 @@ pub(crate) struct SettleInput {
     /// Whether the run did what was asked.
     verdict: VerdictInput,
     /// The HTTP status, where there is one.
+    #[serde(default, deserialize_with = "fields::status_or_none")]
     status: Option<u16>,
     /// Header fields in their order, each as a pair of name and value.
     #[serde(default)]

@@ -6,7 +6,7 @@ use semel_core::{Identity, Key, Scope, Tenant};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::api::fields;
+use crate::api::fields::{self, NUMBER_MAX};
 use crate::input::refuse_field;
 use crate::refused::Refused;
 use crate::view::Payload;
@@ -41,6 +41,10 @@ pub(crate) struct ListParams {
 
 impl ListParams {
     pub(super) fn query(self) -> Result<Query, Refused> {
+        if self.before.is_some_and(|before| before > NUMBER_MAX) {
+            let why = format!("expected a whole number from 0 to {NUMBER_MAX}");
+            return Err(refuse_field("before", &why));
+        }
         Ok(Query {
             limit: limit(self.limit, "messages")?,
             states: self.state,

@@ -7,6 +7,7 @@ mod wanted;
 
 pub(crate) use act::*;
 pub(crate) use pause::*;
+pub(crate) use wanted::REASON_BYTES_MAX;
 
 use axum::Json;
 use axum::extract::State;
@@ -15,7 +16,7 @@ use semel_http::problem::{self, Type};
 
 use super::problem::Problem;
 use crate::inbox::InboxPart;
-use crate::input::Params;
+use crate::input::{NoParams, Params};
 use crate::refused::{Refused, ask};
 use crate::router::{App, Shared};
 use crate::view::inbox as view;
@@ -80,7 +81,10 @@ pub(crate) async fn one(
         (status = 404, description = "`not-found`: the store has no inbox", body = Problem),
         (status = 503, description = "`store-unavailable`", body = Problem),
     ))]
-pub(crate) async fn counts(State(app): State<Shared>) -> Result<Json<view::AllCounts>, Refused> {
+pub(crate) async fn counts(
+    State(app): State<Shared>,
+    _: Params<NoParams>,
+) -> Result<Json<view::AllCounts>, Refused> {
     let part = part(&app)?;
     let counts = ask(part.inbox.counts()).await?;
     let policies = part.policies.get();

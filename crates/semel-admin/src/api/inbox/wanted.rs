@@ -13,7 +13,7 @@ use crate::refused::Refused;
 use crate::when::When;
 
 /// The most bytes of a reason.
-const REASON_BYTES_MAX: usize = 1_024;
+pub(crate) const REASON_BYTES_MAX: usize = 1_024;
 
 /// Which messages, and who decides. Name ids, or filters, or say `all`.
 #[derive(Deserialize, ToSchema)]
@@ -158,13 +158,15 @@ impl ActInput {
     }
 }
 
-/// Refuses a reason that is too long.
+/// Refuses a reason that is too long, or that a terminal or a store could stumble over.
 pub(super) fn check_reason(reason: Option<&str>) -> Result<(), Refused> {
-    match reason.is_some_and(|reason| reason.len() > REASON_BYTES_MAX) {
-        false => Ok(()),
-        true => {
-            let why = format!("a reason has at most {REASON_BYTES_MAX} bytes");
-            Err(refuse_field("reason", &why))
-        }
+    let reason = reason.unwrap_or_default();
+    let is_text = |c: char| !c.is_control() || c == '\n' || c == '\t';
+    if reason.len() > REASON_BYTES_MAX || !reason.chars().all(is_text) {
+        let why = format!(
+            "a reason has at most {REASON_BYTES_MAX} bytes, and no control characters but tabs and line ends"
+        );
+        return Err(refuse_field("reason", &why));
     }
+    Ok(())
 }

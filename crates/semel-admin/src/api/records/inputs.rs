@@ -130,6 +130,7 @@ pub(crate) struct ResolveInput {
     /// For `settle`: whether the run did what was asked.
     verdict: Option<VerdictInput>,
     /// For `settle`: the HTTP status that duplicates get.
+    #[serde(default, deserialize_with = "fields::status_or_none")]
     status: Option<u16>,
     /// For `settle`: header fields in their order, each as a pair of name and value.
     #[serde(default)]

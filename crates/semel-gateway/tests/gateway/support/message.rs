@@ -71,10 +71,14 @@ impl Message {
         let document: Value = serde_json::from_slice(&self.body).unwrap();
         assert_eq!(document["status"], self.status());
         let kind = document["type"].as_str().unwrap();
-        (
-            self.status(),
-            kind.strip_prefix("urn:semel:problem:").unwrap().to_owned(),
-        )
+        let name = kind.strip_prefix("urn:semel:problem:").unwrap();
+        // What every problem of every port has.
+        let page = format!("/docs/problems/{name}.md>; rel=\"describedby\"");
+        assert!(self.header("link").unwrap().ends_with(&page), "{self:?}");
+        assert!(document["ran"].is_string(), "{self:?}");
+        let challenged = self.header("www-authenticate").is_some();
+        assert_eq!(challenged, self.status() == 401, "{self:?}");
+        (self.status(), name.to_owned())
     }
 
     /// Whether a guard says that the response comes from the record.

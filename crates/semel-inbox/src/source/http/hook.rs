@@ -14,9 +14,10 @@ use semel_core::inbox::{Message, Origin, Receipt};
 use semel_core::outcome::BODY_BYTES_MAX;
 use semel_core::{Clock, Error, Headers, Kind, Scope, SystemClock};
 use semel_http::memory::{self, Full, Memory, Unread};
+use semel_http::problem::{Problem, Ran, Type};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::problem::Problem;
+use super::refused;
 use super::reply::{self, Stored, Told};
 use super::signature::Signature;
 use crate::deliver;
@@ -138,11 +139,11 @@ impl Hook {
     pub(super) async fn take(&self, request: Request) -> Response {
         if self.receiver.is_full() {
             let detail = "nothing was stored; send it again when handlers have caught up";
-            return Problem::BacklogFull.response(detail.to_owned());
+            return refused(Problem::new(Type::BacklogFull, detail));
         }
         match self.messages(request).await {
             Ok(messages) => self.receive(messages).await,
-            Err(response) => *response,
+            Err(problem) => refused(*problem),
         }
     }
 
@@ -150,15 +151,17 @@ impl Hook {
     async fn messages(
         &self,
         request: Request,
-    ) -> Result<Vec<Result<Message, Refusal>>, Box<Response>> {
-        let refused = |problem: Problem, detail: String| Box::new(problem.response(detail));
+    ) -> Result<Vec<Result<Message, Refusal>>, Box<Problem>> {
         let (parts, body) = request.into_parts();
         let body = self.read(&parts.headers, body).await?;
         if let Some(signature) = &self.webhook.signature {
             // Senders sign what their wall clocks show. A store's clock is steady, and may be far from that for long.
             let now = self.webhook.clock.wall();
             let checked = signature.check(&parts.headers, &body, now);
-            checked.map_err(|why| refused(Problem::SignatureInvalid, why.to_owned()))?;
+            checked.map_err(|why| {
+                let detail = format!("{why}, nothing was stored");
+                Box::new(Problem::new(Type::SignatureInvalid, detail))
+            })?;
         }
         let raw = Raw {
             headers: all(&parts.headers),
@@ -172,8 +175,8 @@ impl Hook {
             },
             ..Raw::default()
         };
-        let events = split(&self.webhook.rule, raw)
-            .map_err(|refusal| refused(Problem::of(&refusal), refusal.to_string()))?;
+        let events =
+            split(&self.webhook.rule, raw).map_err(|refusal| Box::new(reply::problem(&refusal)))?;
         let consumer = self.receiver.consumer();
         let message = |raw| {
             let message = self.webhook.rule.message(consumer, raw)?;
@@ -186,25 +189,25 @@ impl Hook {
         &self,
         headers: &HeaderMap,
         body: axum::body::Body,
-    ) -> Result<Bytes, Box<Response>> {
+    ) -> Result<Bytes, Box<Problem>> {
         let limit = self.webhook.body_bytes_max;
         let too_large = || {
-            let detail = format!("a body has at most {limit} bytes here");
-            Box::new(Problem::BodyTooLarge.response(detail))
+            let detail = format!("a body has at most {limit} bytes here, nothing was stored");
+            Box::new(Problem::new(Type::BodyTooLarge, detail))
         };
         let read = memory::read(&self.webhook.memory, headers, body, limit);
         let Ok(read) = timeout(self.webhook.body_timeout, read).await else {
-            let detail = "the request body stopped arriving".to_owned();
-            return Err(Box::new(Problem::BodyTimeout.response(detail)));
+            let detail = "the request body stopped arriving, nothing was stored";
+            return Err(Box::new(Problem::new(Type::BodyTimeout, detail)));
         };
         match read {
             Ok(read) => Ok(memory::counted(read)),
             Err(Unread::TooLarge) => Err(too_large()),
-            Err(Unread::Full) => Err(Box::new(Full.problem().into_response().map(Body::new))),
-            Err(Unread::Broken) => Err(Box::new(
-                Problem::BodyBroken
-                    .response("the request body could not be read to its end".to_owned()),
-            )),
+            Err(Unread::Full) => Err(Box::new(Full.problem())),
+            Err(Unread::Broken) => Err(Box::new(Problem::new(
+                Type::BodyBroken,
+                "the request body could not be read to its end, nothing was stored",
+            ))),
         }
     }
 
@@ -302,11 +305,12 @@ fn kept(message: Message) -> Result<Message, Refusal> {
 
 fn unavailable(error: &Error) -> Response {
     match error.kind() {
-        Kind::Invalid => Problem::Invalid.response(error.to_string()),
+        Kind::Invalid => refused(Problem::new(Type::MessageInvalid, error.to_string())),
         _ => {
             tracing::warn!(%error, "messages cannot be stored, nothing is acknowledged");
-            Problem::StoreUnavailable
-                .response("the message was not stored; send it again later".to_owned())
+            // A commit whose answer was lost may have stored it.
+            let detail = "the store did not confirm the message; send it again, a copy that is stored is known by its id";
+            refused(Problem::new(Type::StoreUnavailable, detail).ran(Ran::Maybe))
         }
     }
 }

@@ -11,17 +11,17 @@
 //! | 400 `message-id-missing`, `message-sequence-missing`, `message-invalid` | it is no message of this consumer |
 //! | 401 `signature-invalid` | the signature is missing, wrong or too old |
 //! | 404 `consumer-unknown` | there is no such consumer here |
+//! | 405 `method-not-allowed` | messages are sent with POST |
 //! | 408 `body-timeout` | the body did not arrive in time |
 //! | 413 `body-too-large` | the body is above the limit |
 //! | 503 `backlog-full` | the consumer has more to do than it may; send it again after `Retry-After` |
 //! | 503 `store-unavailable` | send it again after `Retry-After` |
 //!
 //! Whatever is durable is 2xx: `{"id", "state", "duplicate", "waiting"}`, with `cause` where the state alone does not say why, and
-//! `"conflict": true` if the id is known with another payload. The header `Semel-State` has the state too. A problem always means that nothing was
-//! stored. A batch of CloudEvents is answered with `{"messages": […]}`, the result of each with its own `status`; one bad event holds up no other.
+//! `"conflict": true` if the id is known with another payload. The header `Semel-State` has the state too. A problem means that nothing was
+//! stored, or, with `"ran": "maybe"`, that the store did not confirm it. A batch of CloudEvents is answered with `{"messages": […]}`, the result of each with its own `status`; one bad event holds up no other.
 
 mod hook;
-mod problem;
 mod reply;
 mod signature;
 
@@ -32,14 +32,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use axum::routing::post;
+use http::Method;
 use semel_core::{Error, Result, Scope};
+use semel_http::problem::{Problem, Type};
 
 use crate::engine::Running;
 use hook::Hook;
-use problem::Problem;
 
 /// By `name@version`, and the newest of each name by the name alone.
 type Hooks = Arc<HashMap<String, Arc<Hook>>>;
@@ -75,18 +77,32 @@ impl Running {
         let hooks: Hooks = Arc::new(hooks);
         Ok(Router::new()
             .route("/inbox/{consumer}", post(receive))
+            .method_not_allowed_fallback(no_such_method)
             .with_state(hooks))
     }
 }
 
 async fn receive(
     State(hooks): State<Hooks>,
-    Path(consumer): Path<String>,
+    // A name that is not UTF-8 is no consumer's.
+    consumer: std::result::Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    match hooks.get(&consumer) {
+    match consumer.ok().and_then(|Path(name)| hooks.get(&name)) {
         Some(hook) => hook.take(request).await,
-        None => Problem::ConsumerUnknown
-            .response("no consumer of this name takes messages here".to_owned()),
+        None => {
+            let detail = "no consumer of this name takes messages here, nothing was stored";
+            refused(Problem::new(Type::ConsumerUnknown, detail))
+        }
     }
+}
+
+async fn no_such_method(method: Method) -> Response {
+    let detail = format!("messages are sent with POST, found {method}; nothing was stored");
+    refused(Problem::new(Type::MethodNotAllowed, detail))
+}
+
+/// A problem as axum sends it.
+fn refused(problem: Problem) -> Response {
+    problem.into_response().map(axum::body::Body::new)
 }

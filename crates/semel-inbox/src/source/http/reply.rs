@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, StatusCode};
 use semel_core::Identity;
 use semel_core::inbox::{Cause, Inbox, Receipt, State};
+use semel_http::problem::{self, Problem, Type};
 use serde_json::{Map, Value, json};
 
-use super::problem::{self, Problem};
+use super::refused;
 use crate::source::Refusal;
 
 /// When a sender may ask again about a message that is still in progress.
@@ -112,7 +113,7 @@ impl Told {
     fn status(&self, after_effect: bool) -> StatusCode {
         match self {
             Self::Stored(stored) => stored.status(after_effect),
-            Self::Refused(refusal) => Problem::of(refusal).status(),
+            Self::Refused(refusal) => kind(refusal).status(),
         }
     }
 
@@ -120,7 +121,7 @@ impl Told {
     fn item(&self, after_effect: bool) -> Value {
         let mut document = match self {
             Self::Stored(stored) => stored.document(),
-            Self::Refused(refusal) => Problem::of(refusal).document(&refusal.to_string()),
+            Self::Refused(refusal) => problem(refusal).members(),
         };
         let status = self.status(after_effect).as_u16();
         document.insert("status".into(), status.into());
@@ -137,6 +138,19 @@ impl Told {
             Self::Refused(_) => None,
         }
     }
+}
+
+const fn kind(refusal: &Refusal) -> Type {
+    match refusal {
+        Refusal::IdMissing => Type::MessageIdMissing,
+        Refusal::SequenceMissing => Type::MessageSequenceMissing,
+        Refusal::Invalid(_) => Type::MessageInvalid,
+    }
+}
+
+/// What a sender is told about something that is no message of the consumer.
+pub(super) fn problem(refusal: &Refusal) -> Problem {
+    Problem::new(kind(refusal), format!("{refusal}, nothing was stored"))
 }
 
 /// Asks the store why messages stand where a sender would not expect them.
@@ -159,28 +173,31 @@ pub(super) async fn learn_causes(all: &mut [Told], inbox: &dyn Inbox) {
 pub(super) fn response(all: &[Told], after_effect: bool) -> Response {
     let items = || {
         let items = all.iter().map(|told| told.item(after_effect)).collect();
-        Map::from_iter([("messages".to_owned(), Value::Array(items))])
+        Value::Array(items)
     };
-    let refused = all.iter().find_map(|told| match told {
+    let results = || Map::from_iter([("messages".to_owned(), items())]);
+    let first = all.iter().find_map(|told| match told {
         Told::Refused(refusal) => Some(refusal),
         Told::Stored(_) => None,
     });
-    let mut response = match (all, refused) {
+    let mut response = match (all, first) {
         ([Told::Stored(one)], _) => plain(one.status(after_effect), one.document()),
-        ([Told::Refused(refusal)], _) => Problem::of(refusal).response(refusal.to_string()),
+        ([Told::Refused(refusal)], _) => refused(problem(refusal)),
         (_, Some(refusal)) if all.iter().all(Told::is_refused) => {
-            Problem::of(refusal).with(refusal.to_string(), items())
+            refused(problem(refusal).with("messages", items()))
         }
         // Some are stored and some are not: each has its own status.
-        (_, Some(_)) => plain(StatusCode::MULTI_STATUS, items()),
+        (_, Some(_)) => plain(StatusCode::MULTI_STATUS, results()),
         (_, None) => {
             let worst = all.iter().map(|told| told.status(after_effect)).max();
-            plain(worst.unwrap_or(StatusCode::OK), items())
+            plain(worst.unwrap_or(StatusCode::OK), results())
         }
     };
     let stored = || all.iter().filter_map(Told::stored);
     if after_effect && stored().any(Stored::is_waiting) {
-        problem::retry_after(&mut response, ASK_AGAIN);
+        response
+            .headers_mut()
+            .insert(RETRY_AFTER, problem::seconds(ASK_AGAIN));
     }
     let mut states: Vec<&str> = stored().map(|stored| stored.state.name()).collect();
     states.sort_unstable();
@@ -241,15 +258,15 @@ mod tests {
 
     #[test]
     fn what_was_not_stored_is_a_problem_alone_and_a_result_of_its_own_among_others() {
-        let refused = || Told::Refused(Refusal::IdMissing);
+        let bad = || Told::Refused(Refusal::IdMissing);
         let stored = || {
             told(Receipt::Stored {
                 state: State::Received,
             })
         };
-        assert_eq!(status(&[refused()], false), 400);
-        assert_eq!(status(&[refused(), refused()], false), 400);
-        let mixed = response(&[refused(), stored()], false);
+        assert_eq!(status(&[bad()], false), 400);
+        assert_eq!(status(&[bad(), bad()], false), 400);
+        let mixed = response(&[bad(), stored()], false);
         assert_eq!(mixed.status(), 207);
         assert_eq!(mixed.headers()["semel-state"], "RECEIVED");
     }

@@ -63,13 +63,16 @@ impl Hook {
         let retry_after = response.headers().contains_key("retry-after");
         let state = response.headers().get("semel-state");
         let state = state.map_or(String::new(), |state| state.to_str().unwrap().to_owned());
+        let head = response.headers().clone();
         let body = response.bytes().await.unwrap();
-        Told {
+        let told = Told {
             status,
             retry_after,
             state,
             body: serde_json::from_slice(&body).unwrap_or_default(),
-        }
+        };
+        told.check_problem(&head);
+        told
     }
 
     pub(crate) async fn stop(mut self) {
@@ -87,6 +90,20 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    /// What every problem of every port has.
+    fn check_problem(&self, head: &http::HeaderMap) {
+        if self.status < 400 {
+            return;
+        }
+        assert_eq!(head["content-type"], "application/problem+json", "{self:?}");
+        let link = head["link"].to_str().unwrap();
+        let page = format!("/docs/problems/{}.md>; rel=\"describedby\"", self.problem());
+        assert!(link.ends_with(&page), "{link} {self:?}");
+        assert!(self.body["ran"].is_string(), "{self:?}");
+        let challenged = head.contains_key("www-authenticate");
+        assert_eq!(challenged, self.status == 401, "{self:?}");
+    }
+
     pub(crate) fn problem(&self) -> &str {
         let kind = self.body["type"].as_str().unwrap_or_default();
         kind.strip_prefix("urn:semel:problem:").unwrap_or_default()

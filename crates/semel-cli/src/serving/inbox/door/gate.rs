@@ -1,7 +1,6 @@
 //! What passes the door: so many messages at once. How long a body may take is the webhook's own limit.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -13,9 +12,6 @@ use hyper_util::service::TowerToHyperService;
 use semel_admin::Current;
 use semel_http::problem::{Problem, Type};
 use tokio::sync::Semaphore;
-
-/// When it is worth sending again.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
 struct Gate {
@@ -50,8 +46,7 @@ pub(super) async fn nothing() -> Response {
 async fn pass(State(gate): State<Gate>, request: Request, next: Next) -> Response {
     let Ok(_turn) = gate.turns.try_acquire() else {
         let detail = "too many messages are in flight; nothing was stored, send it again";
-        let problem = Problem::new(Type::Overloaded, detail);
-        return refused(problem.retry_after(RETRY_AFTER));
+        return refused(Problem::new(Type::Overloaded, detail));
     };
     next.run(request).await
 }

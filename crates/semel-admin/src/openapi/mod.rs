@@ -1,11 +1,19 @@
-//! The API's own description.
+//! The API's own description: what utoipa reads from the handlers, with the refusals that every call has in common and the
+//! limits of fields, which are the same wherever a field is taken.
+
+mod limits;
+mod refusals;
+
+use std::sync::LazyLock;
 
 use axum::Json;
+use serde_json::Value;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Components, OpenApi};
 use utoipa::{Modify, OpenApi as _};
 
 use crate::api::{claims, inbox, observations, records, stats};
+use crate::input::{NoParams, Params};
 use crate::{page, probes};
 
 #[derive(utoipa::OpenApi)]
@@ -13,7 +21,8 @@ use crate::{page, probes};
     info(
         title = "Semel admin API",
         description = "Makes a request or a message take effect once. Refusals are problems \
-                       (RFC 9457); their types are `urn:semel:problem:NAME`.",
+                       (RFC 9457); their types are `urn:semel:problem:NAME`, and the header `Link` \
+                       of each leads to the page about it.",
     ),
     tags(
         (name = "claims", description = "Claim, run, settle: the protocol for programs in any language"),
@@ -21,7 +30,7 @@ use crate::{page, probes};
         (name = "inbox", description = "Look at messages, run them again, set them aside"),
         (name = "health", description = "For machines that watch"),
     ),
-    security((), ("token" = [])),
+    security(("token" = [])),
     modifiers(&Token),
     paths(
         page::status,
@@ -56,7 +65,7 @@ use crate::{page, probes};
 )]
 struct Description;
 
-/// The token, which is needed if the admin side has one.
+/// The token. It is needed if the admin side has one, and passed over if it has none.
 struct Token;
 
 impl Modify for Token {
@@ -72,9 +81,18 @@ impl Modify for Token {
 /// This description.
 #[utoipa::path(get, path = "/api/v1/openapi.json", tag = "health",
     responses((status = 200, description = "OpenAPI", body = serde_json::Value)))]
-pub(crate) async fn document() -> Json<OpenApi> {
-    Json(Description::openapi())
+pub(crate) async fn document(_: Params<NoParams>) -> Json<&'static Value> {
+    Json(&DOCUMENT)
 }
+
+/// Written once: it depends on nothing that changes while the process runs.
+static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
+    let document = serde_json::to_value(Description::openapi());
+    let mut document = document.expect("a description is valid JSON");
+    refusals::declare(&mut document);
+    limits::declare(&mut document);
+    document
+});
 
 #[cfg(test)]
 mod tests {
@@ -84,8 +102,7 @@ mod tests {
 
     #[test]
     fn the_description_names_every_route_and_no_other() {
-        let document = serde_json::to_value(Description::openapi()).unwrap();
-        let paths = document["paths"].as_object().unwrap();
+        let paths = DOCUMENT["paths"].as_object().unwrap();
         let described: BTreeSet<_> = paths
             .iter()
             .flat_map(|(path, methods)| {
