@@ -10,6 +10,8 @@ use http_body_util::Either;
 use tower_service::Service;
 
 use crate::body::{AnyBody, Body};
+#[cfg(feature = "axum")]
+use crate::fingerprint::AskedUri;
 use crate::guard::{Admission, Failure, Guard, Upstream};
 use crate::reserved::{self, Clean};
 
@@ -50,6 +52,8 @@ where
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         // Only a claim says these, and only to the service; also of a request that no guard looks at.
         reserved::strip(request.headers_mut(), &reserved::REQUEST);
+        #[cfg(feature = "axum")]
+        remember_uri(&mut request);
         let request = request.map(Clean::request);
         // The clone stays; what was made ready is used.
         let clone = self.inner.clone();
@@ -107,6 +111,19 @@ where
     R: AnyBody,
 {
     Ok(cleaned(inner.call(request).await?).map(Body::stream))
+}
+
+/// A router that nests this service has taken its prefix away; two nests must not look like one.
+#[cfg(feature = "axum")]
+fn remember_uri<B>(request: &mut Request<B>) {
+    use axum::extract::OriginalUri;
+
+    let extensions = request.extensions_mut();
+    if extensions.get::<AskedUri>().is_none()
+        && let Some(OriginalUri(uri)) = extensions.get::<OriginalUri>().cloned()
+    {
+        extensions.insert(AskedUri(uri));
+    }
 }
 
 /// A response without the service's word about its outcome, which is for the guard alone.
