@@ -52,9 +52,9 @@ impl Parts {
 fn status(status: Option<u16>) -> Result<u16, Refused> {
     match status {
         None => Ok(0),
-        Some(status @ 100..=599) => Ok(status),
+        Some(status @ 200..=599) => Ok(status),
         Some(other) => {
-            let why = format!("a status is 100 to 599, found {other}");
+            let why = format!("a status is 200 to 599, found {other}");
             Err(refuse_field("status", &why))
         }
     }

@@ -97,7 +97,7 @@ async fn bad_input_is_refused_with_what_and_where() {
     400 invalid-input: trailing characters at line 1 column 38
     400 invalid-input: missing field `verdict` at line 1 column 46
     400 invalid-input: verdict: unknown variant `ok`, expected `succeeded` or `failed` at line 1 column 60
-    400 invalid-input: status: a status is 100 to 599, found 42
+    400 invalid-input: status: a status is 200 to 599, found 42
     400 invalid-input: headers[0]: expected a header name
     400 invalid-input: headers[0]: a header value has no control characters
     400 invalid-input: body_base64: expected body or body_base64, found both
