@@ -13,6 +13,7 @@ mod bodies;
 mod busy;
 mod drain;
 mod framing;
+mod identity;
 mod keys;
 mod leaving;
 mod limits;
