@@ -28,12 +28,9 @@ pub(super) async fn read(request: &Whole<'_>) -> Result<Option<Value>> {
     if headers.get_all(CONTENT_TYPE).iter().count() > 1 {
         return Err(Error::invalid("Content-Type is sent more than once"));
     }
-    let encodings = headers.get_all(CONTENT_ENCODING).iter();
+    let mut encodings = headers.get_all(CONTENT_ENCODING).iter();
     let is_identity = |value: &[u8]| value.trim_ascii().eq_ignore_ascii_case(b"identity");
-    if !encodings
-        .into_iter()
-        .all(|value| is_identity(value.as_bytes()))
-    {
+    if !encodings.all(|value| is_identity(value.as_bytes())) {
         return Err(Error::invalid(
             "the key in a compressed body cannot be read, send the body without Content-Encoding",
         ));

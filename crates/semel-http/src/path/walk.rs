@@ -19,10 +19,8 @@ pub(super) fn find<'a>(query: &JpQuery, document: &'a Value) -> Option<Vec<&'a V
         return Some(found.into_iter().map(|found| found.val).collect());
     }
     let mut walk = Walk { left: VISITS_MAX };
-    let segments = query.segments.iter();
-    segments
-        .into_iter()
-        .try_fold(vec![document], |nodes, segment| walk.step(segment, &nodes))
+    let mut segments = query.segments.iter();
+    segments.try_fold(vec![document], |nodes, segment| walk.step(segment, &nodes))
 }
 
 fn has_filter(segment: &Segment) -> bool {
