@@ -144,6 +144,28 @@ impl Headers {
         Ok(Self(fields))
     }
 
+    /// Those of the fields that fit, in the given order: for outcomes of effects that have happened, of which a record
+    /// without some of a response's headers is better than none. What `comes_first` says so of has the room first.
+    pub fn fitting(fields: Vec<(String, Bytes)>, comes_first: impl Fn(&str) -> bool) -> Self {
+        let (mut count, mut bytes) = (0, 0);
+        let mut fits = |(name, value): &(String, Bytes)| {
+            let size = name.len() + value.len();
+            let fits = count < HEADERS_MAX && size <= HEADER_BYTES_MAX - bytes;
+            if fits {
+                (count, bytes) = (count + 1, bytes + size);
+            }
+            fits
+        };
+        let first: Vec<bool> = fields.iter().map(|(name, _)| comes_first(name)).collect();
+        let mut kept = vec![false; fields.len()];
+        for turn in [true, false] {
+            let these = (0..fields.len()).filter(|at| first[*at] == turn);
+            these.for_each(|at| kept[at] = fits(&fields[at]));
+        }
+        let fields = fields.into_iter().zip(kept).filter(|(_, kept)| *kept);
+        Self(fields.map(|(field, _)| field).collect())
+    }
+
     /// The fields in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Bytes)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
@@ -272,6 +294,33 @@ mod tests {
         let fields = fields.map(|(n, v)| (n.to_owned(), Bytes::from(v)));
         let headers = Headers::new(fields.to_vec()).unwrap();
         assert_eq!(Headers::decode(&headers.encode()).unwrap(), headers);
+    }
+
+    #[test]
+    fn a_header_that_does_not_fit_drops_only_itself() {
+        let field = |name: &str, len: usize| (name.to_owned(), Bytes::from(vec![b'x'; len]));
+        let names = |fields: Vec<(String, Bytes)>| {
+            let headers = Headers::fitting(fields, |name| name == "location");
+            assert!(Headers::new(headers.0.clone()).is_ok());
+            headers
+                .iter()
+                .map(|(name, _)| name.to_owned())
+                .collect::<Vec<_>>()
+        };
+        let large = field("large", HEADER_BYTES_MAX);
+        assert_eq!(names(vec![field("a", 1), large, field("b", 1)]), ["a", "b"]);
+        let most = field("most", HEADER_BYTES_MAX - 8);
+        assert_eq!(
+            names(vec![most, field("location", 9), field("a", 1)]),
+            ["location", "a"]
+        );
+        let mut many: Vec<_> = (0..HEADERS_MAX).map(|_| field("a", 1)).collect();
+        many.push(field("location", 1));
+        let kept = names(many);
+        assert_eq!(
+            (kept.len(), kept.last().map(String::as_str)),
+            (HEADERS_MAX, Some("location"))
+        );
     }
 
     #[test]

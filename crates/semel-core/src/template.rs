@@ -52,6 +52,22 @@ impl Template {
         Ok(out)
     }
 
+    /// The same for callers that can look elsewhere: `None` if a field is absent or null. A field that is there and
+    /// cannot identify anything is an error all the same.
+    pub fn find(&self, value: &Value) -> Result<Option<String>> {
+        let (mut out, mut is_whole) = (String::new(), true);
+        for part in &self.parts {
+            match part {
+                Part::Fixed(text) => out.push_str(text),
+                Part::Field { path, .. } if at(value, path).is_none_or(Value::is_null) => {
+                    is_whole = false;
+                }
+                Part::Field { path, lower } => self.push_field(&mut out, value, path, *lower)?,
+            }
+        }
+        Ok(is_whole.then_some(out))
+    }
+
     /// The fields that it takes, as dotted paths.
     pub fn fields(&self) -> impl Iterator<Item = String> {
         self.parts.iter().filter_map(|part| match part {
@@ -102,14 +118,7 @@ impl Template {
 /// The field at `path` as text; only strings, numbers and booleans identify anything.
 fn scalar(value: &Value, path: &[String]) -> Result<String> {
     let expected = "a string, a number or a boolean";
-    let mut found = value;
-    for name in path {
-        let element = || found.get(name.parse::<usize>().ok()?);
-        found = found
-            .get(name)
-            .or_else(element)
-            .ok_or_else(|| missing(path, expected, "nothing"))?;
-    }
+    let found = at(value, path).ok_or_else(|| missing(path, expected, "nothing"))?;
     match found {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),
@@ -118,6 +127,14 @@ fn scalar(value: &Value, path: &[String]) -> Result<String> {
         Value::Array(_) => Err(missing(path, expected, "an array")),
         Value::Object(_) => Err(missing(path, expected, "an object")),
     }
+}
+
+/// What is at `path`: names go into objects, numbers into lists.
+fn at<'a>(value: &'a Value, path: &[String]) -> Option<&'a Value> {
+    path.iter().try_fold(value, |found, name| {
+        let element = || found.get(name.parse::<usize>().ok()?);
+        found.get(name).or_else(element)
+    })
 }
 
 fn missing(path: &[String], expected: &str, found: &str) -> Error {
@@ -231,6 +248,26 @@ mod tests {
             assert!(
                 error.to_string().contains(&format!("{{{field}}}")),
                 "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_missing_is_not_one_that_is_wrong() {
+        let template: Template = "{a}#{b.c}".parse().unwrap();
+        for (value, expected) in [
+            (json!({ "a": 1, "b": { "c": 2 } }), Some(Some("1#2"))),
+            (json!({ "a": 1 }), Some(None)),
+            (json!({ "a": null, "b": { "c": 2 } }), Some(None)),
+            (json!({ "a": [1] }), None),
+            (json!({ "a": 1, "b": { "c": " " } }), None),
+            (json!(null), Some(None)),
+        ] {
+            let found = template.find(&value).ok();
+            assert_eq!(
+                found,
+                expected.map(|text| text.map(str::to_owned)),
+                "{value}"
             );
         }
     }

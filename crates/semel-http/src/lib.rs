@@ -7,9 +7,10 @@
 //!    behalf, and what it asks for.
 //! 3. [`guard`] brings them together with [`semel_core::Once`]: admit a request, run it, replay it.
 //! 4. [`problem`] is how refusals look (RFC 9457); [`replay`] turns responses into outcomes and back.
-//! 5. [`observe`] lets everything through and counts what would have been refused or replayed.
-//! 6. [`memory`] bounds the bytes that bodies hold.
-//! 7. [`layer`] is the door for Rust services.
+//! 5. [`reserved`] keeps what only Semel may say out of requests and responses.
+//! 6. [`observe`] lets everything through and counts what would have been refused or replayed.
+//! 7. [`memory`] bounds the bytes that bodies hold.
+//! 8. [`layer`] is the door for Rust services.
 //!
 //! This crate opens no socket and names no store. Whoever forwards a request (a proxy, an inner
 //! service) does so behind [`guard::Upstream`].
@@ -26,6 +27,7 @@ pub mod path;
 pub mod problem;
 pub mod profile;
 pub mod replay;
+pub mod reserved;
 pub mod rules;
 pub mod tenant;
 

@@ -5,11 +5,11 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::header::{
     CONNECTION, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
-    DATE, ETAG, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, SET_COOKIE, TE, TRAILER,
-    TRANSFER_ENCODING, UPGRADE,
+    DATE, ETAG, LOCATION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, RETRY_AFTER, SET_COOKIE, TE,
+    TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, response};
-use semel_core::outcome::{HEADER_BYTES_MAX, HEADERS_MAX, Settled};
+use semel_core::outcome::Settled;
 use semel_core::{Headers, Outcome, Timestamp, Verdict};
 
 use crate::body::Body;
@@ -39,6 +39,9 @@ pub const HOP_BY_HOP: [HeaderName; 9] = [
 /// A stored trailer is a header whose name begins so; no header's own name can.
 const TRAILER_PREFIX: &str = ":trailer:";
 
+/// What a client needs to read a body or to go on, and what is kept if a response has more headers than a record.
+const FIRST: [HeaderName; 5] = [CONTENT_TYPE, CONTENT_ENCODING, LOCATION, RETRY_AFTER, ETAG];
+
 /// The outcome that a response is.
 pub fn outcome(
     rules: &Rules,
@@ -46,58 +49,75 @@ pub fn outcome(
     trailers: Option<&HeaderMap>,
     body: semel_core::Body,
 ) -> Outcome {
-    let kept = |name: &&HeaderName| is_kept(rules, name);
+    let connection = head.headers.get_all(CONNECTION).iter();
+    let hop = Hop::named(connection.map(HeaderValue::as_bytes));
+    let kept = |name: &&HeaderName| hop.is_replayed(rules, name);
     let headers = head.headers.iter().filter(|(name, _)| kept(name));
     let headers = headers.map(|(name, value)| (name.as_str().to_owned(), value));
     let trailers = trailers.into_iter().flatten();
+    let trailers = trailers.filter(|(name, _)| kept(name));
     let trailers = trailers.map(|(name, value)| (format!("{TRAILER_PREFIX}{name}"), value));
+    let fields = headers.chain(trailers);
+    let fields = fields.map(|(name, value)| (name, Bytes::copy_from_slice(value.as_bytes())));
     Outcome {
         verdict: match head.status.as_u16() {
             ..400 => Verdict::Succeeded,
             _ => Verdict::Failed,
         },
         status: head.status.as_u16(),
-        headers: fitting(headers.chain(trailers)),
+        headers: Headers::fitting(fields.collect(), |name| FIRST.iter().any(|one| one == name)),
         body,
     }
 }
 
-fn is_kept(rules: &Rules, name: &HeaderName) -> bool {
-    if name == SET_COOKIE {
-        return rules.replay_cookies;
-    }
-    ![DATE, REPLAYED, OUTCOME, EXPIRES].contains(name) && !HOP_BY_HOP.contains(name)
-}
+/// The headers that belong to one connection besides those of [`HOP_BY_HOP`]: those that `Connection` names.
+struct Hop(Vec<String>);
 
-/// The headers that fit into a record. The effect has happened: a record without some of a response's
-/// headers is better than none.
-fn fitting<'a>(fields: impl Iterator<Item = (String, &'a HeaderValue)>) -> Headers {
-    let mut bytes = 0;
-    let fields = fields
-        .take_while(|(name, value)| {
-            bytes += name.len() + value.len();
-            bytes <= HEADER_BYTES_MAX
-        })
-        .take(HEADERS_MAX);
-    let fields = fields.map(|(name, value)| (name, Bytes::copy_from_slice(value.as_bytes())));
-    Headers::new(fields.collect()).expect("the fields were counted")
+impl Hop {
+    fn named<'a>(connection: impl Iterator<Item = &'a [u8]>) -> Self {
+        let names = connection.flat_map(|value| value.split(|byte| *byte == b','));
+        let names =
+            names.map(|name| String::from_utf8_lossy(name.trim_ascii()).to_ascii_lowercase());
+        // A service that names these means its connection; its answer would be lost without them.
+        let needed = |name: &String| FIRST.iter().any(|one| one == name.as_str());
+        Self(names.filter(|name| !needed(name)).collect())
+    }
+
+    /// Whether a header belongs into a replay. Asked when a response is kept and again when it is replayed: a record may
+    /// have been settled by another door, or under other rules.
+    fn is_replayed(&self, rules: &Rules, name: &HeaderName) -> bool {
+        if name == SET_COOKIE {
+            return rules.replay_cookies;
+        }
+        let is_ours = [DATE, REPLAYED, OUTCOME, EXPIRES].contains(name);
+        !is_ours && !HOP_BY_HOP.contains(name) && !self.0.iter().any(|hop| hop == name.as_str())
+    }
 }
 
 /// The response that a settled record is.
 pub fn response(rules: &Rules, method: &Method, settled: &Settled) -> Response<Body> {
     let outcome = &settled.outcome;
-    let (mut headers, trailers) = fields(&outcome.headers);
+    let (mut headers, mut trailers) = fields(rules, &outcome.headers);
     headers.insert(REPLAYED, HeaderValue::from_static("true"));
     if rules.tell_expiry {
         headers.insert(EXPIRES, expiry(settled.expires_at));
     }
+    let status = status(outcome);
+    let has_body = !matches!(
+        status,
+        StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED
+    );
+    if !has_body {
+        trailers = None;
+    }
     if let Some(trailers) = &trailers {
         headers.insert(TRAILER, announced(trailers));
     }
-    let status = status(outcome);
     let mut response = match outcome.body.kept() {
+        _ if !has_body || outcome.body.is_empty() && trailers.is_none() => {
+            Response::new(Body::empty())
+        }
         Some(bytes) => Response::new(Body::whole(bytes.clone(), trailers)),
-        None if outcome.body.is_empty() => Response::new(Body::empty()),
         None => not_kept(status, outcome, &mut headers),
     };
     if method != Method::HEAD {
@@ -109,19 +129,22 @@ pub fn response(rules: &Rules, method: &Method, settled: &Settled) -> Response<B
     response
 }
 
-/// A record that another door settled has no status.
+/// A record that another door settled may have no status, or one that ends no exchange.
 fn status(outcome: &Outcome) -> StatusCode {
     let plain = match outcome.verdict {
         Verdict::Succeeded => StatusCode::OK,
         Verdict::Failed => StatusCode::INTERNAL_SERVER_ERROR,
     };
     match outcome.status {
-        0 => plain,
-        code => StatusCode::from_u16(code).unwrap_or(plain),
+        code @ 200..=599 => StatusCode::from_u16(code).unwrap_or(plain),
+        _ => plain,
     }
 }
 
-fn fields(stored: &Headers) -> (HeaderMap, Option<HeaderMap>) {
+fn fields(rules: &Rules, stored: &Headers) -> (HeaderMap, Option<HeaderMap>) {
+    let connection = stored.iter();
+    let connection = connection.filter(|(name, _)| name.eq_ignore_ascii_case("connection"));
+    let hop = Hop::named(connection.map(|(_, value)| value.as_ref()));
     let (mut headers, mut trailers) = (HeaderMap::new(), HeaderMap::new());
     for (name, value) in stored.iter() {
         let (target, name) = match name.strip_prefix(TRAILER_PREFIX) {
@@ -129,7 +152,9 @@ fn fields(stored: &Headers) -> (HeaderMap, Option<HeaderMap>) {
             None => (&mut headers, name),
         };
         // Another door may have settled with names that HTTP does not allow.
-        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_bytes(value))
+        let field = (name.parse::<HeaderName>(), HeaderValue::from_bytes(value));
+        if let (Ok(name), Ok(value)) = field
+            && hop.is_replayed(rules, &name)
         {
             target.append(name, value);
         }

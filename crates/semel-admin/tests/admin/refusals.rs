@@ -231,3 +231,15 @@ async fn a_store_that_is_away_refuses_everything_and_says_when_to_come_back() {
         "the page comes all the same"
     );
 }
+
+#[tokio::test]
+async fn a_status_that_ends_no_exchange_is_no_outcome() {
+    let server = Server::start().await;
+    for status in [0, 100, 101, 102, 103, 199, 600, 999] {
+        let body = format!(
+            r#"{{"tenant":"t","scope":"s","key":"k","fence":1,"verdict":"succeeded","status":{status}}}"#
+        );
+        let said = refusal(&server, "/api/v1/claims/settle", &body).await;
+        assert!(said.starts_with("400 invalid-input: status"), "{said}");
+    }
+}

@@ -18,6 +18,7 @@ mod cookies;
 mod drain;
 mod framing;
 mod handover;
+mod identity;
 mod keys;
 mod leaving;
 mod limits;

@@ -1,21 +1,24 @@
 //! What is asked for: the fingerprint of a request.
 //!
-//! Method, path, sorted query and content type always count. The body counts as canonical JSON where
-//! it is JSON, part by part where it is a multipart form, and byte by byte otherwise.
+//! Method, authority, path, sorted query, content type and the route's own headers count as the client sent them. The
+//! body counts as canonical JSON where it is JSON, part by part where it is a multipart form, and byte by byte otherwise.
 
-mod content;
+pub(crate) mod content;
+mod head;
 mod multipart;
 pub mod query;
+
+pub use head::{AskedUri, HEADERS_MAX, Head};
 
 use bytes::Bytes;
 use http::header::CONTENT_ENCODING;
 use http::request::Parts;
 use semel_core::Fingerprint;
-use semel_core::fingerprint::{Builder, canonical};
+use semel_core::fingerprint::canonical;
 use serde_json::Value;
 
-use crate::path::JsonPath;
-use content::Content;
+use crate::path::{self, JsonPath};
+use content::{Content, without_bom};
 
 /// What makes two requests the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,7 +38,7 @@ pub enum By {
 
 impl By {
     /// The fingerprint of a request.
-    pub async fn of(&self, parts: &Parts, body: &Bytes) -> Fingerprint {
+    pub async fn of(&self, head: &Head, parts: &Parts, body: &Bytes) -> Fingerprint {
         if *self == Self::Off {
             return Fingerprint::none();
         }
@@ -44,7 +47,7 @@ impl By {
             true => Content::Other,
             false => Content::of(&parts.headers, body),
         };
-        let builder = head(parts, &content);
+        let builder = head.of(parts, &content);
         match self.body(&content, body).await {
             Some((name, bytes)) => builder.part(name, &bytes).finish(),
             None => builder.part("raw", body).finish(),
@@ -55,7 +58,9 @@ impl By {
     async fn body(&self, content: &Content, body: &Bytes) -> Option<(&'static str, Vec<u8>)> {
         match (self, content) {
             (Self::Raw | Self::Off, _) | (_, Content::Other) => None,
-            (Self::CanonicalJson, Content::Json) => Some(("json", canonical::json(body)?)),
+            (Self::CanonicalJson, Content::Json) => {
+                Some(("json", canonical::json(without_bom(body))?))
+            }
             (Self::CanonicalJson, Content::Form) => None,
             (_, Content::Multipart { boundary }) => {
                 // Boxed, so that other requests do not carry the room for it around.
@@ -84,17 +89,6 @@ impl By {
     }
 }
 
-fn head(parts: &Parts, content: &Content) -> Builder {
-    let sorted = query::sorted(parts.uri.query().unwrap_or_default());
-    let encoding = parts.headers.get(CONTENT_ENCODING);
-    Builder::default()
-        .part("method", parts.method.as_str().as_bytes())
-        .part("path", parts.uri.path().as_bytes())
-        .part("query", &joined(sorted.into_iter()))
-        .part("type", &content.label(&parts.headers))
-        .part("encoding", encoding.map_or(b"", |value| value.as_bytes()))
-}
-
 /// Pairs with their lengths in front, so that they can neither swap nor run together.
 fn joined(pairs: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Vec<u8> {
     let mut out = Vec::new();
@@ -109,7 +103,8 @@ fn joined(pairs: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Vec<u8> {
 fn chosen(body: &[u8], paths: &[JsonPath]) -> Option<Vec<u8>> {
     let document = document(body)?;
     let found = paths.iter().map(|path| path.find(&document));
-    let found: Vec<Vec<&Value>> = found.collect();
+    // Where there is too much to look at, all of it counts.
+    let found: Vec<Vec<&Value>> = found.collect::<Option<_>>()?;
     if found.iter().all(Vec::is_empty) {
         // Nothing of what was chosen is there: all of it counts.
         return None;
@@ -119,14 +114,12 @@ fn chosen(body: &[u8], paths: &[JsonPath]) -> Option<Vec<u8>> {
 
 /// The body without what is at `paths`.
 fn without(body: &[u8], paths: &[JsonPath]) -> Option<Vec<u8>> {
-    let mut document = document(body)?;
-    paths
-        .iter()
-        .for_each(|path| path.remove_from(&mut document));
-    canonical::json(&serde_json::to_vec(&document).ok()?)
+    let rest = path::without(&document(body)?, paths)?;
+    canonical::json(&serde_json::to_vec(&rest).ok()?)
 }
 
 fn document(body: &[u8]) -> Option<Value> {
+    let body = without_bom(body);
     // The guard of the canonical form: a text that has none is not safe to take apart either.
     canonical::json(body)?;
     serde_json::from_slice(body).ok()

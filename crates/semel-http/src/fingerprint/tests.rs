@@ -5,8 +5,8 @@ use super::*;
 async fn print(by: &By, uri: &str, kind: &str, body: &str) -> Fingerprint {
     let request = Request::post(uri).header("Content-Type", kind);
     let (parts, ()) = request.body(()).unwrap().into_parts();
-    by.of(&parts, &Bytes::copy_from_slice(body.as_bytes()))
-        .await
+    let body = Bytes::copy_from_slice(body.as_bytes());
+    by.of(&Head::default(), &parts, &body).await
 }
 
 async fn same(by: &By, kind: &str, a: &str, b: &str) -> bool {
@@ -61,7 +61,10 @@ async fn method_path_query_and_type_count() {
         .body(())
         .unwrap()
         .into_parts();
-    assert_ne!(one, by.of(&parts, &Bytes::from("{}")).await);
+    assert_ne!(
+        one,
+        by.of(&Head::default(), &parts, &Bytes::from("{}")).await
+    );
 }
 
 #[tokio::test]
@@ -152,7 +155,10 @@ async fn a_compressed_body_is_compared_byte_by_byte() {
         let request = Request::post("/p").header("Content-Type", JSON);
         let request = request.header("Content-Encoding", encoding);
         let (parts, ()) = request.body(()).unwrap().into_parts();
-        By::CanonicalJson.of(&parts, &Bytes::from("{}")).await
+        let head = Head::default();
+        By::CanonicalJson
+            .of(&head, &parts, &Bytes::from("{}"))
+            .await
     };
     assert_ne!(of("gzip").await, of("br").await);
 }
@@ -161,4 +167,98 @@ async fn a_compressed_body_is_compared_byte_by_byte() {
 async fn off_compares_nothing() {
     assert!(same(&By::Off, JSON, "1", "2").await);
     assert_eq!(print(&By::Off, "/x", JSON, "1").await, Fingerprint::none());
+}
+
+async fn with_head(head: &Head, uri: &str, headers: &[(&str, &str)]) -> Fingerprint {
+    let request = Request::post(uri);
+    let request = headers
+        .iter()
+        .fold(request, |r, (name, value)| r.header(*name, *value));
+    let (parts, ()) = request.body(()).unwrap().into_parts();
+    By::CanonicalJson.of(head, &parts, &Bytes::new()).await
+}
+
+#[tokio::test]
+async fn the_host_that_the_client_means_counts_however_it_is_written() {
+    let head = Head::default();
+    let one = with_head(&head, "/p", &[("Host", "shop.example")]).await;
+    for (uri, host) in [
+        ("/p", "SHOP.Example"),
+        ("/p", "shop.example:443"),
+        ("/p", "shop.example:80"),
+        ("/p", "shop.example."),
+        ("http://shop.example/p", "other.example"),
+        ("https://shop.example:443/p", ""),
+    ] {
+        assert_eq!(
+            one,
+            with_head(&head, uri, &[("Host", host)]).await,
+            "{uri} {host}"
+        );
+    }
+    for host in ["other.example", "shop.example:8080", "[::1]", ""] {
+        assert_ne!(
+            one,
+            with_head(&head, "/p", &[("Host", host)]).await,
+            "{host}"
+        );
+    }
+    let without = Head {
+        authority: false,
+        ..head
+    };
+    assert_eq!(
+        with_head(&without, "/p", &[("Host", "a")]).await,
+        with_head(&without, "/p", &[("Host", "b")]).await
+    );
+}
+
+#[tokio::test]
+async fn the_routes_headers_count_and_others_do_not() {
+    let head = Head {
+        headers: vec!["x-region".parse().unwrap()],
+        ..Head::default()
+    };
+    let one = with_head(&head, "/p", &[("X-Region", "eu"), ("X-Trace", "1")]).await;
+    assert_eq!(
+        one,
+        with_head(&head, "/p", &[("X-Region", "eu"), ("X-Trace", "2")]).await
+    );
+    for headers in [
+        &[("X-Region", "us")][..],
+        &[],
+        &[("X-Region", "eu"), ("X-Region", "us")],
+        &[("X-Region", "")],
+    ] {
+        assert_ne!(one, with_head(&head, "/p", headers).await, "{headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_byte_order_mark_says_nothing() {
+    for by in [
+        By::CanonicalJson,
+        By::Fields(paths(&["a"])),
+        By::Exclude(paths(&["b"])),
+    ] {
+        assert!(
+            same(&by, JSON, r#"{"a":1}"#, "\u{feff}{ \"a\": 1 }").await,
+            "{by:?}"
+        );
+    }
+    assert!(!same(&By::Raw, JSON, "{}", "\u{feff}{}").await);
+}
+
+/// Each match was a new search of the whole body.
+#[tokio::test]
+async fn a_hundred_thousand_excluded_fields_are_found_at_once() {
+    let item = |n: u32| format!(r#"{{"a":{n}}}"#);
+    let list = |from: u32| {
+        (from..from + 100_000)
+            .map(item)
+            .collect::<Vec<_>>()
+            .join(",")
+    };
+    let [one, two] = [0, 7].map(|from| format!("[{}]", list(from)));
+    assert!(same(&By::Exclude(paths(&["$[*].a"])), JSON, &one, &two).await);
 }

@@ -67,14 +67,14 @@ impl Guard {
                     params,
                     body: &spooled.bytes,
                 };
-                self.0.or_by_rule(key::find(rules, &whole))?
+                self.0.or_by_rule(key::find(rules, &whole).await)?
             }
             found => found,
         };
         if found == Found::Missing {
             return Ok(self.pass(parts, Either::Right(spooled.into()), began));
         }
-        let fingerprint = rules.fingerprint.of(&parts, &spooled.bytes).await;
+        let fingerprint = rules.fingerprint_of(&parts, &spooled.bytes).await;
         let key = self
             .0
             .key(found, fingerprint, &parts, &spooled.bytes)
@@ -161,7 +161,10 @@ impl Inner {
         }
         let content = match &self.rules.fingerprint {
             // What is not compared still tells one request from another.
-            By::Off => By::CanonicalJson.of(parts, body).await,
+            By::Off => {
+                let head = &self.rules.fingerprint_head;
+                By::CanonicalJson.of(head, parts, body).await
+            }
             _ => fingerprint,
         };
         Ok(content.derive_key(&self.rules.scope.to_string()))

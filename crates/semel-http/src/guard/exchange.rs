@@ -136,10 +136,7 @@ pub(super) fn settlement(
     let class = match word {
         Word::Final | Word::NoStore => Class::Keep,
         Word::Retryable => Class::Release,
-        Word::None => {
-            let vendor = rules.profile.class(&head.headers);
-            vendor.unwrap_or_else(|| rules.keep.class(head.status))
-        }
+        Word::None => rules.class(head.status, &head.headers),
     };
     match class {
         Class::Keep => Settlement::Settle(outcome()),

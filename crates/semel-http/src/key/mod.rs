@@ -1,12 +1,13 @@
 //! Which operation is meant: finds the key of a request.
 
+mod body;
+mod context;
 mod text;
 
 use http::HeaderName;
 use http::request::Parts;
-use percent_encoding::percent_decode_str;
 use semel_core::{Error, Key, Result, Template};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::fingerprint::query;
 use crate::path::JsonPath;
@@ -102,13 +103,20 @@ pub fn find_in_head(rules: &Rules, parts: &Parts) -> Result<Found> {
     Ok(Found::Missing)
 }
 
-/// The key of a request whose body is there.
-pub fn find(rules: &Rules, request: &Whole<'_>) -> Result<Found> {
+/// The key of a request whose body is there. A place that cannot be read is an error, and no place after it is tried.
+pub async fn find(rules: &Rules, request: &Whole<'_>) -> Result<Found> {
+    let mut document = None;
     for source in &rules.key.0 {
         let found = match source {
             Source::Header(_) | Source::Query(_) => in_head(source, request.parts)?,
-            Source::Body(path) => request.field(path)?,
-            Source::Template(template) => request.fill(template)?,
+            Source::Body(path) => field(path, request.document(&mut document).await?)?,
+            Source::Template(template) => {
+                let document = match context::needs_body(template) {
+                    true => request.document(&mut document).await?,
+                    false => None,
+                };
+                context::fill(request, template, document)?
+            }
             Source::Derive => return Ok(Found::Derive),
         };
         if let Some(key) = found {
@@ -178,79 +186,36 @@ pub struct Whole<'a> {
 }
 
 impl Whole<'_> {
-    fn field(&self, path: &JsonPath) -> Result<Option<String>> {
-        let Some(document) = self.document()? else {
-            return Ok(None);
-        };
-        match path.find(&document)[..] {
-            [] | [Value::Null] => Ok(None),
-            [Value::String(text)] => Ok(Some(text.clone())),
-            // Longer numbers would be read as doubles, and two of them as one.
-            [Value::Number(number)] if number.is_i64() || number.is_u64() => {
-                Ok(Some(number.to_string()))
-            }
-            [_] => Err(Error::invalid(format!(
-                "the key at {path} must be a string or a whole number"
-            ))),
-            [..] => Err(Error::invalid(format!(
-                "the key at {path} is there more than once"
-            ))),
+    /// The body as JSON, read once; a form is an object of its fields. `None` if it is empty.
+    async fn document<'a>(&self, read: &'a mut Option<Option<Value>>) -> Result<Option<&'a Value>> {
+        if read.is_none() {
+            *read = Some(body::read(self).await?);
         }
-    }
-
-    fn fill(&self, template: &Template) -> Result<Option<String>> {
-        let context = self.context(self.document()?);
-        template.render(&context).map(Some)
-    }
-
-    /// The body as JSON; a form is an object of its fields.
-    fn document(&self) -> Result<Option<Value>> {
-        if query::is_form(&self.parts.headers) {
-            return form(self.body).map(Some);
-        }
-        let Ok(document) = serde_json::from_slice(self.body) else {
-            return Ok(None);
-        };
-        // Of a field that is there twice the service may take the other one.
-        match semel_core::fingerprint::canonical::fields_are_unique(self.body) {
-            true => Ok(Some(document)),
-            false => Err(Error::invalid("the body names a field more than once")),
-        }
-    }
-
-    /// What a template sees: the body's fields, and `body`, `path`, `query`, `header` by name.
-    fn context(&self, document: Option<Value>) -> Value {
-        let mut context = match &document {
-            Some(Value::Object(fields)) => fields.clone(),
-            _ => Map::new(),
-        };
-        let text = |bytes: &[u8]| Value::String(String::from_utf8_lossy(bytes).into_owned());
-        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-        let path = self.params.iter();
-        let path = path.map(|(name, value)| (name.clone(), Value::String(decoded(value))));
-        let query = query::pairs(self.parts.uri.query().unwrap_or_default()).into_iter();
-        let query =
-            query.map(|(name, value)| (String::from_utf8_lossy(&name).into_owned(), text(&value)));
-        let header = self.parts.headers.iter();
-        let header = header.map(|(name, value)| (name.to_string(), text(value.as_bytes())));
-        context.insert("path".into(), Value::Object(path.collect()));
-        context.insert("query".into(), Value::Object(query.collect()));
-        context.insert("header".into(), Value::Object(header.collect()));
-        context.insert("body".into(), document.unwrap_or(Value::Null));
-        Value::Object(context)
+        Ok(read.as_ref().and_then(Option::as_ref))
     }
 }
 
-fn form(body: &[u8]) -> Result<Value> {
-    let text = String::from_utf8_lossy(body);
-    let mut fields = Map::new();
-    for (name, value) in query::pairs(&text) {
-        let [name, value] = [name, value].map(|part| String::from_utf8_lossy(&part).into_owned());
-        if fields.insert(name, Value::String(value)).is_some() {
-            return Err(Error::invalid("the form names a field more than once"));
+fn field(path: &JsonPath, document: Option<&Value>) -> Result<Option<String>> {
+    let Some(document) = document else {
+        return Ok(None);
+    };
+    match path.find(document).as_deref() {
+        None => Err(Error::invalid(format!(
+            "there is too much in the body to find the key at {path}"
+        ))),
+        Some([] | [Value::Null]) => Ok(None),
+        Some([Value::String(text)]) => Ok(Some(text.clone())),
+        // Longer numbers would be read as doubles, and two of them as one.
+        Some([Value::Number(number)]) if number.is_i64() || number.is_u64() => {
+            Ok(Some(number.to_string()))
         }
+        Some([_]) => Err(Error::invalid(format!(
+            "the key at {path} must be one string or one whole number"
+        ))),
+        Some([..]) => Err(Error::invalid(format!(
+            "the key at {path} is there more than once"
+        ))),
     }
-    Ok(Value::Object(fields))
 }
 
 #[cfg(test)]

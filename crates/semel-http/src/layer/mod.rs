@@ -12,6 +12,10 @@
 //!     .layer(SemelLayer::new(&once, rules));
 //! # Ok::<(), semel_core::Error>(())
 //! ```
+//!
+//! A router that nests another takes its prefix from the URI, and two nests would look like one. With the feature
+//! `axum` the layer compares the URI that axum remembers; for other routers a middleware in front puts
+//! [`AskedUri`](crate::fingerprint::AskedUri) into the request's extensions.
 
 mod service;
 

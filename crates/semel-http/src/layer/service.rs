@@ -10,7 +10,10 @@ use http_body_util::Either;
 use tower_service::Service;
 
 use crate::body::{AnyBody, Body};
+#[cfg(feature = "axum")]
+use crate::fingerprint::AskedUri;
 use crate::guard::{Admission, Failure, Guard, Upstream};
+use crate::reserved::{self, Clean};
 
 /// A service whose guarded requests take effect once.
 #[derive(Debug, Clone)]
@@ -46,7 +49,12 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        // Only a claim says these, and only to the service; also of a request that no guard looks at.
+        reserved::strip(request.headers_mut(), &reserved::REQUEST);
+        #[cfg(feature = "axum")]
+        remember_uri(&mut request);
+        let request = request.map(Clean::request);
         // The clone stays; what was made ready is used.
         let clone = self.inner.clone();
         let ready = std::mem::replace(&mut self.inner, clone);
@@ -102,7 +110,26 @@ where
     S: Service<Request<Body>, Response = Response<R>>,
     R: AnyBody,
 {
-    Ok(inner.call(request).await?.map(Body::stream))
+    Ok(cleaned(inner.call(request).await?).map(Body::stream))
+}
+
+/// A router that nests this service has taken its prefix away; two nests must not look like one.
+#[cfg(feature = "axum")]
+fn remember_uri<B>(request: &mut Request<B>) {
+    use axum::extract::OriginalUri;
+
+    let extensions = request.extensions_mut();
+    if extensions.get::<AskedUri>().is_none()
+        && let Some(OriginalUri(uri)) = extensions.get::<OriginalUri>().cloned()
+    {
+        extensions.insert(AskedUri(uri));
+    }
+}
+
+/// A response without the service's word about its outcome, which is for the guard alone.
+fn cleaned<R>(mut response: Response<R>) -> Response<Clean<R>> {
+    reserved::strip(response.headers_mut(), &reserved::RESPONSE);
+    response.map(Clean::response)
 }
 
 /// The user's service as an upstream.
@@ -115,9 +142,9 @@ where
     S::Error: fmt::Display + Send + 'static,
     R: AnyBody,
 {
-    type Body = R;
+    type Body = Clean<R>;
 
-    async fn call(mut self, request: Request<Body>) -> Result<Response<R>, Failure> {
+    async fn call(mut self, request: Request<Body>) -> Result<Response<Clean<R>>, Failure> {
         // A task of its own: a handler that blocks its thread must not keep the lease from being renewed.
         // Given up, it is cancelled like a call without a task: it must not go on unseen.
         let mut handler = Handler(tokio::spawn(self.0.call(request)));
@@ -129,7 +156,9 @@ where
             },
         };
         // What a service did before it failed is not known.
-        called.map_err(|error| Failure::Broken(error.to_string()))
+        let called = called.map_err(|error| Failure::Broken(error.to_string()))?;
+        // The guard reads the service's word in the headers; trailers come too late for it.
+        Ok(called.map(Clean::response))
     }
 }
 

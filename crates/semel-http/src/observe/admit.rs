@@ -151,7 +151,7 @@ async fn see(
         params,
         body,
     };
-    let found = match key::find(&guard.rules, &whole) {
+    let found = match key::find(&guard.rules, &whole).await {
         Ok(Found::Missing) => return Err(Finding::KeyMissing),
         Ok(found) => found,
         Err(_) => return Err(Finding::KeyInvalid),
@@ -160,8 +160,9 @@ async fn see(
         .tenant(parts)
         .await
         .map_err(|_| Finding::TenantMissing)?;
-    let fingerprint = guard.rules.fingerprint.of(parts, body).await;
-    let content = without_key(guard).of(parts, body).await;
+    let fingerprint = guard.rules.fingerprint_of(parts, body).await;
+    let head = &guard.rules.fingerprint_head;
+    let content = without_key(guard).of(head, parts, body).await;
     let content = Builder::default()
         .part("tenant", tenant.as_str().as_bytes())
         .part("content", content.as_bytes())

@@ -8,7 +8,7 @@ mod dress;
 use std::str::FromStr;
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, StatusCode};
 use semel_core::{Error, Result, Retention, Scope};
 
 use crate::key;
@@ -60,6 +60,7 @@ impl Profile {
     pub fn rules(self, scope: Scope) -> Rules {
         let mut rules = Rules::new(scope);
         rules.profile = self;
+        rules.fingerprint_head.headers = self.account_headers();
         match self {
             Self::Ietf => {}
             Self::Stripe => rules.keep.release = may_be_retried_at_stripe(),
@@ -84,8 +85,26 @@ impl Profile {
         rules
     }
 
-    /// What the service says about its own answer in the vendor's way.
-    pub(crate) fn class(self, headers: &HeaderMap) -> Option<Class> {
+    /// The headers by which a caller chooses whose account a request acts on. At Adyen and Square the account is in the
+    /// body or follows from the credential.
+    pub fn account_headers(self) -> Vec<HeaderName> {
+        let names: &[&'static str] = match self {
+            Self::Stripe => &["stripe-account", "stripe-context"],
+            Self::PayPal => &["paypal-auth-assertion"],
+            Self::Ietf | Self::Square | Self::Adyen => &[],
+        };
+        names
+            .iter()
+            .map(|name| HeaderName::from_static(name))
+            .collect()
+    }
+
+    /// What the service says about its own answer in the vendor's way. Only a refusal that
+    /// invites a retry says that nothing happened; with 5xx the service may have died half-way, and the status decides.
+    pub(crate) fn class(self, status: StatusCode, headers: &HeaderMap) -> Option<Class> {
+        if !status.is_client_error() {
+            return None;
+        }
         let name = match self {
             Self::Stripe => SHOULD_RETRY,
             Self::Adyen => TRANSIENT_ERROR,
@@ -118,7 +137,7 @@ impl Profile {
 
 /// At Stripe a request whose parameters were refused has not begun, so its key may be used again.
 fn may_be_retried_at_stripe() -> StatusSet {
-    let codes = ["400", "401", "403", "408", "409", "425", "429", "503"];
+    let codes = ["400", "401", "403", "408", "409", "425", "429"];
     let codes = codes.map(|code| code.parse().expect("a status is valid"));
     StatusSet::new(codes.to_vec())
 }

@@ -13,10 +13,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::header::RETRY_AFTER;
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
 use semel_core::once::Reconcile;
-use semel_core::{InProgress, LeaseTerm, OnUnknown, Policy, Retention, Scope};
+use semel_core::{Fingerprint, InProgress, LeaseTerm, OnUnknown, Policy, Retention, Scope};
 
-use crate::fingerprint::By;
+use crate::fingerprint::{By, Head};
 use crate::key;
 use crate::profile::Profile;
 use crate::tenant;
@@ -68,6 +72,8 @@ pub struct Rules {
     pub tenant: tenant::Source,
     /// What makes two requests the same.
     pub fingerprint: By,
+    /// What of their heads counts for that.
+    pub fingerprint_head: Head,
     /// What a duplicate gets while the first is still running.
     pub in_progress: Busy,
     /// How long a claim is held without a sign of life; a running one renews it.
@@ -103,7 +109,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The default rules for `scope`: the IETF draft's header, one tenant per `Authorization`, POST
+    /// The default rules for `scope`: the IETF draft's header, one tenant per credential, POST
     /// and PATCH bodies compared as canonical JSON, unknown outcomes held for a person.
     pub fn new(scope: Scope) -> Self {
         Self {
@@ -113,6 +119,7 @@ impl Rules {
             missing: Missing::Pass,
             tenant: tenant::Source::Caller,
             fingerprint: By::default(),
+            fingerprint_head: Head::default(),
             in_progress: Busy::default(),
             lease: LeaseTerm::default(),
             timeout: TIMEOUT,
@@ -136,6 +143,19 @@ impl Rules {
     pub fn for_scope(mut self, scope: Scope) -> Self {
         self.scope = scope;
         self
+    }
+
+    /// What a request asks for.
+    pub async fn fingerprint_of(&self, parts: &Parts, body: &Bytes) -> Fingerprint {
+        let head = &self.fingerprint_head;
+        self.fingerprint.of(head, parts, body).await
+    }
+
+    /// What an answer of the service means: the vendor's own word, otherwise its status.
+    pub fn class(&self, status: StatusCode, headers: &HeaderMap) -> Class {
+        let vendor = self.profile.class(status, headers);
+        let retry_after = headers.contains_key(RETRY_AFTER);
+        vendor.unwrap_or_else(|| self.keep.class(status, retry_after))
     }
 
     /// What the core needs to know of them.

@@ -24,6 +24,9 @@ pub struct Keep {
     pub statuses: StatusSet,
     /// Statuses that mean that nothing happened; they win over `statuses`.
     pub release: StatusSet,
+    /// Statuses that mean so only with `Retry-After`, in which the service itself asks for another attempt. A proxy in
+    /// front of it says 503 without the header when the service died half-way.
+    pub release_with_retry_after: StatusSet,
 }
 
 impl Default for Keep {
@@ -34,16 +37,20 @@ impl Default for Keep {
         };
         Self {
             statuses: set(&["2xx", "3xx", "4xx", "500"]),
-            release: set(&["401", "403", "408", "425", "429", "503"]),
+            release: set(&["401", "403", "408", "425", "429"]),
+            release_with_retry_after: set(&["503"]),
         }
     }
 }
 
 impl Keep {
-    /// What an answer with `status` means.
-    pub fn class(&self, status: StatusCode) -> Class {
+    /// What an answer with `status` means; `retry_after` is whether it has the header `Retry-After`.
+    pub fn class(&self, status: StatusCode, retry_after: bool) -> Class {
         match status {
             status if self.release.contains(status) => Class::Release,
+            status if retry_after && self.release_with_retry_after.contains(status) => {
+                Class::Release
+            }
             status if self.statuses.contains(status) => Class::Keep,
             _ => Class::Unknown,
         }
@@ -115,17 +122,20 @@ mod tests {
     #[test]
     fn the_default_classes_are_those_of_the_design() {
         let keep = Keep::default();
-        for (codes, class) in [
+        for (codes, without, with) in [
             (
                 &[200, 201, 204, 302, 400, 404, 409, 422, 500][..],
                 Class::Keep,
+                Class::Keep,
             ),
-            (&[401, 403, 408, 425, 429, 503], Class::Release),
-            (&[501, 502, 504, 507, 599], Class::Unknown),
+            (&[401, 403, 408, 425, 429], Class::Release, Class::Release),
+            (&[503], Class::Unknown, Class::Release),
+            (&[501, 502, 504, 507, 599], Class::Unknown, Class::Unknown),
         ] {
             for code in codes {
                 let status = StatusCode::from_u16(*code).unwrap();
-                assert_eq!(keep.class(status), class, "{code}");
+                assert_eq!(keep.class(status, false), without, "{code}");
+                assert_eq!(keep.class(status, true), with, "{code}");
             }
         }
     }

@@ -3,6 +3,7 @@
 //! Secrets never become tenants as they are: a token or an API key is kept as a digest.
 
 mod challenge;
+mod credential;
 pub mod jwks;
 mod jwt;
 
@@ -16,7 +17,8 @@ use semel_core::{Error, Result, Tenant};
 /// Where the tenant comes from.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// The digest of `Authorization`; a request without it belongs to the public tenant.
+    /// The digest of what stays the same in `Authorization`: a token or a password, the access key of a signature.
+    /// Schemes that have nothing of the kind are refused; a request without the header belongs to the public tenant.
     Caller,
     /// A header that a trusted proxy or the service's own clients set, as it is.
     Header(HeaderName),
@@ -49,7 +51,7 @@ impl Source {
         match self {
             Self::Public => Ok(Tenant::public()),
             Self::Caller => match single(headers, &AUTHORIZATION)? {
-                Some(value) => digest("auth", value),
+                Some(value) => credential::tenant(value),
                 None => Ok(Tenant::public()),
             },
             Self::Header(name) => text(name, required(headers, name)?).and_then(Tenant::new),

@@ -6,6 +6,9 @@
 
 mod answers;
 mod callers;
+mod identity;
 mod observing;
 mod outcomes;
+mod replays;
+mod reserved;
 mod support;

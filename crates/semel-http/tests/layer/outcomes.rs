@@ -19,7 +19,7 @@ async fn statuses_are_kept_released_or_unknown() {
         ("404", "replay", 1),
         ("500", "replay", 1),
         ("429", "runs", 2),
-        ("503", "runs", 2),
+        ("503", "outcome-unknown", 1),
         ("502", "outcome-unknown", 1),
         ("599", "outcome-unknown", 1),
     ] {
@@ -38,6 +38,78 @@ async fn statuses_are_kept_released_or_unknown() {
             (again, effects),
             "{status}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_503_that_asks_for_a_retry_runs_again_and_others_are_unknown() {
+    let service = Service::start(|_| {}).await;
+    let asked = Asked::pay("k", "")
+        .with("X-Status", "503")
+        .with("X-Retry-After", "1");
+    for effects in [1, 2] {
+        let answer = service.send(&asked).await;
+        assert_eq!((answer.status, service.effects()), (503, effects));
+    }
+    // The header says nothing about an answer that is unknown in itself.
+    let asked = Asked::pay("gateway", "")
+        .with("X-Status", "502")
+        .with("X-Retry-After", "1");
+    service.send(&asked).await;
+    let again = service.send(&asked).await;
+    assert_eq!(
+        (again.problem(), service.effects()),
+        ("outcome-unknown".into(), 3)
+    );
+}
+
+#[tokio::test]
+async fn a_vendors_invitation_to_retry_counts_only_with_a_refusal() {
+    for (profile, invitation) in [
+        (Profile::Stripe, "stripe-should-retry"),
+        (Profile::Adyen, "transient-error"),
+    ] {
+        for (status, runs_again) in [
+            ("402", true),
+            ("500", false),
+            ("502", false),
+            ("201", false),
+        ] {
+            let once = Once::new(MemoryStore::new());
+            let guard = Guard::new(
+                &once,
+                profile.rules("payments@1".parse().unwrap()),
+                Arc::new(Nobody),
+            );
+            let mut ran = 0;
+            for _ in 0..2 {
+                let request = Request::post("/pay").header("idempotency-key", "k");
+                let request = request.body(Body::empty()).unwrap();
+                let Admission::Guarded(admitted) = guard.admit(request, &[]).await else {
+                    panic!("it has a key");
+                };
+                let response = admitted.run(Inviting { status, invitation }).await;
+                let replayed = response.headers().contains_key("idempotent-replayed");
+                ran += usize::from(response.status().as_str() == status && !replayed);
+            }
+            assert_eq!(ran == 2, runs_again, "{profile:?} {status}");
+        }
+    }
+}
+
+/// A service that answers so, and invites a retry.
+struct Inviting {
+    status: &'static str,
+    invitation: &'static str,
+}
+
+impl Upstream for Inviting {
+    type Body = Body;
+
+    async fn call(self, _request: Request<Body>) -> Result<Response<Body>, Failure> {
+        let response = Response::builder().status(self.status);
+        let response = response.header(self.invitation, "true");
+        Ok(response.body(Body::empty()).unwrap())
     }
 }
 

@@ -109,6 +109,15 @@ async fn pay(State(shop): State<Arc<Shop>>, headers: HeaderMap, body: Bytes) -> 
     if let Some(outcome) = asked("x-outcome") {
         headers.insert("semel-outcome", outcome.parse().unwrap());
     }
+    if let Some(after) = asked("x-retry-after") {
+        headers.insert("retry-after", after.parse().unwrap());
+    }
+    if let Some(bytes) = asked("x-large") {
+        let large = "y".repeat(bytes.parse().unwrap());
+        headers.insert("a-large", large.parse().unwrap());
+        headers.insert("x-after-large", "kept".parse().unwrap());
+        headers.insert("location", "/pay/1".parse().unwrap());
+    }
     response
 }
 
@@ -141,6 +150,15 @@ impl<'a> Asked<'a> {
         }
     }
 
+    /// A request without a key in a header.
+    pub(crate) fn plain(body: &'a str) -> Self {
+        Self {
+            path: "/pay",
+            headers: vec![],
+            body,
+        }
+    }
+
     pub(crate) fn at(mut self, path: &'a str) -> Self {
         self.path = path;
         self
@@ -155,8 +173,12 @@ impl<'a> Asked<'a> {
         let fields = self.headers.iter().map(|(n, v)| format!("{n}: {v}\r\n"));
         let fields: String = fields.collect();
         let (path, length, body) = (self.path, self.body.len(), self.body);
+        let host = match self.headers.iter().any(|(name, _)| *name == "Host") {
+            true => "",
+            false => "Host: shop\r\n",
+        };
         format!(
-            "POST {path} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n{fields}\
+            "POST {path} HTTP/1.1\r\n{host}Connection: close\r\n{fields}\
              Content-Length: {length}\r\n\r\n{body}"
         )
     }

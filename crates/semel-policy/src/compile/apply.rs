@@ -3,14 +3,12 @@
 use http::HeaderName;
 use semel_core::Retention;
 use semel_core::duration::show;
-use semel_http::fingerprint::By;
 use semel_http::key::{self, SOURCES_MAX, Sources};
-use semel_http::path::JsonPath;
 use semel_http::rules::{self, Rules, StatusSet};
 use semel_http::tenant;
 
-use super::jwt;
-use crate::file::{Fingerprint, KeySource, Missing, Mode, Settings, Tenant, Unknown};
+use super::{fingerprint, jwt};
+use crate::file::{KeySource, Missing, Mode, Settings, Tenant, Unknown};
 use crate::tree::Path;
 use crate::tree::read::Fault;
 use crate::value::Word;
@@ -43,7 +41,7 @@ impl Settings {
             rules.missing = missing.into();
         }
         if let Some(fingerprint) = &self.fingerprint {
-            rules.fingerprint = by(fingerprint);
+            fingerprint::apply(fingerprint, rules)?;
         }
         Ok(())
     }
@@ -78,7 +76,13 @@ impl Settings {
                 &mut rules.keep.statuses,
                 keep.statuses.as_deref().map(union),
             );
-            set(&mut rules.keep.release, keep.release.as_deref().map(union));
+            let release = keep.release.as_deref().map(union);
+            // One who says which answers release says all of it.
+            let conditional = keep.release_with_retry_after.as_deref().map(union);
+            let none = || release.as_ref().map(|_| StatusSet::default());
+            let conditional = conditional.or_else(none);
+            set(&mut rules.keep.release_with_retry_after, conditional);
+            set(&mut rules.keep.release, release);
         }
         if let Some(unknown) = &self.unknown {
             rules.unknown = match unknown {
@@ -138,17 +142,6 @@ fn tenant_source(tenant: &Tenant) -> Result<tenant::Source, Fault> {
             tenant::Source::Jwt(Box::new(jwt))
         }
     })
-}
-
-fn by(fingerprint: &Fingerprint) -> By {
-    let paths = |paths: &[Word<JsonPath>]| paths.iter().map(|path| path.0.clone()).collect();
-    match fingerprint {
-        Fingerprint::CanonicalJson => By::CanonicalJson,
-        Fingerprint::Raw => By::Raw,
-        Fingerprint::Fields(fields) => By::Fields(paths(fields)),
-        Fingerprint::Exclude(fields) => By::Exclude(paths(fields)),
-        Fingerprint::Off => By::Off,
-    }
 }
 
 fn union(sets: &[Word<StatusSet>]) -> StatusSet {

@@ -145,6 +145,28 @@ fn derived(rules: &Rules, levels: &[Level<'_>]) -> Result<(), Fault> {
     Ok(())
 }
 
+/// A template's part of the path must be a name of the route's pattern: otherwise no request would have its key.
+pub(super) fn templates(rules: &Rules, pattern: &str, levels: &[Level<'_>]) -> Result<(), Fault> {
+    let names = pattern.split('{').skip(1);
+    let names: Vec<_> = names
+        .filter_map(|rest| rest.split('}').next())
+        .map(|name| name.trim_start_matches('*'))
+        .collect();
+    let templates = rules.key.iter().filter_map(|source| match source {
+        Source::Template(template) => Some(template),
+        _ => None,
+    });
+    for field in templates.flat_map(semel_core::Template::fields) {
+        let named = field.strip_prefix("path.");
+        if named.is_some_and(|named| !names.contains(&named)) {
+            let path = blame(levels, "key", |settings| settings.key.is_some());
+            let message = format!("expected a name of the pattern {pattern}, found {{{field}}}");
+            return Err(Fault::said(path, message));
+        }
+    }
+    Ok(())
+}
+
 /// The nearest level that has the setting; the route itself if it is a default that is to blame.
 fn blame(levels: &[Level<'_>], name: &str, has: impl Fn(&Settings) -> bool) -> Path {
     let nearest = levels.iter().rev().find(|level| has(level.settings));

@@ -5,6 +5,7 @@
 mod apply;
 mod check;
 pub mod consumer;
+mod fingerprint;
 mod headers;
 mod jwt;
 mod messages;
@@ -136,6 +137,7 @@ impl Gateway {
             applied.map_err(|fault| fault.under(&level.path))?;
         }
         check::rules(&rules, levels)?;
+        check::templates(&rules, route.matches.path.as_str(), levels)?;
         let unknown = levels
             .iter()
             .rev()

@@ -20,7 +20,7 @@ pub(super) fn describe(route: &CompiledRoute) -> (String, Lines) {
         ("key", key(rules)),
         ("no key", missing(rules).to_owned()),
         ("caller", tenant(&rules.tenant)),
-        ("same", fingerprint(&rules.fingerprint)),
+        ("same", fingerprint(rules)),
         ("running", in_progress(rules)),
         ("kept", kept(rules)),
         ("released", released(rules)),
@@ -87,7 +87,9 @@ fn missing(rules: &Rules) -> &'static str {
 
 fn tenant(source: &tenant::Source) -> String {
     match source {
-        tenant::Source::Caller => "by Authorization; without it everybody is the same".to_owned(),
+        tenant::Source::Caller => {
+            "by what stays the same in Authorization; without it everybody is the same".to_owned()
+        }
         tenant::Source::Header(name) => {
             format!("the header {}, believed as it is; required", header(name))
         }
@@ -104,16 +106,25 @@ fn tenant(source: &tenant::Source) -> String {
     }
 }
 
-fn fingerprint(by: &By) -> String {
-    match by {
+fn fingerprint(rules: &Rules) -> String {
+    let mut said = match &rules.fingerprint {
         By::CanonicalJson => {
             "the whole request; the order of JSON fields does not matter".to_owned()
         }
         By::Raw => "the whole request, byte by byte".to_owned(),
         By::Fields(paths) => format!("of the body only {}", listed(paths)),
         By::Exclude(paths) => format!("the whole request without {}", listed(paths)),
-        By::Off => "whatever has the same key".to_owned(),
+        By::Off => return "whatever has the same key".to_owned(),
+    };
+    let head = &rules.fingerprint_head;
+    if !head.headers.is_empty() {
+        let names: Vec<_> = head.headers.iter().map(header).collect();
+        said = format!("{said}; {} count", names.join(", "));
     }
+    if !head.authority {
+        said += "; on any host";
+    }
+    said
 }
 
 fn listed(paths: &[JsonPath]) -> String {
@@ -147,10 +158,15 @@ fn kept(rules: &Rules) -> String {
 }
 
 fn released(rules: &Rules) -> String {
-    match rules.keep.release.patterns() {
-        [] => "no answer: every one may have had an effect".to_owned(),
-        _ => format!("{}: the next attempt runs", statuses(&rules.keep.release)),
-    }
+    let (always, with) = (&rules.keep.release, &rules.keep.release_with_retry_after);
+    let conditional = || format!("{} with Retry-After", statuses(with));
+    let which = match (always.patterns(), with.patterns()) {
+        ([], []) => return "no answer: every one may have had an effect".to_owned(),
+        (_, []) => statuses(always),
+        ([], _) => conditional(),
+        (_, _) => format!("{}, and {}", statuses(always), conditional()),
+    };
+    format!("{which}: the next attempt runs")
 }
 
 fn statuses(set: &StatusSet) -> String {

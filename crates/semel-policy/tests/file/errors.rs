@@ -368,7 +368,31 @@ fn tenants_are_checked_and_keys_are_not_shown() {
 fn fingerprints_are_checked() {
     assert_snapshot!(
         error("gateway: { fingerprint: canonical }"),
-        @r#"semel.yaml:1:25: gateway.fingerprint: expected one of canonical_json, raw, fields, exclude, off, found "canonical"; did you mean canonical_json?"#
+        @r#"semel.yaml:1:25: gateway.fingerprint: expected canonical_json, raw, off or a map of body, fields, exclude, headers, authority, found "canonical""#
+    );
+    assert_snapshot!(
+        error("gateway: { fingerprint: { fields: [a], exclude: [b] } }"),
+        @"semel.yaml:1:25: gateway.fingerprint: expected one of body, fields, exclude, found several"
+    );
+    assert_snapshot!(
+        error("gateway: { fingerprint: { body: off } }"),
+        @r#"semel.yaml:1:33: gateway.fingerprint.body: expected one of canonical_json, raw, found "off""#
+    );
+    assert_snapshot!(
+        error("gateway: { fingerprint: { haeders: [X-Region] } }"),
+        @"semel.yaml:1:27: gateway.fingerprint.haeders: unknown key; did you mean headers?"
+    );
+    assert_snapshot!(
+        error("gateway: { fingerprint: { headers: ['X Region'] } }"),
+        @r#"semel.yaml:1:37: gateway.fingerprint.headers[0]: expected the name of a header, found "X Region""#
+    );
+    assert_snapshot!(
+        error("gateway: { fingerprint: off, routes: [{ match: { path: /a }, fingerprint: { headers: [X-Region] } }] }"),
+        @"semel.yaml:1:75: gateway.routes[0].fingerprint: expected body, fields or exclude beside headers, because fingerprint is off further up and nothing would be compared"
+    );
+    assert_snapshot!(
+        error("gateway: { routes: [{ match: { path: '/a/{id}' }, key: { template: '{path.nr}' } }] }"),
+        @"semel.yaml:1:56: gateway.routes[0].key: expected a name of the pattern /a/{id}, found {path.nr}"
     );
     assert_snapshot!(
         error("gateway: { fingerprint: { fields: ['$$'] } }"),

@@ -34,16 +34,19 @@ fn a_gateway_without_routes_in_words() {
     POST /{*rest}, PATCH /{*rest}
       key         the header Idempotency-Key; at most 255 bytes
       no key      passes unguarded; `missing: require` would refuse it
-      caller      by Authorization; without it everybody is the same
+      caller      by what stays the same in Authorization; without it everybody is the same
       same        the whole request; the order of JSON fields does not matter
       running     a duplicate waits up to 2s, then gets 409
       kept        2xx 3xx 4xx 500: replayed for 1d, then forgotten
-      released    401 403 408 425 429 503: the next attempt runs
+      released    401 403 408 425 429, and 503 with Retry-After: the next attempt runs
       unknown     held: callers get 409 until a person decides
       times       the service has 1m to begin its answer; a lease lasts 30s without a sign of life
       sizes       requests up to 1MiB; of responses over 1MiB the body is not kept
 
     everything else passes untouched
+
+    think about:
+      - POST /{*rest}, PATCH /{*rest}: callers are told apart by their tokens: one whose bearer token is renewed between two attempts is another caller, and its retry runs again; tenant: { jwt_claim: ... } takes what stays
     ");
 }
 
@@ -83,10 +86,10 @@ gateway:
       key         the header Idempotency-Key; at most 255 bytes
       no key      refused with 400
       caller      by the secret in X-Api-Key; required
-      same        the whole request without $.sent_at
+      same        the whole request without $.sent_at; Stripe-Account, Stripe-Context count
       running     a duplicate gets 425 at once
       kept        2xx 3xx 4xx 500: replayed for 7d, then archived
-      released    400 401 403 408 409 425 429 503: the next attempt runs
+      released    400 401 403 408 409 425 429, and 503 with Retry-After: the next attempt runs
       unknown     https://shop.internal/payments?key={key} is asked whether it happened
       times       the service has 1m to begin its answer; a lease lasts 30s without a sign of life
       sizes       requests up to 1MiB; of responses over 1MiB the body is not kept
@@ -94,7 +97,7 @@ gateway:
     POST /orders/{id}, PATCH /orders/{id}
       key         the query parameter key, else $.id in the body, else derived from what is asked; at most 255 bytes
       no key      cannot be: one is derived
-      caller      by Authorization; without it everybody is the same
+      caller      by what stays the same in Authorization; without it everybody is the same
       same        the whole request; the order of JSON fields does not matter
       running     a duplicate waits up to 2s, then gets 409
       kept        2xx 3xx 4xx 500: replayed for 1d, then forgotten; answers tell until when
@@ -107,6 +110,7 @@ gateway:
     everything else passes untouched
 
     think about:
+      - POST /orders/{id}, PATCH /orders/{id}: callers are told apart by their tokens: one whose bearer token is renewed between two attempts is another caller, and its retry runs again; tenant: { jwt_claim: ... } takes what stays
       - POST /orders/{id}, PATCH /orders/{id}: keys are derived: two requests with the same content are one operation, even if both are meant
     ");
 }
@@ -155,7 +159,7 @@ gateway:
 fn warnings_are_about_what_surprises() {
     for text in [
         "",
-        "gateway: { upstream: 'http://a' }",
+        "gateway: { upstream: 'http://a', tenant: { header: X-Tenant } }",
         "admin: { listen: '0.0.0.0:1', token: t }",
     ] {
         assert_eq!(warned(text), "", "{text}");
@@ -182,6 +186,7 @@ gateway:
     gateway.trust_forwarded: clients can claim any address unless a proxy in front overwrites Forwarded and X-Forwarded-*
     gateway.upstream is missing: whatever no route sends elsewhere has no service
     POST /a: tenant is public and cookies are replayed: one caller's session can reach another
+    POST /b, PATCH /b, POST /c, POST /d: callers are told apart by their tokens: one whose bearer token is renewed between two attempts is another caller, and its retry runs again; tenant: { jwt_claim: ... } takes what stays
     POST /b, PATCH /b: keys are derived: two requests with the same content are one operation, even if both are meant
     POST /c: retention is 5m: a client that retries later than that runs the operation again
     POST /c: unknown is rerun: only for effects that are idempotent by themselves

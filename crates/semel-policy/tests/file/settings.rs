@@ -17,7 +17,10 @@ use super::{gateway, route};
 type Row = (&'static str, fn(&CompiledRoute) -> bool);
 
 fn class(route: &CompiledRoute, code: u16) -> Class {
-    route.rules.keep.class(StatusCode::from_u16(code).unwrap())
+    route
+        .rules
+        .keep
+        .class(StatusCode::from_u16(code).unwrap(), false)
 }
 
 fn is_source(route: &CompiledRoute, expected: &str) -> bool {
@@ -25,7 +28,7 @@ fn is_source(route: &CompiledRoute, expected: &str) -> bool {
     format!("{sources:?}").contains(expected)
 }
 
-const IDENTITY: [Row; 24] = [
+const IDENTITY: [Row; 29] = [
     ("profile: square", |r| r.rules.profile == Profile::Square),
     ("profile: square", |r| r.rules.missing == Missing::Require),
     ("mode: observe", |r| r.rules.mode == Mode::Observe),
@@ -83,9 +86,28 @@ const IDENTITY: [Row; 24] = [
         |r| matches!(&r.rules.fingerprint, By::Exclude(paths) if paths[0].as_str() == "$.at"),
     ),
     ("fingerprint: off", |r| r.rules.fingerprint == By::Off),
+    ("fingerprint: { body: raw }", |r| {
+        r.rules.fingerprint == By::Raw
+    }),
+    ("fingerprint: { headers: X-Region }", |r| {
+        r.rules.fingerprint == By::CanonicalJson && r.rules.fingerprint_head.headers == ["x-region"]
+    }),
+    (
+        "fingerprint: { exclude: [at], headers: [X-Region, X-Shop] }",
+        |r| {
+            matches!(&r.rules.fingerprint, By::Exclude(paths) if paths.len() == 1)
+                && r.rules.fingerprint_head.headers == ["x-region", "x-shop"]
+        },
+    ),
+    ("fingerprint: { authority: false }", |r| {
+        !r.rules.fingerprint_head.authority
+    }),
+    ("profile: stripe", |r| {
+        r.rules.fingerprint_head.headers == ["stripe-account", "stripe-context"]
+    }),
 ];
 
-const OUTCOME: [Row; 22] = [
+const OUTCOME: [Row; 25] = [
     ("in_progress: 425", |r| {
         r.rules.in_progress.status == BusyStatus::TooEarly
     }),
@@ -118,6 +140,16 @@ const OUTCOME: [Row; 22] = [
         class(r, 404) == Class::Release
     }),
     ("keep: { release: [] }", |r| class(r, 429) == Class::Keep),
+    ("keep: { release: [503] }", |r| {
+        class(r, 503) == Class::Release
+    }),
+    ("keep: { release: [429] }", |r| {
+        r.rules.keep.release_with_retry_after.patterns().is_empty()
+    }),
+    ("keep: { release_with_retry_after: [502] }", |r| {
+        let status = StatusCode::BAD_GATEWAY;
+        class(r, 429) == Class::Release && r.rules.keep.class(status, true) == Class::Release
+    }),
     ("unknown: rerun", |r| {
         matches!(r.rules.unknown, Unknown::Rerun)
     }),
@@ -196,7 +228,8 @@ fn the_default_words_are_the_defaults() {
     let spelled = "gateway: { profile: ietf, mode: enforce, key: { header: Idempotency-Key }, \
                    key_bytes_max: 255, missing: pass, tenant: caller, fingerprint: canonical_json, \
                    in_progress: { wait: 2s, then: 409 }, lease: 30s, timeout: 60s, retention: 24h, \
-                   keep: { statuses: [2xx, 3xx, 4xx, 500], release: [401, 403, 408, 425, 429, 503] }, \
+                   keep: { statuses: [2xx, 3xx, 4xx, 500], release: [401, 403, 408, 425, 429], \
+                   release_with_retry_after: [503] }, \
                    unknown: hold, replay: { cookies: false, expires: false }, \
                    request_bytes: 1MiB, response_bytes: 1MiB }";
     let (spelled, plain) = (route(spelled), route("gateway: {}"));
@@ -235,6 +268,29 @@ gateway:
     // Parts that the route leaves out stay as the gateway has them.
     assert_eq!(class(&routes[1], 404), Class::Unknown);
     assert_eq!(class(&routes[1], 200), Class::Keep);
+}
+
+#[test]
+fn what_a_route_adds_to_the_fingerprint_stands_beside_the_profile_and_the_gateway() {
+    let text = "
+gateway:
+  profile: stripe
+  fingerprint: { exclude: [at], headers: [X-Region] }
+  routes:
+    - match: { methods: [POST], path: /a }
+      fingerprint: { headers: [X-Shop, Stripe-Account] }
+    - match: { methods: [POST], path: /b }
+      fingerprint: raw
+";
+    let routes = gateway(text).routes().unwrap();
+    let heads: Vec<_> = routes
+        .iter()
+        .map(|route| &route.rules.fingerprint_head.headers[..])
+        .collect();
+    assert_eq!(heads[0], ["stripe-account", "stripe-context", "x-shop"]);
+    assert_eq!(heads[1], ["stripe-account", "stripe-context", "x-region"]);
+    assert!(matches!(&routes[0].rules.fingerprint, By::Exclude(_)));
+    assert_eq!(routes[1].rules.fingerprint, By::Raw);
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(crate) struct Args {
     late: Option<Option<u64>>,
 
     /// The HTTP status that duplicates get
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(100..=599))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(200..=599))]
     status: Option<u16>,
 
     /// A header that duplicates get, as NAME:VALUE; may be given many times

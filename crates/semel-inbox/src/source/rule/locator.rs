@@ -46,15 +46,18 @@ impl Locator {
     pub(super) fn find(&self, seen: &Seen<'_>) -> Result<Option<String>, Refusal> {
         match self {
             Self::Header(name) => header(name, seen.raw),
-            Self::Body(path) => match path.find(seen.document())[..] {
-                [] | [Value::Null] => Ok(None),
-                [value] => match scalar(value) {
+            Self::Body(path) => match path.find(seen.document()).as_deref() {
+                None => Err(Refusal::invalid(format!(
+                    "there is too much to look at for {path}"
+                ))),
+                Some([] | [Value::Null]) => Ok(None),
+                Some([value]) => match scalar(value) {
                     Some(text) => Ok(Some(text)),
                     None => Err(Refusal::invalid(format!(
                         "what is at {path} must be a text or a whole number"
                     ))),
                 },
-                [..] => Err(Refusal::invalid(format!("there is more than one {path}"))),
+                Some([..]) => Err(Refusal::invalid(format!("there is more than one {path}"))),
             },
             Self::Template(template) => {
                 let text = template.render(&seen.context());

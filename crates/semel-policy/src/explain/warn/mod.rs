@@ -74,6 +74,10 @@ fn grouped(routes: &[CompiledRoute]) -> Vec<(String, Vec<String>)> {
 
 fn of_rules(rules: &Rules) -> Vec<String> {
     let is_public = matches!(rules.tenant, tenant::Source::Public);
+    let is_by_token = matches!(
+        rules.tenant,
+        tenant::Source::Caller | tenant::Source::Bearer
+    );
     let is_derived =
         rules.missing == Missing::Derive || rules.key.iter().any(|s| *s == Source::Derive);
     let kept = rules.retention.keep();
@@ -89,6 +93,11 @@ fn of_rules(rules: &Rules) -> Vec<String> {
         (
             is_public && rules.replay_cookies,
             "tenant is public and cookies are replayed: one caller's session can reach another",
+        ),
+        (
+            is_by_token,
+            "callers are told apart by their tokens: one whose bearer token is renewed between two attempts is another \
+             caller, and its retry runs again; tenant: { jwt_claim: ... } takes what stays",
         ),
         (
             is_derived,

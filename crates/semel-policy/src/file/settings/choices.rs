@@ -1,10 +1,9 @@
 //! Settings that are one of a few words.
 
 use schemars::JsonSchema;
-use semel_http::path::JsonPath;
 use serde::Deserialize;
 
-use crate::value::{Many, Reconcile, Word};
+use crate::value::{Reconcile, Word};
 
 /// Whether the guard acts or only watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -26,22 +25,6 @@ pub enum Missing {
     Pass,
     /// A key is derived from what it asks for: the same content is the same operation.
     Derive,
-}
-
-/// What makes two requests the same.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Fingerprint {
-    /// All of it; the order of JSON fields does not matter.
-    CanonicalJson,
-    /// All of it, byte by byte.
-    Raw,
-    /// Of the body only these fields.
-    Fields(Many<Word<JsonPath>>),
-    /// The body without these fields.
-    Exclude(Many<Word<JsonPath>>),
-    /// Nothing: the key alone says everything.
-    Off,
 }
 
 /// Who decides when nobody knows whether it happened.

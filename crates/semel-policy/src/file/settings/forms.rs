@@ -114,8 +114,11 @@ schema_of_forms! {
 pub struct Keep {
     /// Statuses that are final. Default: 2xx, 3xx, 4xx, 500.
     pub statuses: Option<Many<Word<StatusSet>>>,
-    /// Statuses that mean that nothing happened; they win. Default: 401, 403, 408, 425, 429, 503.
+    /// Statuses that mean that nothing happened; they win. Default: 401, 403, 408, 425, 429, and those of
+    /// `release_with_retry_after`.
     pub release: Option<Many<Word<StatusSet>>>,
+    /// Statuses that mean so only in an answer with Retry-After. Default: 503, and none where `release` is written.
+    pub release_with_retry_after: Option<Many<Word<StatusSet>>>,
 }
 
 /// What replays carry.

@@ -2,11 +2,13 @@
 
 mod choices;
 mod claim;
+mod fingerprint;
 mod forms;
 mod sources;
 
-pub use choices::{Fingerprint, Missing, Mode, Unknown};
+pub use choices::{Missing, Mode, Unknown};
 pub use claim::JwtClaim;
+pub use fingerprint::{By as FingerprintBy, Fingerprint};
 pub use forms::{InProgress, Keep, Replay, Retention};
 pub use sources::{KeySource, Tenant};
 

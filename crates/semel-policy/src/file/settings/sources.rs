@@ -30,7 +30,7 @@ pub enum KeySource {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tenant {
-    /// The digest of Authorization; without it the public.
+    /// What stays the same in Authorization: a token, a password, the access key of a signature. Without it the public.
     Caller,
     /// A header that a trusted proxy sets, as it is.
     Header(Word<HeaderName>),

@@ -213,7 +213,7 @@ store: redis://cache
 inbox: { listen: '0.0.0.0:7072' }
 gateway:
   upstream: http://a
-  routes: [{ match: { methods: [POST], path: /orders }, scope: orders@1 }]
+  routes: [{ match: { methods: [POST], path: /orders }, scope: orders@1, tenant: public }]
 consumers:
   orders:
     source: http

@@ -1,0 +1,81 @@
+//! What is compared of a request's head.
+
+use http::header::{CONTENT_ENCODING, HOST};
+use http::request::Parts;
+use http::{HeaderName, Uri};
+use semel_core::fingerprint::Builder;
+
+use super::content::Content;
+use super::{joined, query};
+
+/// The most headers that one route compares.
+pub const HEADERS_MAX: usize = 32;
+
+/// What counts besides method, path, query and content type, which always do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Whether the host that the client asks counts: two hosts may be two shops.
+    pub authority: bool,
+    /// The headers that choose what a request acts on, such as an account or a region.
+    pub headers: Vec<HeaderName>,
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self {
+            authority: true,
+            headers: Vec::new(),
+        }
+    }
+}
+
+/// The URI that the client sent, as an extension of a request whose own URI was rewritten on its way: a router that
+/// nests another takes its prefix away. With the feature `axum` the layer takes it from axum by itself.
+#[derive(Debug, Clone)]
+pub struct AskedUri(pub Uri);
+
+impl Head {
+    pub(super) fn of(&self, parts: &Parts, content: &Content) -> Builder {
+        let asked = parts.extensions.get::<AskedUri>();
+        let uri = asked.map_or(&parts.uri, |AskedUri(uri)| uri);
+        let sorted = query::sorted(uri.query().unwrap_or_default());
+        let encoding = parts.headers.get(CONTENT_ENCODING);
+        let authority = match self.authority {
+            true => authority(uri, parts),
+            false => String::new(),
+        };
+        Builder::default()
+            .part("method", parts.method.as_str().as_bytes())
+            .part("authority", authority.as_bytes())
+            .part("path", uri.path().as_bytes())
+            .part("query", &joined(sorted.into_iter()))
+            .part("type", &content.label(&parts.headers))
+            .part("encoding", encoding.map_or(b"", |value| value.as_bytes()))
+            .part("headers", &joined(self.values(parts)))
+    }
+
+    fn values(&self, parts: &Parts) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+        let all = |name| parts.headers.get_all(name).iter();
+        let pair =
+            |name: &HeaderName, value: &[u8]| (name.as_str().into(), value.trim_ascii().into());
+        let headers = self.headers.iter();
+        headers.flat_map(move |name| all(name).map(move |value| pair(name, value.as_bytes())))
+    }
+}
+
+/// The host that the client means: of HTTP/2 and of absolute targets in the URI, otherwise in `Host`. Case, a final dot
+/// and the ports that schemes imply say nothing; which scheme it was cannot be told behind a proxy that ends TLS.
+fn authority(uri: &Uri, parts: &Parts) -> String {
+    let in_uri = uri
+        .authority()
+        .map(|authority| authority.as_str().as_bytes());
+    let written = in_uri.or_else(|| parts.headers.get(HOST).map(|value| value.as_bytes()));
+    let written = String::from_utf8_lossy(written.unwrap_or_default().trim_ascii());
+    let host = written.rsplit_once('@').map_or(&*written, |(_, host)| host);
+    let host = host.to_ascii_lowercase();
+    let without_port = host
+        .strip_suffix(":443")
+        .or_else(|| host.strip_suffix(":80"));
+    let host = without_port.unwrap_or(&host);
+    host.strip_suffix('.').unwrap_or(host).to_owned()
+}
