@@ -55,6 +55,16 @@ impl Body {
         Self(Inner::Whole { data, trailers })
     }
 
+    /// The same again, which a stream cannot be.
+    pub fn try_clone(&self) -> Option<Self> {
+        match &self.0 {
+            Inner::Whole { data, trailers, .. } => {
+                Some(Self::whole(data.clone(), trailers.clone()))
+            }
+            Inner::Stream(_) => None,
+        }
+    }
+
     /// A stream.
     pub fn stream(body: impl AnyBody) -> Self {
         Self(Inner::Stream(Box::pin(body.map_err(Into::into))))

@@ -29,7 +29,7 @@ pub mod tenant;
 
 pub use body::{AnyBody, Body};
 pub use event::{Event, RequestObserver, What};
-pub use guard::{Admission, Admitted, Failure, Guard, Upstream};
+pub use guard::{Admission, Admitted, Failure, Guard, Handover, Upstream};
 pub use layer::SemelLayer;
 pub use problem::{Problem, Type};
 pub use profile::Profile;

@@ -30,6 +30,8 @@ pub const HEADER_BYTES_MAX: usize = 1024 * 1024;
 pub const REQUEST_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The largest body of a response that is kept, in bytes.
 pub const RESPONSE_BYTES_MAX: usize = semel_core::outcome::BODY_BYTES_MAX;
+/// The most headers of a service's answer.
+pub const RESPONSE_HEADERS_MAX: usize = 10_000;
 /// The longest timeout.
 pub const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// The longest time that a duplicate waits for the first request.

@@ -41,11 +41,16 @@ fn limits(config: &mut Config, section: &Gateway) {
     config.limits.connections_max = limits.connections.0.0;
     config.limits.in_flight_max = limits.in_flight.0.0;
     config.limits.header_bytes_max = limits.header_bytes.0.0;
+    config.limits.response_header_bytes_max = limits.response_header_bytes.0.0;
+    config.limits.response_headers_max = limits.response_headers.0.0;
+    config.limits.http2_connections_max = limits.http2_connections.0.0;
     config.timeouts.header = timeouts.header.0;
     config.timeouts.connect = timeouts.connect.0;
     config.timeouts.idle = timeouts.idle.0;
     config.timeouts.upstream_idle = timeouts.upstream_idle.0;
     config.timeouts.response_head = timeouts.response.0;
+    config.timeouts.tunnel_idle = timeouts.tunnel_idle.0;
+    config.timeouts.tunnel_closing = timeouts.tunnel_closing.0;
     config.timeouts.drain = timeouts.drain.0;
 }
 

@@ -8,6 +8,8 @@ use crate::error::{Error, Result};
 const HEADER_BYTES_MIN: usize = 8 * 1024;
 /// More headers than this would leave the parser's buffer on the stack.
 const HEADERS_MAX: usize = 100;
+/// More headers than this do not fit into one map of headers.
+const RESPONSE_HEADERS_MAX: usize = 10_000;
 
 /// How much a gateway accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +27,13 @@ pub struct Limits {
     pub headers_max: usize,
     /// Idle connections that are kept towards one upstream. In use are as many as requests are in flight.
     pub idle_max: usize,
+    /// HTTP/2 connections to one upstream. A further one is made when those there are carry as many
+    /// requests as the upstream allows; when all are full, requests wait, and are not handed over.
+    pub http2_connections_max: usize,
+    /// Header fields of an upstream's answer. One with more cannot be used, and its outcome is unknown.
+    pub response_headers_max: usize,
+    /// Bytes of the head of an upstream's answer, likewise. At least 8 KiB.
+    pub response_header_bytes_max: usize,
 }
 
 impl Default for Limits {
@@ -36,6 +45,9 @@ impl Default for Limits {
             header_bytes_max: 64 * 1024,
             headers_max: HEADERS_MAX,
             idle_max: 4_096,
+            http2_connections_max: 32,
+            response_headers_max: 256,
+            response_header_bytes_max: 256 * 1024,
         }
     }
 }
@@ -52,6 +64,8 @@ impl Limits {
             ("in_flight_max", self.in_flight_max),
             ("streams_max", self.streams_max as usize),
             ("headers_max", headers_max),
+            ("http2_connections_max", self.http2_connections_max),
+            ("response_headers_max", self.response_headers_max),
         ] {
             if value == 0 {
                 return Err(Error::invalid(format!(
@@ -59,10 +73,21 @@ impl Limits {
                 )));
             }
         }
-        if header_bytes_max < HEADER_BYTES_MIN || header_bytes_max > u32::MAX as usize {
+        for (name, value) in [
+            ("header_bytes_max", header_bytes_max),
+            ("response_header_bytes_max", self.response_header_bytes_max),
+        ] {
+            if value < HEADER_BYTES_MIN || value > u32::MAX as usize {
+                return Err(Error::invalid(format!(
+                    "{name} must be {HEADER_BYTES_MIN} to {}, found {value}",
+                    u32::MAX
+                )));
+            }
+        }
+        if self.response_headers_max > RESPONSE_HEADERS_MAX {
+            let found = self.response_headers_max;
             return Err(Error::invalid(format!(
-                "header_bytes_max must be {HEADER_BYTES_MIN} to {}, found {header_bytes_max}",
-                u32::MAX
+                "response_headers_max must be 1 to {RESPONSE_HEADERS_MAX}, found {found}"
             )));
         }
         if headers_max > HEADERS_MAX {
@@ -86,6 +111,8 @@ pub struct Timeouts {
     pub body_idle: Duration,
     /// How long a tunnel (a websocket) may stand still in both directions.
     pub tunnel_idle: Duration,
+    /// How long it may stand still once one side has ended; never longer than `tunnel_idle`.
+    pub tunnel_closing: Duration,
     /// To reach the upstream: name lookup, TCP and TLS handshake together.
     pub connect: Duration,
     /// From the end of a request that passes through to the head of its response.
@@ -105,6 +132,7 @@ impl Default for Timeouts {
             idle: Duration::from_secs(75),
             body_idle: Duration::from_secs(300),
             tunnel_idle: Duration::from_secs(3_600),
+            tunnel_closing: Duration::from_secs(30),
             connect: Duration::from_secs(5),
             response_head: Duration::from_secs(60),
             upstream_idle: Duration::from_secs(1),
@@ -123,6 +151,7 @@ impl Timeouts {
             ("idle", self.idle, false),
             ("body_idle", self.body_idle, false),
             ("tunnel_idle", self.tunnel_idle, false),
+            ("tunnel_closing", self.tunnel_closing, false),
             ("connect", self.connect, false),
             ("response_head", self.response_head, false),
             // Zero: every request gets a connection of its own.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::{Request, Response};
-use semel_http::{Admitted, Body, Failure, Upstream};
+use semel_http::{Admitted, Body, Failure, Handover, Upstream};
 
 use super::detach::Detached;
 use super::reply::Content;
@@ -19,6 +19,7 @@ impl Visit {
             client: self.client.clone(),
             snapshot: self.snapshot.clone(),
             pool: pool.clone(),
+            handover: Handover::pending(),
         };
         // In flight until the run has ended, so that a drain waits for it, even if its response is
         // handed on before that and its client leaves.
@@ -39,10 +40,15 @@ struct Way {
     client: Arc<Client>,
     snapshot: Arc<Snapshot>,
     pool: Arc<Pool>,
+    handover: Handover,
 }
 
 impl Upstream for Way {
     type Body = Received;
+
+    fn handover(&self) -> Handover {
+        self.handover.clone()
+    }
 
     async fn call(self, request: Request<Body>) -> Result<Response<Received>, Failure> {
         let (mut parts, body) = request.into_parts();
@@ -51,7 +57,8 @@ impl Upstream for Way {
         let (origin, manners) = (&self.client.origin, &self.snapshot.manners);
         hygiene::outbound(&mut parts, origin, manners, self.pool.target(), None);
         let request = Request::from_parts(parts, Outgoing::Whole(body));
-        let response = self.pool.clone().send(request, path, Need::Any).await;
+        let (pool, handover) = (self.pool.clone(), self.handover);
+        let response = pool.send_marking(request, path, Need::Any, handover).await;
         let response = response.inspect_err(|failure| {
             let upstream = self.pool.target().authority();
             tracing::warn!(%upstream, %failure, "a guarded request got no response");

@@ -9,7 +9,7 @@ use http_body::Body as _;
 use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
-use semel_http::{Body, Failure, Problem, Type};
+use semel_http::{Body, Failure, Handover, Problem, Type};
 
 use super::reply::Content;
 use super::{Visit, ours, tunnel};
@@ -45,6 +45,7 @@ impl Passed {
 pub(super) struct Departure {
     pool: Arc<Pool>,
     sending: Pin<Box<dyn Future<Output = Result<Response<Received>, Failure>> + Send>>,
+    handover: Handover,
     progress: Option<Arc<Progress>>,
     upgrading: Option<OnUpgrade>,
 }
@@ -72,9 +73,12 @@ impl Visit {
         };
         let (body, progress) = outgoing(body, self.snapshot.timeouts.body_idle);
         let request = Request::from_parts(parts, body);
+        let handover = Handover::pending();
+        let sending = pool.clone();
         Ok(Departure {
-            sending: Box::pin(pool.clone().send(request, path, need)),
+            sending: Box::pin(sending.send_marking(request, path, need, handover.clone())),
             pool: pool.clone(),
+            handover,
             progress,
             upgrading,
         })
@@ -87,7 +91,7 @@ impl Visit {
         let response = tokio::select! {
             biased;
             response = departure.sending => response,
-            failure = overdue(progress, limit) => Err(failure),
+            failure = overdue(progress, limit, &departure.handover) => Err(failure),
         };
         let passed = match response {
             Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
@@ -125,12 +129,15 @@ fn outgoing(body: Either<Incoming, Body>, idle: Duration) -> (Outgoing, Option<A
 
 /// Waits until a response is overdue. The time begins when the request has been sent: a long upload is
 /// not the upstream's fault.
-async fn overdue(progress: Option<&Progress>, limit: Duration) -> Failure {
+async fn overdue(progress: Option<&Progress>, limit: Duration, handover: &Handover) -> Failure {
     if let Some(progress) = progress {
         progress.ended().await;
     }
     tokio::time::sleep(limit).await;
-    Failure::TimedOut(format!("no response within {limit:?}"))
+    match handover.is_done() {
+        true => Failure::TimedOut(format!("no response within {limit:?}")),
+        false => Failure::NotReached(format!("no connection within {limit:?}")),
+    }
 }
 
 fn through(response: Response<Received>) -> Response<Content> {
@@ -150,7 +157,7 @@ fn problem(pool: &Pool, failure: &Failure, progress: Option<&Progress>) -> Probl
     tracing::warn!(upstream = %pool.target().authority(), %failure, "a request got no response");
     let kind = match failure {
         Failure::NotReached(_) => Type::UpstreamUnreachable,
-        Failure::Broken(_) => Type::UpstreamFailed,
+        Failure::Broken(_) | Failure::Unreadable(_) => Type::UpstreamFailed,
         Failure::TimedOut(_) => Type::UpstreamTimeout,
     };
     Problem::new(kind, failure.to_string())

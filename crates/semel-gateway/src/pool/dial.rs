@@ -1,6 +1,7 @@
 //! Makes connections to an upstream.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::client::conn::{http1, http2};
@@ -10,8 +11,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::idle::Shared;
-use super::{Need, Sender, reason, tls};
+use super::shared::{STREAMS_ASSUMED, Shared};
+use super::{Need, Pool, Sender, reason, tls};
 use crate::config::{Limits, Timeouts, Upstream};
 use crate::error::Result;
 use crate::target::Target;
@@ -22,6 +23,9 @@ use crate::wire::{NoDeadline, Wire};
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PONG_WITHIN: Duration = Duration::from_secs(20);
 
+/// The buffer of an HTTP/1 connection is at least this large, as hyper has it by default.
+const BUFFER_BYTES_MIN: usize = 8 * 1024 + 4 * 1024 * 100;
+
 /// How connections are made.
 pub(crate) struct Dial {
     /// Offers HTTP/2 and HTTP/1.1, and HTTP/1.1 only.
@@ -30,6 +34,11 @@ pub(crate) struct Dial {
     pub(super) connect: Duration,
     pub(super) idle: Duration,
     pub(super) idle_max: usize,
+    /// How many connections many requests may share.
+    pub(super) shared_max: usize,
+    /// Of an answer.
+    headers_max: usize,
+    header_bytes_max: usize,
     stall: Duration,
 }
 
@@ -52,6 +61,9 @@ impl Dial {
             connect: timeouts.connect,
             idle: timeouts.upstream_idle,
             idle_max: limits.idle_max,
+            shared_max: limits.http2_connections_max,
+            headers_max: limits.response_headers_max,
+            header_bytes_max: limits.response_header_bytes_max,
             stall: timeouts.body_idle,
         })
     }
@@ -61,7 +73,8 @@ impl Dial {
         self.h2c && !target.is_tls()
     }
 
-    pub(super) async fn dial(&self, target: &Target, need: Need) -> Result<Sender, String> {
+    pub(super) async fn dial(&self, pool: &Arc<Pool>, need: Need) -> Result<Sender, String> {
+        let target = pool.target();
         let address = (target.host(), target.port());
         let tcp = TcpStream::connect(address)
             .await
@@ -70,7 +83,7 @@ impl Dial {
         let _ = tcp.set_nodelay(true);
         if !target.is_tls() {
             return match self.h2c && need == Need::Any {
-                true => self.many(tcp).await,
+                true => self.many(tcp, pool).await,
                 false => self.one(tcp).await,
             };
         }
@@ -86,7 +99,7 @@ impl Dial {
             .await
             .map_err(|error| reason(&error))?;
         match tls.get_ref().1.alpn_protocol() {
-            Some(tls::H2) => self.many(tls).await,
+            Some(tls::H2) => self.many(tls, pool).await,
             _ => self.one(tls).await,
         }
     }
@@ -96,7 +109,12 @@ impl Dial {
         T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let io = TokioIo::new(Wire::new(io, NoDeadline, self.stall));
-        let handshake = http1::Builder::new().handshake(io).await;
+        let handshake = http1::Builder::new()
+            .max_headers(self.headers_max)
+            .max_header_size(self.header_bytes_max)
+            .max_buf_size(self.header_bytes_max.max(BUFFER_BYTES_MIN))
+            .handshake(io)
+            .await;
         let (mut sender, connection) = handshake.map_err(|error| reason(&error))?;
         tokio::spawn(async move {
             if let Err(error) = connection.with_upgrades().await {
@@ -107,7 +125,7 @@ impl Dial {
         Ok(Sender::One(sender))
     }
 
-    async fn many<T>(&self, io: T) -> Result<Sender, String>
+    async fn many<T>(&self, io: T, pool: &Arc<Pool>) -> Result<Sender, String>
     where
         T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -116,16 +134,14 @@ impl Dial {
             .timer(TokioTimer::new())
             .keep_alive_interval(PING_EVERY)
             .keep_alive_timeout(PONG_WITHIN)
+            .initial_max_send_streams(STREAMS_ASSUMED)
+            .max_header_list_size(u32::try_from(self.header_bytes_max).unwrap_or(u32::MAX))
             .handshake(io)
             .await;
         let (mut sender, connection) = handshake.map_err(|error| reason(&error))?;
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(error = reason(&error), "a connection to the upstream ended");
-            }
-        });
         sender.ready().await.map_err(|error| reason(&error))?;
-        Ok(Sender::Many(Shared::new(sender)))
+        let shared = Shared::new(sender, connection).await;
+        Ok(Sender::Many(pool.share(&shared)))
     }
 }
 

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use hyper::client::conn::{http1, http2};
+use hyper::client::conn::http1;
 use tokio::time::Instant;
 
 use super::outgoing::Outgoing;
+use super::shared::{Place, Shared};
 use super::{Pool, Sender};
 
 /// How long a connection may take to get ready for its next request once a response has ended.
@@ -16,6 +17,7 @@ const READY_WITHIN: Duration = Duration::from_secs(1);
 pub(super) struct Shelf {
     kept: Mutex<Kept>,
     idle_max: usize,
+    shared_max: usize,
     idle: Duration,
 }
 
@@ -23,43 +25,18 @@ pub(super) struct Shelf {
 struct Kept {
     /// The oldest first.
     ones: Vec<(http1::SendRequest<Outgoing>, Instant)>,
-    many: Option<(Shared, Instant)>,
+    /// Those that many requests share. The first one with room is used, so that the others can be closed.
+    many: Vec<(Shared, Instant)>,
     /// Whether somebody closes what has waited too long.
     is_watched: bool,
 }
 
-/// An HTTP/2 connection. Every request on it holds a clone.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    sender: http2::SendRequest<Outgoing>,
-    users: Arc<()>,
-}
-
-impl Shared {
-    pub(super) fn new(sender: http2::SendRequest<Outgoing>) -> Self {
-        let users = Arc::default();
-        Self { sender, users }
-    }
-
-    pub(super) const fn sender(&mut self) -> &mut http2::SendRequest<Outgoing> {
-        &mut self.sender
-    }
-
-    /// Whether nobody but the shelf holds it.
-    fn is_unused(&self) -> bool {
-        Arc::strong_count(&self.users) == 1
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.users, &other.users)
-    }
-}
-
 impl Shelf {
-    pub(super) fn new(idle_max: usize, idle: Duration) -> Self {
+    pub(super) fn new(idle_max: usize, shared_max: usize, idle: Duration) -> Self {
         Self {
             kept: Mutex::default(),
             idle_max,
+            shared_max,
             idle,
         }
     }
@@ -69,18 +46,38 @@ impl Shelf {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection that may take a request.
-    pub(super) fn take(&self) -> Option<Sender> {
+    pub(super) fn has_shared(&self) -> bool {
+        !self.lock().many.is_empty()
+    }
+
+    /// Whether one more connection may be shared.
+    pub(super) fn may_share_more(&self) -> bool {
+        self.lock().many.len() < self.shared_max
+    }
+
+    /// Closes what has waited too long; whether anything is left.
+    fn expire(&self) -> bool {
         let mut kept = self.lock();
-        if let Some((shared, used)) = &mut kept.many {
-            if !shared.sender.is_closed() {
-                *used = Instant::now();
-                return Some(Sender::Many(shared.clone()));
-            }
-            kept.many = None;
+        let idle = self.idle;
+        kept.ones
+            .retain(|(sender, since)| !sender.is_closed() && since.elapsed() < idle);
+        kept.many.retain(|(shared, used)| {
+            !shared.is_closed() && !(shared.is_unused() && used.elapsed() >= idle)
+        });
+        kept.is_watched = !kept.ones.is_empty() || !kept.many.is_empty();
+        kept.is_watched
+    }
+}
+
+impl Pool {
+    /// A kept connection that may take a request.
+    pub(super) fn take(self: &Arc<Self>) -> Option<Sender> {
+        if let Some(place) = self.take_place() {
+            return Some(Sender::Many(place));
         }
+        let mut kept = self.shelf.lock();
         while let Some((sender, since)) = kept.ones.pop() {
-            if since.elapsed() >= self.idle {
+            if since.elapsed() >= self.shelf.idle {
                 // All others have waited even longer.
                 kept.ones.clear();
             } else if sender.is_ready() {
@@ -90,28 +87,15 @@ impl Shelf {
         None
     }
 
-    pub(super) fn has_shared(&self) -> bool {
-        self.lock().many.is_some()
+    /// A place on a connection that has room.
+    fn take_place(self: &Arc<Self>) -> Option<Place> {
+        let mut kept = self.shelf.lock();
+        kept.many.retain(|(shared, _)| !shared.is_closed());
+        let (shared, used) = kept.many.iter_mut().find(|(shared, _)| shared.has_room())?;
+        *used = Instant::now();
+        Some(Place::new(self, shared))
     }
 
-    /// Closes what has waited too long; whether anything is left.
-    fn expire(&self) -> bool {
-        let mut kept = self.lock();
-        let idle = self.idle;
-        kept.ones
-            .retain(|(sender, since)| !sender.is_closed() && since.elapsed() < idle);
-        let is_over = |(shared, used): &(Shared, Instant)| {
-            shared.sender.is_closed() || (shared.is_unused() && used.elapsed() >= idle)
-        };
-        if kept.many.as_ref().is_some_and(is_over) {
-            kept.many = None;
-        }
-        kept.is_watched = !kept.ones.is_empty() || kept.many.is_some();
-        kept.is_watched
-    }
-}
-
-impl Pool {
     /// Keeps a connection for the next request once it can take one.
     pub(super) fn bring_home(self: Arc<Self>, mut sender: http1::SendRequest<Outgoing>) {
         if sender.is_ready() {
@@ -136,20 +120,26 @@ impl Pool {
         }
     }
 
-    /// Lets later requests use a connection too.
-    pub(super) fn keep_shared(self: &Arc<Self>, shared: &Shared) {
+    /// Lets later requests use a connection too, and takes the first place on it.
+    pub(super) fn share(self: &Arc<Self>, shared: &Shared) -> Place {
         let mut kept = self.shelf.lock();
-        kept.many = Some((shared.clone(), Instant::now()));
-        self.watch(kept);
+        let place = Place::new(self, shared);
+        if kept.many.len() < self.shelf.shared_max {
+            kept.many.push((shared.clone(), Instant::now()));
+            self.watch(kept);
+        }
+        place
     }
 
     /// A request on a shared connection has ended.
     pub(super) fn end_shared(&self, shared: &Shared) {
-        if let Some((kept, used)) = &mut self.shelf.lock().many
-            && kept.is_same(shared)
-        {
+        let mut kept = self.shelf.lock();
+        let found = kept.many.iter_mut().find(|(kept, _)| kept.is_same(shared));
+        if let Some((_, used)) = found {
             *used = Instant::now();
         }
+        drop(kept);
+        self.freed.notify_one();
     }
 
     fn watch(self: &Arc<Self>, mut kept: MutexGuard<'_, Kept>) {

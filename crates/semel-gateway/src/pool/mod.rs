@@ -1,19 +1,24 @@
 //! Connections to one upstream, and the truth about what reached it.
 //!
-//! The gateway keeps its own pool because it must know, for every request that failed, whether one byte
-//! of it can have reached the upstream. hyper gives a request back if its connection never began to
-//! write it; that is the only case in which this module sends a request again, or says
-//! [`Failure::NotReached`] after a connection was made. Everything else is [`Failure::Broken`].
+//! The gateway keeps its own pool because it must know, for every request that failed, whether it can have
+//! taken effect. hyper gives a request back if its connection never began to write it, and an HTTP/2
+//! upstream says which streams it refused. Only in these cases this module sends a request again, or says
+//! [`Failure::NotReached`] after a connection was made. Everything else is [`Failure::Broken`], or
+//! [`Failure::Unreadable`] if there was an answer that cannot be used.
 //!
-//! - `dial` makes connections; `idle` keeps those that wait for their next request.
+//! - `dial` makes connections; `idle` keeps those that wait for their next request; `shared` is one that
+//!   many requests use at once.
 //! - `outgoing` is the body that goes out, `received` the body that comes back and brings its
 //!   connection home.
+//! - `verdict` reads from an error what became of a request.
 
 mod dial;
 mod idle;
 mod outgoing;
 mod received;
+mod shared;
 mod tls;
+mod verdict;
 
 pub(crate) use dial::Dial;
 pub(crate) use outgoing::{Outgoing, Progress};
@@ -29,22 +34,27 @@ use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1;
-use semel_http::Failure;
-use tokio::sync::Semaphore;
+use semel_http::{Failure, Handover};
+use tokio::sync::{Notify, Semaphore};
 
 use crate::target::Target;
 use idle::Shelf;
+use outgoing::Spare;
 use received::Lent;
+use shared::Place;
+use verdict::Verdict;
 
 /// How many kept connections that turn out to be closed are tried before a new one is made.
 const STALE_MAX: usize = 4;
+/// How often a request is sent again that the upstream refused to process.
+const REFUSED_MAX: usize = 1;
 
 /// A connection that takes a request.
 pub(crate) enum Sender {
     /// HTTP/1.1: one request at a time.
     One(http1::SendRequest<Outgoing>),
     /// HTTP/2: many.
-    Many(idle::Shared),
+    Many(Place),
 }
 
 /// What a request needs of its connection.
@@ -63,13 +73,16 @@ pub(crate) struct Pool {
     shelf: Shelf,
     /// One caller at a time makes a connection that all will share.
     sharing: Semaphore,
+    /// A place on a shared connection is free again.
+    freed: Notify,
 }
 
 impl Pool {
     pub(crate) fn new(target: Target, dial: Arc<Dial>) -> Arc<Self> {
         Arc::new(Self {
-            shelf: Shelf::new(dial.idle_max, dial.idle),
+            shelf: Shelf::new(dial.idle_max, dial.shared_max, dial.idle),
             sharing: Semaphore::new(1),
+            freed: Notify::new(),
             target,
             dial,
         })
@@ -85,19 +98,33 @@ impl Pool {
         !self.dial.speaks_h2c(&self.target)
     }
 
-    /// Sends a request whose URI is `path` and whose `Host` is set. It is written at most once.
+    /// Sends a request whose URI is `path` and whose `Host` is set. It is processed at most once.
+    pub(crate) fn send(
+        self: Arc<Self>,
+        request: Request<Outgoing>,
+        path: PathAndQuery,
+        need: Need,
+    ) -> impl Future<Output = Result<Response<Received>, Failure>> + Send + use<> {
+        self.send_marking(request, path, need, Handover::default())
+    }
+
+    /// The same, and `handover` tells while it is under way whether the request can have taken effect.
     ///
     /// Not an `async fn`: that would keep its arguments twice, and this future is made for every request.
-    pub(crate) fn send(
+    pub(crate) fn send_marking(
         self: Arc<Self>,
         mut request: Request<Outgoing>,
         path: PathAndQuery,
         need: Need,
+        handover: Handover,
     ) -> impl Future<Output = Result<Response<Received>, Failure>> + Send + use<> {
-        let mut stale = 0;
+        let (mut stale, mut refused) = (0, 0);
         async move {
             loop {
-                let kept = self.kept(need).filter(|_| stale < STALE_MAX);
+                let kept = match stale < STALE_MAX {
+                    true => self.kept(need),
+                    false => None,
+                };
                 let is_kept = kept.is_some();
                 let sender = match kept {
                     Some(kept) => kept,
@@ -105,22 +132,37 @@ impl Pool {
                     // room for it.
                     None => Box::pin(self.connect(need)).await?,
                 };
-                match self.transmit(sender, request, &path).await {
+                let spare = match &sender {
+                    Sender::One(_) => None,
+                    Sender::Many(_) => Spare::of(&mut request),
+                };
+                handover.mark();
+                let error = match self.transmit(sender, request, &path).await {
                     Ok(response) => return Ok(response),
-                    Err(mut error) => match error.take_message() {
-                        Some(unsent) if is_kept => request = unsent,
-                        Some(_unsent) => return Err(Failure::NotReached(reason(error.error()))),
-                        None => return Err(Failure::Broken(reason(error.error()))),
-                    },
-                }
-                stale += 1;
+                    Err(error) => error,
+                };
+                let is_begun = spare.as_ref().is_some_and(Spare::is_begun);
+                request = match Verdict::of(error, is_begun) {
+                    Verdict::Sent(failure) => return Err(failure),
+                    Verdict::Unsent(unsent, failure) => {
+                        handover.take_back();
+                        stale += 1;
+                        is_kept.then_some(unsent).ok_or(failure)?
+                    }
+                    Verdict::Refused(failure) => {
+                        handover.take_back();
+                        refused += 1;
+                        let spare = spare.filter(|_| refused <= REFUSED_MAX);
+                        spare.ok_or(failure)?.into_request()
+                    }
+                };
             }
         }
     }
 
-    fn kept(&self, need: Need) -> Option<Sender> {
+    fn kept(self: &Arc<Self>, need: Need) -> Option<Sender> {
         match need {
-            Need::Any => self.shelf.take(),
+            Need::Any => self.take(),
             Need::Tunnel => None,
         }
     }
@@ -141,14 +183,18 @@ impl Pool {
             true => self.sharing.acquire().await.ok(),
             false => None,
         };
-        if let Some(sender) = will_share.then(|| self.shelf.take()).flatten() {
-            return Ok(sender);
+        while will_share {
+            let freed = self.freed.notified();
+            if let Some(sender) = self.take() {
+                return Ok(sender);
+            }
+            if self.shelf.may_share_more() {
+                break;
+            }
+            // All are full. Who waits here has handed nothing over.
+            freed.await;
         }
-        let sender = self.dial.dial(&self.target, need).await?;
-        if let Sender::Many(shared) = &sender {
-            self.keep_shared(shared);
-        }
-        Ok(sender)
+        self.dial.dial(self, need).await
     }
 
     /// Whether connections are expected to be shared by many requests.
@@ -170,10 +216,10 @@ impl Pool {
                 let sending = sender.try_send_request(request);
                 (Either::Left(sending), Lent::One(self.clone(), sender))
             }
-            Sender::Many(mut shared) => {
+            Sender::Many(mut place) => {
                 address_h2(&mut request, path, &self.target);
-                let sending = shared.sender().try_send_request(request);
-                (Either::Right(sending), Lent::Many(self.clone(), shared))
+                let sending = place.sender().try_send_request(request);
+                (Either::Right(sending), Lent::Many(place))
             }
         };
         async move {
@@ -211,11 +257,12 @@ fn address_h1(request: &mut Request<Outgoing>, path: &PathAndQuery) {
 
 /// Moves `Host` to where HTTP/2 has it.
 fn address_h2(request: &mut Request<Outgoing>, path: &PathAndQuery, target: &Target) {
-    let headers = request.headers_mut();
-    headers.remove(CONNECTION);
-    let authority = match headers.remove(HOST) {
+    request.headers_mut().remove(CONNECTION);
+    let authority = match request.headers_mut().remove(HOST) {
         Some(host) if host != *target.host_header() => Authority::try_from(host.as_bytes()).ok(),
-        _ => None,
+        Some(_) => None,
+        // It was meant for another HTTP/2 connection, which closed before it took it.
+        None => request.uri().authority().cloned(),
     };
     let mut parts = http::uri::Parts::default();
     parts.scheme = Some(target.scheme().clone());

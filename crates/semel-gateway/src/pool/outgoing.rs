@@ -2,11 +2,12 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::Request;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Either;
 use hyper::body::Incoming;
@@ -20,6 +21,8 @@ use crate::alarm::Alarm;
 pub(crate) enum Outgoing {
     /// All of it is here.
     Whole(semel_http::Body),
+    /// The same, and the flag tells whether its connection began to take it.
+    Watched(semel_http::Body, Arc<AtomicBool>),
     /// It is still coming from the client.
     Passing(Passing),
 }
@@ -124,21 +127,61 @@ impl Body for Outgoing {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self.get_mut() {
             Self::Whole(body) => Pin::new(body).poll_frame(cx),
+            Self::Watched(body, begun) => {
+                begun.store(true, Ordering::Release);
+                Pin::new(body).poll_frame(cx)
+            }
             Self::Passing(passing) => passing.poll(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Self::Whole(body) => body.is_end_stream(),
+            Self::Whole(body) | Self::Watched(body, _) => body.is_end_stream(),
             Self::Passing(passing) => passing.body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Whole(body) => body.size_hint(),
+            Self::Whole(body) | Self::Watched(body, _) => body.size_hint(),
             Self::Passing(passing) => passing.body.size_hint(),
         }
+    }
+}
+
+/// A request as it was before it went out, for one that the upstream refuses to process.
+pub(super) struct Spare {
+    request: Request<Outgoing>,
+    begun: Arc<AtomicBool>,
+}
+
+impl Spare {
+    /// A copy of a request that is here with all of its body; from now on it is seen whether its
+    /// connection begins to take the body.
+    pub(super) fn of(request: &mut Request<Outgoing>) -> Option<Self> {
+        let (Outgoing::Whole(body) | Outgoing::Watched(body, _)) = request.body() else {
+            return None;
+        };
+        let (body, again) = (body.try_clone()?, body.try_clone()?);
+        let begun = Arc::default();
+        *request.body_mut() = Outgoing::Watched(body, Arc::clone(&begun));
+        let mut copy = Request::new(Outgoing::Whole(again));
+        *copy.method_mut() = request.method().clone();
+        *copy.uri_mut() = request.uri().clone();
+        *copy.version_mut() = request.version();
+        *copy.headers_mut() = request.headers().clone();
+        Some(Self {
+            request: copy,
+            begun,
+        })
+    }
+
+    pub(super) fn is_begun(&self) -> bool {
+        self.begun.load(Ordering::Acquire)
+    }
+
+    pub(super) fn into_request(self) -> Request<Outgoing> {
+        self.request
     }
 }

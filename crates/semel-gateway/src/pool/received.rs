@@ -9,8 +9,8 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::client::conn::http1;
 
-use super::idle::Shared;
 use super::outgoing::Outgoing;
+use super::shared::Place;
 use super::{Pool, Raw};
 
 /// The connection that a body comes from.
@@ -18,10 +18,11 @@ pub(super) enum Lent {
     /// It carries this body only, and the next one when it has ended.
     One(Arc<Pool>, http1::SendRequest<Outgoing>),
     /// It carries others too.
-    Many(Arc<Pool>, Shared),
+    Many(Place),
 }
 
-/// A response's body. A connection is used again only if the body was read to its end.
+/// A response's body. A connection is used again only if the body was read to its end; a shared one only
+/// loses this stream.
 pub(crate) struct Received {
     body: Raw,
     lent: Option<Lent>,
@@ -40,17 +41,8 @@ impl Received {
     fn bring_home(&mut self) {
         match self.lent.take() {
             Some(Lent::One(pool, sender)) => pool.bring_home(sender),
-            Some(Lent::Many(pool, shared)) => pool.end_shared(&shared),
+            Some(Lent::Many(place)) => drop(place),
             None => {}
-        }
-    }
-}
-
-impl Drop for Received {
-    fn drop(&mut self) {
-        // A connection in the middle of a response is closed; a shared one only loses this stream.
-        if let Some(Lent::Many(pool, shared)) = self.lent.take() {
-            pool.end_shared(&shared);
         }
     }
 }

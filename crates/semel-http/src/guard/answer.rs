@@ -106,7 +106,8 @@ impl Admitted {
         let mut run = Box::pin(self.operation.run_raw(move |run| exchange.perform(run)));
         let ended = tokio::select! {
             ended = &mut run => ended,
-            Ok(response) = &mut streamed => {
+            Ok(mut response) = &mut streamed => {
+                answering.echo(&mut response);
                 // The response is on its way; somebody must see to its end.
                 tokio::spawn(async move {
                     answering.answer(run.await).await;
@@ -117,7 +118,8 @@ impl Admitted {
         };
         match streamed.try_recv() {
             // A response that was on its way ended before anybody looked.
-            Ok(response) => {
+            Ok(mut response) => {
+                answering.echo(&mut response);
                 tokio::spawn(async move {
                     answering.answer(ended).await;
                     drop(self.kept);
@@ -175,10 +177,7 @@ impl Answering {
     /// Adds what the route promises to say with every answer.
     fn dressed(&self, mut response: Response<Body>, what: What) -> Response<Body> {
         let rules = self.guard.rules();
-        let key = || HeaderValue::from_str(self.identity.key().as_str()).ok();
-        if let Some((name, key)) = rules.profile.echo().zip(key()) {
-            response.headers_mut().insert(name, key);
-        }
+        self.echo(&mut response);
         if rules.tell_expiry && what == What::Ran(Recorded::Settled) {
             let expires = SystemClock::new().now().after(rules.retention.keep());
             let expires = replay::expiry(expires);
@@ -189,6 +188,14 @@ impl Answering {
             .0
             .saw(Some(&self.identity), what, status, self.began);
         response
+    }
+
+    /// Says the key, for profiles that do.
+    fn echo(&self, response: &mut Response<Body>) {
+        let key = || HeaderValue::from_str(self.identity.key().as_str()).ok();
+        if let Some((name, key)) = self.guard.rules().profile.echo().zip(key()) {
+            response.headers_mut().insert(name, key);
+        }
     }
 
     fn refused(&self, problem: Problem) -> Response<Body> {
@@ -265,6 +272,12 @@ fn failure_problem(failure: &Failure) -> Problem {
         Failure::TimedOut(_) => Problem::new(
             Type::UpstreamTimeout,
             "the service did not answer in time; whether it took effect is not known",
+        ),
+        Failure::Unreadable(why) => Problem::new(
+            Type::UpstreamFailed,
+            format!(
+                "the service's answer cannot be used ({why}); whether it took effect is not known"
+            ),
         ),
     }
 }

@@ -1,14 +1,17 @@
 //! What happens under a claim: the call to the service, and what its answer means for the record.
 
-use http::{HeaderName, Request, Response, response};
+use std::time::Duration;
+
+use http::{HeaderName, Request, Response, StatusCode, response};
 use semel_core::once::{Finished, Run, Settlement};
 use semel_core::{Headers, Outcome};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::silence::{Heard, Silent};
 use super::spool::Gathered;
 use super::stream::{Rest, Streaming};
-use super::{Failure, Guard, Upstream};
+use super::{Failure, Guard, Handover, Upstream};
 use crate::body::{Body, BoxError};
 use crate::replay::{self, OUTCOME};
 use crate::rules::{Class, Rules};
@@ -41,17 +44,13 @@ impl<U: Upstream> Exchange<U> {
         let headers = self.request.headers_mut();
         headers.insert(ATTEMPT, run.attempt().into());
         headers.insert(FENCE, run.fence().get().into());
-        let guard = self.guard.clone();
-        let limit = guard.rules().timeout;
-        // Dropping the call closes the connection to the service; what it did until then is not known.
-        let ended = timeout(limit, self.exchange()).await.unwrap_or_else(|_| {
-            let why = format!("nothing complete within {limit:?}");
-            Err(Failure::TimedOut(why))
-        });
+        let ended = self.exchange().await;
         ended.unwrap_or_else(|failure| Finished {
             settlement: match failure {
                 Failure::NotReached(_) => Settlement::Release,
-                Failure::Broken(_) | Failure::TimedOut(_) => Settlement::Unknown,
+                Failure::Broken(_) | Failure::TimedOut(_) | Failure::Unreadable(_) => {
+                    Settlement::Unknown
+                }
             },
             value: Ended::Failed(failure),
         })
@@ -64,9 +63,17 @@ impl<U: Upstream> Exchange<U> {
             upstream,
             early,
         } = *self;
-        let response = upstream.call(request).await?;
-        let (mut head, mut body) = response.into_parts();
+        let limit = guard.rules().timeout;
+        let handover = upstream.handover();
+        // Dropping the call closes the connection to the service; what it did until then is not known.
+        let called = timeout(limit, upstream.call(request)).await;
+        let response = called.unwrap_or_else(|_| Err(overdue(&handover, limit)))?;
+        let (mut head, body) = response.into_parts();
+        is_answer(head.status)?;
         let word = Word::take(&mut head);
+        // From here on only the service's silence counts, not how long all of it takes: how fast the
+        // client reads is not the service's doing.
+        let mut body = Heard::new(body, limit);
         let mut gathered = Gathered::default();
         let max = guard.rules().response_bytes_max;
         if gathered.read(&mut body, max).await.map_err(broken)? {
@@ -80,6 +87,28 @@ impl<U: Upstream> Exchange<U> {
             body,
         };
         Box::pin(streaming.hand_on(early)).await
+    }
+}
+
+/// No answer in time. A request that was never handed over has done nothing.
+fn overdue(handover: &Handover, limit: Duration) -> Failure {
+    match handover.is_done() {
+        true => Failure::TimedOut(format!("no answer within {limit:?}")),
+        false => Failure::NotReached(format!("the request was not handed over within {limit:?}")),
+    }
+}
+
+/// Whether a status is an answer (RFC 9110 §15). A switch of protocols was not asked for on a guarded
+/// request, and what lies outside of 200 to 599 says nothing about what happened.
+fn is_answer(status: StatusCode) -> Result<(), Failure> {
+    match status.as_u16() {
+        200..=599 => Ok(()),
+        101 => Err(Failure::Unreadable(
+            "it changed the protocol without being asked".to_owned(),
+        )),
+        other => Err(Failure::Unreadable(format!(
+            "expected a status of 200 to 599, found {other}"
+        ))),
     }
 }
 
@@ -119,8 +148,12 @@ pub(super) fn settlement(
     }
 }
 
-pub(super) fn broken(error: impl Into<BoxError>) -> Failure {
-    Failure::Broken(format!("in the middle of its response: {}", error.into()))
+pub(super) fn broken(error: BoxError) -> Failure {
+    let why = format!("in the middle of its response: {error}");
+    match error.is::<Silent>() {
+        true => Failure::TimedOut(why),
+        false => Failure::Broken(why),
+    }
 }
 
 /// The service's own word about its answer.

@@ -5,13 +5,17 @@
 //! claims, runs, settles, replays or refuses.
 //!
 //! - `admit` finds key, tenant and fingerprint; `spool` reads the body within its limits.
-//! - `exchange` is what happens under a claim: the call to the service and what its answer means.
-//! - `stream` hands on a response that is too large to be kept.
+//! - `exchange` is what happens under a claim: the call to the service and what its answer means;
+//!   `handover` tells whether the request left our hands.
+//! - `stream` hands on a response that is too large to be kept; `silence` watches that the service goes
+//!   on sending it.
 //! - `answer` turns the core's replies and refusals into responses.
 
 mod admit;
 mod answer;
 mod exchange;
+mod handover;
+mod silence;
 mod spool;
 mod stream;
 
@@ -28,6 +32,7 @@ use crate::observe::{Observation, Observer};
 use crate::rules::{Rules, Unknown};
 
 pub use answer::Admitted;
+pub use handover::Handover;
 pub(crate) use spool::{Spooled, spool};
 
 /// Guards the requests of one route. Cheap to clone.
@@ -83,6 +88,12 @@ pub trait Upstream: Send + 'static {
     /// The body of its responses.
     type Body: AnyBody;
 
+    /// Tells, while [`Upstream::call`] is under way, whether the request has been handed over. Asked
+    /// once, before the call. A call that is given up before that leaves nothing unknown.
+    fn handover(&self) -> Handover {
+        Handover::default()
+    }
+
     /// Sends the request. An error must tell whether anything can have happened.
     fn call(
         self,
@@ -99,6 +110,8 @@ pub enum Failure {
     Broken(String),
     /// The service did not answer in time; it may have begun.
     TimedOut(String),
+    /// The service answered with something that is no answer: it did something, and what is not known.
+    Unreadable(String),
 }
 
 impl fmt::Display for Failure {
@@ -107,6 +120,7 @@ impl fmt::Display for Failure {
             Self::NotReached(why) => write!(f, "the service was not reached: {why}"),
             Self::Broken(why) => write!(f, "the service broke off: {why}"),
             Self::TimedOut(why) => write!(f, "the service did not answer in time: {why}"),
+            Self::Unreadable(why) => write!(f, "the service's answer cannot be used: {why}"),
         }
     }
 }

@@ -1,6 +1,10 @@
 //! Hands on a response that is too large to be kept: the client gets it as it comes, the record gets
 //! its length and digest. The last piece waits until the record is settled, so that no client holds a
 //! complete response of which the record does not know.
+//!
+//! A client that reads slowly holds the service back, within limits; one that reads too slowly, or not at
+//! all, or hangs up, loses the response, and the service is read to its end without it. So the memory for
+//! a response is bounded, and what the record says does not depend on the client.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -12,19 +16,21 @@ use http_body::Frame;
 use http_body_util::BodyExt;
 use semel_core::once::Finished;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::exchange::{Ended, Word, broken, settlement};
+use super::silence::Heard;
 use super::spool::Gathered;
 use super::{Failure, Guard};
 use crate::body::{AnyBody, Body, BoxError};
 use crate::replay;
 
 /// How many pieces may be on their way to a client that reads slowly.
-const PIECES_MAX: usize = 16;
+const PIECES_MAX: usize = 8;
 
-/// How long a client may let a piece wait. Its pace must not decide what the record says.
-const CLIENT_PATIENCE: Duration = Duration::from_secs(5);
+/// The slowest client that is waited for, on average, in bytes per second: each byte that was sent allows
+/// for as much more waiting. Otherwise one byte at a time would hold a run, and its place, for days.
+const CLIENT_RATE_MIN: u64 = 4 * 1024;
 
 /// What is on its way to the client.
 #[derive(Debug)]
@@ -34,6 +40,16 @@ enum Piece {
     End,
 }
 
+impl Piece {
+    fn len(&self) -> u64 {
+        let frame = match self {
+            Self::Frame(frame) => frame,
+            Self::End => return 0,
+        };
+        frame.data_ref().map_or(0, |data| data.len() as u64)
+    }
+}
+
 /// A response that is being handed on.
 pub(super) struct Streaming<B> {
     pub(super) guard: Guard,
@@ -41,7 +57,7 @@ pub(super) struct Streaming<B> {
     pub(super) word: Word,
     /// What was read before it was too large.
     pub(super) began: Gathered,
-    pub(super) body: B,
+    pub(super) body: Heard<B>,
 }
 
 impl<B> Streaming<B>
@@ -61,7 +77,7 @@ where
         *response.headers_mut() = self.head.headers.clone();
         // A client that has gone away misses the response; the record does not.
         let _ = early.send(response);
-        let mut tail = Tail::new(client);
+        let mut tail = Tail::new(client, self.guard.rules().client_stall);
         tail.push(self.began.joined()).await;
         while let Some(frame) = self.body.frame().await {
             match frame.map_err(broken)?.into_data() {
@@ -98,8 +114,7 @@ where
 
 /// The end of a response: everything before the last piece has been sent.
 struct Tail {
-    /// `None` once it has gone away, or has not read for too long.
-    client: Option<mpsc::Sender<Piece>>,
+    client: Client,
     hasher: blake3::Hasher,
     len: u64,
     last: Bytes,
@@ -107,9 +122,9 @@ struct Tail {
 }
 
 impl Tail {
-    fn new(client: mpsc::Sender<Piece>) -> Self {
+    fn new(pieces: mpsc::Sender<Piece>, stall: Duration) -> Self {
         Self {
-            client: Some(client),
+            client: Client::new(pieces, stall),
             hasher: blake3::Hasher::new(),
             len: 0,
             last: Bytes::new(),
@@ -126,12 +141,61 @@ impl Tail {
         self.hasher.update(&piece);
         self.len += piece.len() as u64;
         let before = std::mem::replace(&mut self.last, piece);
-        let Some(client) = self.client.as_ref().filter(|_| !before.is_empty()) else {
-            return;
+        if !before.is_empty() {
+            self.client.send(Piece::Frame(Frame::data(before))).await;
+        }
+    }
+}
+
+/// The client's end, as long as it is worth waiting for.
+#[derive(Debug)]
+struct Client {
+    /// `None` once it has gone away, or has held the service back for too long.
+    pieces: Option<mpsc::Sender<Piece>>,
+    /// The longest it may let one piece wait.
+    stall: Duration,
+    /// How much longer it may hold the service back in all; grows with every byte.
+    allowance: Duration,
+}
+
+impl Client {
+    const fn new(pieces: mpsc::Sender<Piece>, stall: Duration) -> Self {
+        Self {
+            pieces: Some(pieces),
+            stall,
+            allowance: stall,
+        }
+    }
+
+    async fn send(&mut self, piece: Piece) {
+        let Some(pieces) = &self.pieces else { return };
+        let earned = piece.len().saturating_mul(1_000_000) / CLIENT_RATE_MIN;
+        let piece = match pieces.try_send(piece) {
+            Ok(()) => {
+                self.allowance += Duration::from_micros(earned);
+                return;
+            }
+            Err(mpsc::error::TrySendError::Full(piece)) => piece,
+            Err(mpsc::error::TrySendError::Closed(_)) => {
+                self.pieces = None;
+                return;
+            }
         };
-        let sending = client.send(Piece::Frame(Frame::data(before)));
-        if !matches!(timeout(CLIENT_PATIENCE, sending).await, Ok(Ok(()))) {
-            self.client = None;
+        let began = Instant::now();
+        let patience = self.stall.min(self.allowance);
+        match timeout(patience, pieces.send(piece)).await {
+            Ok(Ok(())) => {
+                let left = self.allowance.saturating_sub(began.elapsed());
+                self.allowance = left + Duration::from_micros(earned);
+            }
+            Ok(Err(_)) => self.pieces = None,
+            Err(_) => {
+                tracing::debug!(
+                    ?patience,
+                    "a client reads too slowly and loses its response"
+                );
+                self.pieces = None;
+            }
         }
     }
 }
@@ -140,28 +204,25 @@ impl Tail {
 #[derive(Debug)]
 pub(super) struct Rest {
     pub(super) status: StatusCode,
-    client: Option<mpsc::Sender<Piece>>,
+    client: Client,
     last: Bytes,
     trailers: Option<HeaderMap>,
 }
 
 impl Rest {
-    /// Sends it.
+    /// Sends it. A client that has gone away misses it; the record does not.
     pub(super) async fn send(self) {
-        let Some(client) = self.client else {
-            return;
-        };
-        let last = Piece::Frame(Frame::data(self.last));
-        let trailers = self
-            .trailers
-            .map(|trailers| Piece::Frame(Frame::trailers(trailers)));
-        for piece in [Some(last), trailers, Some(Piece::End)]
-            .into_iter()
-            .flatten()
-        {
-            // A client that has gone away misses it; the record does not.
-            let _ = timeout(CLIENT_PATIENCE, client.send(piece)).await;
+        let Self {
+            mut client,
+            last,
+            trailers,
+            ..
+        } = self;
+        client.send(Piece::Frame(Frame::data(last))).await;
+        if let Some(trailers) = trailers {
+            client.send(Piece::Frame(Frame::trailers(trailers))).await;
         }
+        client.send(Piece::End).await;
     }
 }
 

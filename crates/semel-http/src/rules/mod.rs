@@ -24,8 +24,11 @@ pub const REQUEST_BYTES: usize = 1024 * 1024;
 pub const RESPONSE_BYTES: usize = 1024 * 1024;
 /// How long a request body may take to arrive unless the route says otherwise.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the whole exchange with the service may take unless the route says otherwise.
+/// How long the service may take to begin its answer, and be silent in the middle of it, unless the route
+/// says otherwise.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a client may hold back a response that is too large to be kept.
+pub const CLIENT_STALL: Duration = Duration::from_secs(30);
 
 /// What a request without a key gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,8 +69,12 @@ pub struct Rules {
     pub in_progress: Busy,
     /// How long a claim is held without a sign of life; a running one renews it.
     pub lease: LeaseTerm,
-    /// How long the whole exchange with the service may take.
+    /// How long the service may take until its answer begins, and how long it may be silent in the
+    /// middle of it.
     pub timeout: Duration,
+    /// How long a client may refuse to read a response that is too large to be kept. Then it loses the
+    /// response, and the service is read to its end without it.
+    pub client_stall: Duration,
     /// How long outcomes are kept.
     pub retention: Retention,
     /// Which answers of the service are final, which mean that nothing happened.
@@ -104,6 +111,7 @@ impl Rules {
             in_progress: Busy::default(),
             lease: LeaseTerm::default(),
             timeout: TIMEOUT,
+            client_stall: CLIENT_STALL,
             retention: Retention::default(),
             keep: Keep::default(),
             unknown: Unknown::Hold,

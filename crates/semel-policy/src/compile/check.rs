@@ -10,8 +10,8 @@ use semel_http::rules::{Missing, Rules};
 use super::Level;
 use crate::file::{Gateway, Settings};
 use crate::limits::{
-    HEADER_BYTES_MAX, HEADER_BYTES_MIN, REQUEST_BYTES_MAX, RESPONSE_BYTES_MAX, TIMEOUT_MAX,
-    WAIT_MAX,
+    HEADER_BYTES_MAX, HEADER_BYTES_MIN, REQUEST_BYTES_MAX, RESPONSE_BYTES_MAX,
+    RESPONSE_HEADERS_MAX, TIMEOUT_MAX, WAIT_MAX,
 };
 use crate::tree::Path;
 use crate::tree::read::Fault;
@@ -28,6 +28,13 @@ pub(super) fn gateway(gateway: &Gateway) -> Result<(), Fault> {
     at_most(gateway.limits.response_bytes.0, RESPONSE_BYTES_MAX, || {
         limits.to("response_bytes")
     })?;
+    let header_bytes = gateway.limits.response_header_bytes.0;
+    self::header_bytes(header_bytes, || limits.to("response_header_bytes"))?;
+    let headers = gateway.limits.response_headers.0.0;
+    if headers > RESPONSE_HEADERS_MAX {
+        let message = format!("expected at most {RESPONSE_HEADERS_MAX}, found {headers}");
+        return Err(Fault::said(limits.to("response_headers"), message));
+    }
     for (name, timeout) in gateway.timeouts.all() {
         // Zero: no connection is used again; whatever is in flight is cut off.
         let may_be_zero = matches!(name, "upstream_idle" | "drain");

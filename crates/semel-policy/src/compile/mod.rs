@@ -125,6 +125,7 @@ impl Gateway {
         rules.request_bytes_max = self.limits.request_bytes.0.0;
         rules.response_bytes_max = self.limits.response_bytes.0.0;
         rules.body_timeout = self.timeouts.body.0;
+        rules.client_stall = self.timeouts.client_stall.0;
         for level in levels {
             let applied = level.settings.apply(&mut rules);
             applied.map_err(|fault| fault.under(&level.path))?;

@@ -166,7 +166,9 @@ fn unknown(rules: &Rules, reconcile: Option<&str>) -> String {
 
 fn times(rules: &Rules) -> String {
     let (timeout, lease) = (show(rules.timeout), show(rules.lease.get()));
-    format!("the service has {timeout}; a lease lasts {lease} without a sign of life")
+    format!(
+        "the service has {timeout} to begin its answer; a lease lasts {lease} without a sign of life"
+    )
 }
 
 fn sizes(rules: &Rules) -> String {

@@ -21,6 +21,12 @@ pub struct Limits {
     pub request_bytes: Word<Size>,
     /// The body of a response that is kept, in bytes, unless its route says otherwise. Default: 1MiB.
     pub response_bytes: Word<Size>,
+    /// The head of an answer of the service, in bytes; the outcome of one with more is unknown. Default: 256KiB.
+    pub response_header_bytes: Word<Size>,
+    /// The headers of an answer of the service; the outcome of one with more is unknown. Default: 256.
+    pub response_headers: Word<Count>,
+    /// HTTP/2 connections to one service; requests beyond what they carry wait. Default: 32.
+    pub http2_connections: Word<Count>,
 }
 
 impl Default for Limits {
@@ -31,6 +37,9 @@ impl Default for Limits {
             header_bytes: Word(Size(64 * 1024)),
             request_bytes: Word(Size(semel_http::rules::REQUEST_BYTES)),
             response_bytes: Word(Size(semel_http::rules::RESPONSE_BYTES)),
+            response_header_bytes: Word(Size(256 * 1024)),
+            response_headers: Word(Count(256)),
+            http2_connections: Word(Count(32)),
         }
     }
 }
@@ -51,13 +60,19 @@ pub struct Timeouts {
     pub upstream_idle: Word<Duration>,
     /// Until the service begins to answer a request that no route guards. Default: 60s.
     pub response: Word<Duration>,
+    /// How long a client may refuse to read a guarded answer that is too large to be kept. Default: 30s.
+    pub client_stall: Word<Duration>,
+    /// How long a tunnel (a websocket) may stand still. Default: 1h.
+    pub tunnel_idle: Word<Duration>,
+    /// How long a tunnel may stand still once one side has ended. Default: 30s.
+    pub tunnel_closing: Word<Duration>,
     /// How long requests in flight may go on when the gateway is asked to stop. Default: 30s.
     pub drain: Word<Duration>,
 }
 
 impl Timeouts {
     /// All of them by name.
-    pub(crate) fn all(&self) -> [(&'static str, Duration); 7] {
+    pub(crate) fn all(&self) -> [(&'static str, Duration); 10] {
         [
             ("header", self.header.0),
             ("body", self.body.0),
@@ -65,6 +80,9 @@ impl Timeouts {
             ("idle", self.idle.0),
             ("upstream_idle", self.upstream_idle.0),
             ("response", self.response.0),
+            ("client_stall", self.client_stall.0),
+            ("tunnel_idle", self.tunnel_idle.0),
+            ("tunnel_closing", self.tunnel_closing.0),
             ("drain", self.drain.0),
         ]
     }
@@ -80,6 +98,9 @@ impl Default for Timeouts {
             idle: seconds(75),
             upstream_idle: seconds(1),
             response: seconds(60),
+            client_stall: Word(semel_http::rules::CLIENT_STALL),
+            tunnel_idle: seconds(3_600),
+            tunnel_closing: seconds(30),
             drain: seconds(30),
         }
     }

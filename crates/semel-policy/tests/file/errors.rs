@@ -148,7 +148,7 @@ fn a_value_of_another_kind_is_named() {
     );
     assert_snapshot!(
         error("gateway: { limits: many }"),
-        @r#"semel.yaml:1:20: gateway.limits: expected a map of connections, in_flight, header_bytes, request_bytes, response_bytes, found "many""#
+        @r#"semel.yaml:1:20: gateway.limits: expected a map of connections, in_flight, header_bytes, request_bytes, response_bytes, response_header_bytes, response_headers, http2_connections, found "many""#
     );
 }
 
@@ -217,6 +217,10 @@ fn sizes_and_numbers_have_limits() {
     assert_snapshot!(
         error("gateway: { limits: { header_bytes: 1KiB } }"),
         @"semel.yaml:1:36: gateway.limits.header_bytes: expected at least 8KiB, found 1KiB"
+    );
+    assert_snapshot!(
+        error("gateway: { limits: { response_headers: 10001 } }"),
+        @"semel.yaml:1:40: gateway.limits.response_headers: expected at most 10000, found 10001"
     );
     assert_snapshot!(
         error("gateway: { limits: { response_bytes: 17MiB } }"),

@@ -40,7 +40,7 @@ fn a_gateway_without_routes_in_words() {
       kept        2xx 3xx 4xx 500: replayed for 1d, then forgotten
       released    401 403 408 425 429 503: the next attempt runs
       unknown     held: callers get 409 until a person decides
-      times       the service has 1m; a lease lasts 30s without a sign of life
+      times       the service has 1m to begin its answer; a lease lasts 30s without a sign of life
       sizes       requests up to 1MiB; of responses over 1MiB the body is not kept
 
     everything else passes untouched
@@ -88,7 +88,7 @@ gateway:
       kept        2xx 3xx 4xx 500: replayed for 7d, then archived
       released    400 401 403 408 409 425 429 503: the next attempt runs
       unknown     https://shop.internal/payments?key={key} is asked whether it happened
-      times       the service has 1m; a lease lasts 30s without a sign of life
+      times       the service has 1m to begin its answer; a lease lasts 30s without a sign of life
       sizes       requests up to 1MiB; of responses over 1MiB the body is not kept
 
     POST /orders/{id}, PATCH /orders/{id}
@@ -100,7 +100,7 @@ gateway:
       kept        2xx 3xx 4xx 500: replayed for 1d, then forgotten; answers tell until when
       released    no answer: every one may have had an effect
       unknown     held: callers get 409 until a person decides
-      times       the service has 1m; a lease lasts 30s without a sign of life
+      times       the service has 1m to begin its answer; a lease lasts 30s without a sign of life
       sizes       requests up to 10KiB; of responses over 1MiB the body is not kept
       service     http://orders
 
@@ -135,6 +135,20 @@ admin: off
     ");
     let joined = "store: redis://:secret@cache+postgres://semel:secret@db/shop\nadmin: off";
     assert_eq!(explained(joined), snapshot);
+}
+
+#[test]
+fn a_route_that_gives_up_before_its_connection_is_warned_about() {
+    let text = "
+gateway:
+  upstream: http://a
+  timeouts: { connect: 90s }
+  routes:
+    - match: { methods: [POST], path: /a }
+    - match: { methods: [POST], path: /b }
+      timeout: 2m
+";
+    assert_snapshot!(warned(text), @"POST /a: timeout is not longer than gateway.timeouts.connect, which is 1m 30s: a service that is slow to accept connections gets no time to answer");
 }
 
 #[test]

@@ -64,6 +64,24 @@ fn every_key_of_the_gateway_is_data() {
         ("timeouts: { response: 7s }", |g| {
             g.timeouts.response.as_secs() == 7
         }),
+        ("limits: { response_header_bytes: 9KiB }", |g| {
+            g.limits.response_header_bytes.0.0 == 9 * 1024
+        }),
+        ("limits: { response_headers: 7 }", |g| {
+            g.limits.response_headers.0.0 == 7
+        }),
+        ("limits: { http2_connections: 7 }", |g| {
+            g.limits.http2_connections.0.0 == 7
+        }),
+        ("timeouts: { client_stall: 7s }", |g| {
+            g.timeouts.client_stall.as_secs() == 7
+        }),
+        ("timeouts: { tunnel_idle: 7s }", |g| {
+            g.timeouts.tunnel_idle.as_secs() == 7
+        }),
+        ("timeouts: { tunnel_closing: 7s }", |g| {
+            g.timeouts.tunnel_closing.as_secs() == 7
+        }),
         ("timeouts: { drain: 7s }", |g| {
             g.timeouts.drain.as_secs() == 7
         }),

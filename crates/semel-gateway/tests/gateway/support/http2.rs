@@ -49,6 +49,11 @@ impl Client {
         Self { sender, connection }
     }
 
+    /// Waits for the head of a response only; dropped, it resets its stream.
+    pub(crate) async fn begin(&self, request: Request<Body>) -> hyper::Result<Response<Incoming>> {
+        self.sender.clone().send_request(request).await
+    }
+
     pub(crate) async fn call(&self, request: Request<Body>) -> hyper::Result<Answer> {
         let response = self.sender.clone().send_request(request).await?;
         let (head, body) = response.into_parts();

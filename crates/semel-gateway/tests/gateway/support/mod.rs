@@ -1,5 +1,6 @@
 //! What the tests are made of: scripted upstreams, raw clients, gateways, stores that fail.
 
+pub(crate) mod frames;
 pub(crate) mod gateway;
 pub(crate) mod http2;
 pub(crate) mod message;

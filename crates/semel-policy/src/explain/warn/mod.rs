@@ -1,6 +1,7 @@
 //! What is allowed, but surprises people.
 
 mod messages;
+mod times;
 
 use std::time::Duration;
 
@@ -52,6 +53,7 @@ fn of_gateway(gateway: &Gateway) -> Vec<String> {
     for (message, names) in grouped(&routes) {
         warnings.push(format!("{}: {message}", names.join(", ")));
     }
+    warnings.extend(times::of_gateway(gateway, &routes));
     warnings
 }
 
