@@ -2,7 +2,7 @@
 
 use std::io;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,11 +12,13 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use semel_http::{Body, Problem, Type};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, copy_bidirectional};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::Visit;
 use super::pass::Passed;
 use super::reply::Content;
+use crate::config::Timeouts;
 use crate::hygiene;
 use crate::pool::Received;
 use crate::server::Phase;
@@ -33,12 +35,12 @@ pub(super) fn begin(
         return Passed::Failed(Problem::new(Type::UpstreamFailed, detail));
     };
     let upstream = hyper::upgrade::on(&mut response);
-    let idle = visit.snapshot.timeouts.tunnel_idle;
+    let limits = Limits::of(&visit.snapshot.timeouts);
     let mut phase = visit.client.shared.phase();
     let in_flight = visit.in_flight.take();
     tokio::spawn(async move {
         let joined = tokio::select! {
-            joined = join(client, upstream, idle) => joined,
+            joined = join(client, upstream, limits) => joined,
             _ = phase.wait_for(|phase| *phase == Phase::Closed) => Ok(()),
         };
         if let Err(error) = joined {
@@ -54,22 +56,39 @@ pub(super) fn begin(
     Passed::Through(Response::from_parts(parts, Content::Ours(Body::empty())))
 }
 
-/// Copies both ways until one side ends, or both stand still for `idle`.
-async fn join(client: OnUpgrade, upstream: OnUpgrade, idle: Duration) -> io::Result<()> {
+/// How long a tunnel may stand still.
+#[derive(Clone, Copy)]
+struct Limits {
+    idle: Duration,
+    /// Once one side has ended: the other has nothing to wait for, and may never notice.
+    closing: Duration,
+}
+
+impl Limits {
+    fn of(timeouts: &Timeouts) -> Self {
+        Self {
+            idle: timeouts.tunnel_idle,
+            closing: timeouts.tunnel_closing.min(timeouts.tunnel_idle),
+        }
+    }
+}
+
+/// Copies both ways until both sides have ended, or nothing moves for too long.
+async fn join(client: OnUpgrade, upstream: OnUpgrade, limits: Limits) -> io::Result<()> {
     let upgraded = async { tokio::try_join!(client, upstream) };
     let (client, upstream) = upgraded.await.map_err(io::Error::other)?;
-    let moved = Moved::new();
+    let moved = Moved::new(limits);
     let mut client = Watched::new(client, &moved);
     let mut upstream = Watched::new(upstream, &moved);
     let mut copying = pin!(copy_bidirectional(&mut client, &mut upstream));
     loop {
-        let deadline = moved.last() + idle;
         tokio::select! {
             biased;
             ended = &mut copying => return ended.map(|_| ()),
-            () = sleep_until(deadline) => {}
+            () = sleep_until(moved.deadline()) => {}
+            () = moved.closing.notified() => continue,
         }
-        if moved.last() + idle <= Instant::now() {
+        if moved.deadline() <= Instant::now() {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "it stood still"));
         }
     }
@@ -79,13 +98,19 @@ async fn join(client: OnUpgrade, upstream: OnUpgrade, idle: Duration) -> io::Res
 struct Moved {
     began: Instant,
     last_ms: AtomicU64,
+    limits: Limits,
+    is_closing: AtomicBool,
+    closing: Notify,
 }
 
 impl Moved {
-    fn new() -> Self {
+    fn new(limits: Limits) -> Self {
         Self {
             began: Instant::now(),
             last_ms: AtomicU64::new(0),
+            limits,
+            is_closing: AtomicBool::new(false),
+            closing: Notify::new(),
         }
     }
 
@@ -94,8 +119,20 @@ impl Moved {
         self.last_ms.store(ms, Ordering::Relaxed);
     }
 
-    fn last(&self) -> Instant {
-        self.began + Duration::from_millis(self.last_ms.load(Ordering::Relaxed))
+    /// One side has ended.
+    fn note_end(&self) {
+        if !self.is_closing.swap(true, Ordering::Relaxed) {
+            self.closing.notify_one();
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        let last = Duration::from_millis(self.last_ms.load(Ordering::Relaxed));
+        let limit = match self.is_closing.load(Ordering::Relaxed) {
+            true => self.limits.closing,
+            false => self.limits.idle,
+        };
+        self.began + last + limit
     }
 }
 
@@ -118,9 +155,13 @@ impl AsyncRead for Watched<'_> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
         let polled = Pin::new(&mut self.io).poll_read(cx, buf);
         if polled.is_ready() {
             self.moved.note();
+            if buf.filled().len() == before {
+                self.moved.note_end();
+            }
         }
         polled
     }

@@ -2,7 +2,7 @@
 
 use crate::support::gateway::get;
 use crate::support::tls::Certificate;
-use crate::support::{OK, Peer, Upstream, config, start};
+use crate::support::{OK, Peer, Upstream, config, start, until};
 use tokio::net::TcpListener;
 
 const UPGRADE: &str = "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
@@ -122,4 +122,54 @@ async fn a_tunnel_to_an_upstream_that_prefers_http2_speaks_http1() {
     peer.send(UPGRADE).await;
     assert_eq!(peer.head().await.unwrap().status(), 101);
     assert_eq!(peer.until("\n").await.unwrap(), "hello");
+}
+
+#[tokio::test]
+async fn a_tunnel_with_one_side_closed_ends_when_the_other_stays_silent() {
+    // The service says nothing and does not close when its client has.
+    let upstream = Upstream::start(|_request, mut peer| async move {
+        peer.send(SWITCHED).await;
+        std::future::pending::<()>().await;
+        Some(peer)
+    })
+    .await;
+    let mut config = config(upstream.url());
+    config.timeouts.tunnel_closing = std::time::Duration::from_millis(50);
+    let gateway = start(config);
+    let mut tcp = tokio::net::TcpStream::connect(gateway.addr).await.unwrap();
+    tokio::io::AsyncWriteExt::write_all(&mut tcp, UPGRADE.as_bytes())
+        .await
+        .unwrap();
+    let (read, mut write) = tcp.into_split();
+    let mut peer = Peer::new(tokio::io::join(read, tokio::io::sink()));
+    assert_eq!(peer.head().await.unwrap().status(), 101);
+    tokio::io::AsyncWriteExt::shutdown(&mut write)
+        .await
+        .unwrap();
+    assert!(peer.is_closed().await);
+    until(|| gateway.handle.load().in_flight == 0).await;
+}
+
+#[tokio::test]
+async fn a_half_closed_tunnel_still_carries_what_the_other_side_says() {
+    let upstream = Upstream::start(|_request, mut peer| async move {
+        peer.send(SWITCHED).await;
+        let asked = peer.rest().await;
+        peer.send(asked.to_ascii_uppercase()).await;
+        None
+    })
+    .await;
+    let gateway = start(config(upstream.url()));
+    let mut tcp = tokio::net::TcpStream::connect(gateway.addr).await.unwrap();
+    let sent = format!("{UPGRADE}all of it");
+    tokio::io::AsyncWriteExt::write_all(&mut tcp, sent.as_bytes())
+        .await
+        .unwrap();
+    let (read, mut write) = tcp.into_split();
+    let mut peer = Peer::new(tokio::io::join(read, tokio::io::sink()));
+    assert_eq!(peer.head().await.unwrap().status(), 101);
+    tokio::io::AsyncWriteExt::shutdown(&mut write)
+        .await
+        .unwrap();
+    assert_eq!(peer.rest().await, b"ALL OF IT");
 }
