@@ -10,6 +10,8 @@ const HEADER_BYTES_MIN: usize = 8 * 1024;
 const HEADERS_MAX: usize = 100;
 /// More headers than this do not fit into one map of headers.
 const RESPONSE_HEADERS_MAX: usize = 10_000;
+/// The smallest head of an answer that the HTTP/1 parser works with.
+const RESPONSE_HEADER_BYTES_MIN: usize = 8 * 1024;
 
 /// How much a gateway accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +66,6 @@ impl Limits {
             ("in_flight_max", self.in_flight_max),
             ("streams_max", self.streams_max as usize),
             ("headers_max", headers_max),
-            ("http2_connections_max", self.http2_connections_max),
-            ("response_headers_max", self.response_headers_max),
         ] {
             if value == 0 {
                 return Err(Error::invalid(format!(
@@ -73,27 +73,45 @@ impl Limits {
                 )));
             }
         }
-        for (name, value) in [
-            ("header_bytes_max", header_bytes_max),
-            ("response_header_bytes_max", self.response_header_bytes_max),
-        ] {
-            if value < HEADER_BYTES_MIN || value > u32::MAX as usize {
-                return Err(Error::invalid(format!(
-                    "{name} must be {HEADER_BYTES_MIN} to {}, found {value}",
-                    u32::MAX
-                )));
-            }
-        }
-        if self.response_headers_max > RESPONSE_HEADERS_MAX {
-            let found = self.response_headers_max;
+        if header_bytes_max < HEADER_BYTES_MIN || header_bytes_max > u32::MAX as usize {
             return Err(Error::invalid(format!(
-                "response_headers_max must be 1 to {RESPONSE_HEADERS_MAX}, found {found}"
+                "header_bytes_max must be {HEADER_BYTES_MIN} to {}, found {header_bytes_max}",
+                u32::MAX
             )));
         }
         if headers_max > HEADERS_MAX {
             return Err(Error::invalid(format!(
                 "headers_max must be 1 to {HEADERS_MAX}, found {headers_max}"
             )));
+        }
+        self.check_upstream()
+    }
+
+    /// What concerns the way to the upstream.
+    fn check_upstream(&self) -> Result<()> {
+        for (name, value, range) in [
+            (
+                "http2_connections_max",
+                self.http2_connections_max,
+                1..=usize::MAX,
+            ),
+            (
+                "response_headers_max",
+                self.response_headers_max,
+                1..=RESPONSE_HEADERS_MAX,
+            ),
+            (
+                "response_header_bytes_max",
+                self.response_header_bytes_max,
+                RESPONSE_HEADER_BYTES_MIN..=u32::MAX as usize,
+            ),
+        ] {
+            if !range.contains(&value) {
+                let (min, max) = range.into_inner();
+                return Err(Error::invalid(format!(
+                    "{name} must be {min} to {max}, found {value}"
+                )));
+            }
         }
         Ok(())
     }
@@ -177,6 +195,27 @@ mod tests {
     fn the_defaults_are_valid() {
         Limits::default().check().unwrap();
         Timeouts::default().check().unwrap();
+    }
+
+    #[test]
+    fn limits_of_answers_are_refused_by_name() {
+        for (name, change) in [
+            (
+                "http2_connections_max",
+                (|limits| limits.http2_connections_max = 0) as fn(&mut Limits),
+            ),
+            ("response_headers_max", |limits| {
+                limits.response_headers_max = RESPONSE_HEADERS_MAX + 1;
+            }),
+            ("response_header_bytes_max", |limits| {
+                limits.response_header_bytes_max = 1;
+            }),
+        ] {
+            let mut limits = Limits::default();
+            change(&mut limits);
+            let error = limits.check().unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+        }
     }
 
     #[test]

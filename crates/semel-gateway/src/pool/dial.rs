@@ -141,6 +141,9 @@ impl Dial {
         let (mut sender, connection) = handshake.map_err(|error| reason(&error))?;
         sender.ready().await.map_err(|error| reason(&error))?;
         let shared = Shared::new(sender, connection).await;
+        if !shared.has_room() {
+            return Err("it takes no requests on a new connection".to_owned());
+        }
         Ok(Sender::Many(pool.share(&shared)))
     }
 }
