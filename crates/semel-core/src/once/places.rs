@@ -107,3 +107,33 @@ impl Drop for Waiting {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::identity::Identity;
+
+    #[test]
+    fn a_place_to_wait_is_given_back_with_its_key() {
+        let places = Places::new(Budget::new(1), Budget::new(3), 2);
+        let digest = |key| Identity::parse("t", "s", key).unwrap().digest();
+        let wait = |key| {
+            let busy = Refusal::InProgress {
+                retry_after: Duration::ZERO,
+            };
+            places.wait(digest(key), busy)
+        };
+        let two = [wait("a").unwrap(), wait("a").unwrap()];
+        assert!(matches!(wait("a"), Err(Refusal::InProgress { .. })));
+        let other = wait("b").unwrap();
+        assert!(matches!(wait("c"), Err(Refusal::TooManyWaiting)));
+        assert_eq!((places.waiting().used(), places.0.keys().len()), (3, 2));
+        drop((two, other));
+        assert_eq!((places.waiting().used(), places.0.keys().len()), (0, 0));
+        places.set_waiting_per_key_max(0);
+        assert!(matches!(wait("a"), Err(Refusal::InProgress { .. })));
+        assert!(places.0.keys().is_empty());
+    }
+}

@@ -260,3 +260,20 @@ async fn a_vendors_preset_finds_id_type_and_tenant_and_checks_the_signature() {
     assert_eq!((told.status, told.problem()), (401, "signature-invalid"));
     hook.stop().await;
 }
+
+#[tokio::test]
+async fn a_message_that_has_no_room_in_memory_is_refused_and_nothing_is_stored() {
+    let (rig, memory) = (Rig::new(), semel_http::Memory::new(1_000));
+    let webhook = Webhook::new("mail".parse().unwrap()).memory(memory.clone());
+    let hook = Hook::start(&rig, consumer("mail"), webhook).await;
+    let others = memory.hold(999);
+    let refused = hook.post("/inbox/mail", &BINARY, "{\"a\":1}").await;
+    assert_eq!((refused.status, refused.retry_after), (503, true));
+    assert_eq!(refused.body["budget"], "buffered_bytes");
+    assert!(rig.store.counts().await.unwrap().is_empty());
+    drop(others);
+    let taken = hook.post("/inbox/mail", &BINARY, "{\"a\":1}").await;
+    assert_eq!(taken.status, 202);
+    hook.stop().await;
+    assert_eq!(memory.held(), 0);
+}

@@ -48,11 +48,11 @@ fn unknown_keys_are_errors_with_a_guess() {
 fn a_text_that_is_no_map_is_refused() {
     assert_snapshot!(
         error("- a"),
-        @"semel.yaml:1:1: expected a map of store, log, admin, gateway, inbox, consumers, idempotentConsumer, intents, found a list"
+        @"semel.yaml:1:1: expected a map of store, log, limits, admin, gateway, inbox, consumers, idempotentConsumer, intents, found a list"
     );
     assert_snapshot!(
         error("just text"),
-        @r#"semel.yaml:1:1: expected a map of store, log, admin, gateway, inbox, consumers, idempotentConsumer, intents, found "just text""#
+        @r#"semel.yaml:1:1: expected a map of store, log, limits, admin, gateway, inbox, consumers, idempotentConsumer, intents, found "just text""#
     );
     assert_snapshot!(
         error("a: [1"),

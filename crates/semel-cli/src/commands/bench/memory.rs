@@ -36,9 +36,11 @@ pub(super) async fn run(args: Args, dir: PathBuf) -> Result<()> {
     let mut options = GatewayOptions::new(
         dir,
         Box::new(move |places| {
-            // So many small chunks take longer than an honest body may.
-            let patient = "SEMEL_GATEWAY__TIMEOUTS__BODY=1h";
-            let mut command = vec!["env".into(), patient.into()];
+            // So many small chunks take longer than an honest body may, and wait for one another.
+            let patient =
+                ["BODY", "BODY_GRACE"].map(|name| format!("SEMEL_GATEWAY__TIMEOUTS__{name}=1h"));
+            let mut command = vec!["env".into()];
+            command.extend(patient.map(Into::into));
             command.extend(gateway_command(program.clone().into(), places));
             command
         }),
