@@ -9,6 +9,7 @@
 //! 4. [`problem`] is how refusals look (RFC 9457); [`replay`] turns responses into outcomes and back.
 //! 5. [`observe`] lets everything through and counts what would have been refused or replayed.
 //! 6. [`layer`] is the door for Rust services.
+//! 7. [`spelling`], [`pattern`] and [`host`] are how a door that has routes finds the one that a request means.
 //!
 //! This crate opens no socket and names no store. Whoever forwards a request (a proxy, an inner
 //! service) does so behind [`guard::Upstream`].
@@ -17,14 +18,17 @@ pub mod body;
 pub mod event;
 pub mod fingerprint;
 pub mod guard;
+pub mod host;
 pub mod key;
 pub mod layer;
 pub mod observe;
 pub mod path;
+pub mod pattern;
 pub mod problem;
 pub mod profile;
 pub mod replay;
 pub mod rules;
+pub mod spelling;
 pub mod tenant;
 
 pub use body::{AnyBody, Body};

@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::alarm::Alarm;
+use crate::hygiene;
 
 /// A body that goes out.
 pub(crate) enum Outgoing {
@@ -122,10 +123,11 @@ impl Body for Outgoing {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        match self.get_mut() {
+        let polled = match self.get_mut() {
             Self::Whole(body) => Pin::new(body).poll_frame(cx),
             Self::Passing(passing) => passing.poll(cx),
-        }
+        };
+        polled.map_ok(hygiene::request_trailers)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -107,7 +107,7 @@ fn table(
         let guard = Guard::new(once, rules, watch.clone());
         ready.push((route, Arc::new(Guarded { guard, pool })));
     }
-    Table::new(&ready)
+    Table::new(&ready, watch.clone())
 }
 
 /// One pool for each target.

@@ -2,7 +2,8 @@
 //!
 //! `proxy`, `framing`, `streaming`, `tunnels`, `tls`, `versions`, `timeouts`, `limits`, `drain` and `reload` are
 //! about being a good proxy; `table`, `keys`, `busy`, `unknown`, `reconcile`, `outages`, `leaving`, `bodies` and
-//! `sharing` about every row of what a guarded route promises.
+//! `sharing` about every row of what a guarded route promises; `spelling`, `hosts` and `forged` about clients that try to get
+//! past one.
 
 #![expect(
     clippy::unwrap_used,
@@ -12,7 +13,9 @@
 mod bodies;
 mod busy;
 mod drain;
+mod forged;
 mod framing;
+mod hosts;
 mod keys;
 mod leaving;
 mod limits;
@@ -21,6 +24,7 @@ mod proxy;
 mod reconcile;
 mod reload;
 mod sharing;
+mod spelling;
 mod streaming;
 mod support;
 mod table;
