@@ -1,16 +1,28 @@
-//! Finds the route of a request.
+//! Finds the route of a request, however the request is spelled.
+//!
+//! - `router` keeps the patterns of one method and matches paths the way lenient services read them.
+//! - `methods` is which methods a request may mean.
+//!
+//! Routes for a host come before those for any host. What is found here decides about guarding only: a request is
+//! forwarded as its client wrote it.
+
+mod methods;
+mod router;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use http::Method;
-use matchit::{InsertError, Router};
-use semel_http::Guard;
+use http::{HeaderName, Method, Request};
+use semel_http::host::{self, HostPattern};
+use semel_http::key::{self, IDEMPOTENCY_KEY};
+use semel_http::rules::{Missing, Rules};
+use semel_http::{Guard, Problem, RequestObserver, Type};
 
 use crate::config::Route;
 use crate::error::{Error, Result};
-use crate::path;
+use crate::hygiene::Relied;
 use crate::pool::Pool;
+use router::{Ambiguous, Hit, Router, Spelled};
 
 /// A route that is ready for requests.
 #[derive(Debug)]
@@ -22,75 +34,198 @@ pub(crate) struct Guarded {
 /// What a pattern found in a path.
 pub(crate) type Params = Vec<(String, String)>;
 
-/// All routes, each method's on its own: what one method's patterns are does not matter to another's.
-#[derive(Debug, Default)]
-pub(crate) struct Table(HashMap<Method, Router<Arc<Guarded>>>);
+/// The route of a request and what its pattern found in the path, if a route guards it.
+pub(crate) type Found = Result<Option<(Arc<Guarded>, Params)>, Problem>;
+
+/// The routes of some hosts, each method's on its own: what one method's patterns are does not matter to another's.
+type Methods = HashMap<Method, Router>;
+
+/// All routes.
+#[derive(Debug)]
+pub(crate) struct Table {
+    any_host: Methods,
+    /// By the host's name, in small letters.
+    hosts: HashMap<String, Methods>,
+    /// Of those that match a host the first wins; the longest name stands first.
+    wildcards: Vec<(HostPattern, Methods)>,
+    /// Headers in which some route looks for a key.
+    key_headers: Vec<HeaderName>,
+    relied: Relied,
+    watch: Arc<dyn RequestObserver>,
+}
 
 impl Table {
     /// A table of `routes`, whose patterns must not contradict each other.
-    pub(crate) fn new(routes: &[(Route, Arc<Guarded>)]) -> Result<Self> {
-        let mut table = Self::default();
+    pub(crate) fn new(
+        routes: &[(Route, Arc<Guarded>)],
+        watch: Arc<dyn RequestObserver>,
+    ) -> Result<Self> {
+        let mut table = Self {
+            any_host: Methods::new(),
+            hosts: HashMap::new(),
+            wildcards: Vec::new(),
+            key_headers: key_headers(routes),
+            relied: Relied::on(routes.iter().map(|(route, _)| &route.rules)),
+            watch,
+        };
         for (number, (route, guarded)) in (1..).zip(routes) {
-            if route.methods.is_empty() {
-                let path = &route.path;
-                return Err(Error::invalid(format!(
-                    "route {number} ({path}) has no method"
-                )));
-            }
-            for method in &route.methods {
-                table.insert(number, method, &route.path, guarded)?;
-            }
+            route
+                .check()
+                .map_err(|why| Error::invalid(format!("route {number} ({}) {why}", route.path)))?;
+            table.each(route, |router, method| {
+                let inserted = router.insert(route, guarded);
+                inserted.map_err(|why| {
+                    let path = &route.path;
+                    Error::invalid(format!("route {number} ({method} {path}) {why}"))
+                })
+            })?;
         }
         // What `{*rest}` leaves out: nothing at all. A route that names that path itself is there already.
         for (route, guarded) in routes {
-            let Some(parent) = parent_of_rest(&route.path) else {
-                continue;
-            };
-            for method in &route.methods {
-                let router = table.0.entry(method.clone()).or_default();
-                let _named_itself = router.insert(parent, guarded.clone());
-            }
+            table.each(route, |router, _| {
+                router.insert_parent(route, guarded);
+                Ok(())
+            })?;
         }
+        table
+            .wildcards
+            .sort_by_key(|(host, _)| std::cmp::Reverse(host.name().len()));
         Ok(table)
     }
 
-    fn insert(
+    /// Visits the router of each host and method of a route.
+    fn each(
         &mut self,
-        number: usize,
-        method: &Method,
-        path: &str,
-        guarded: &Arc<Guarded>,
+        route: &Route,
+        mut visit: impl FnMut(&mut Router, &Method) -> Result<()>,
     ) -> Result<()> {
-        let bad = |why: String| Error::invalid(format!("route {number} ({method} {path}) {why}"));
-        if !path.starts_with('/') {
-            return Err(bad("must begin with a slash".to_owned()));
-        }
-        let router = self.0.entry(method.clone()).or_default();
-        router.insert(path, guarded.clone()).map_err(|error| match error {
-            InsertError::Conflict { with } if with == path => {
-                bad("is there already: one of the two would never be used".to_owned())
+        let hosts = route.hosts.iter().map(Some);
+        let any = route.hosts.is_empty().then_some(None);
+        for host in hosts.chain(any) {
+            let methods = self.methods(host);
+            for method in &route.methods {
+                visit(methods.entry(method.clone()).or_default(), method)?;
             }
-            InsertError::Conflict { with } => bad(format!(
-                "conflicts with {method} {with}: use the same parameter names in the same places"
-            )),
-            other => bad(format!("has no valid pattern: {other}")),
-        })
+        }
+        Ok(())
     }
 
-    /// The route for a request, and what its pattern found in the path.
-    pub(crate) fn find(&self, method: &Method, path: &str) -> Option<(&Arc<Guarded>, Params)> {
-        let router = self.0.get(method)?;
-        let path = path::plain(path);
-        let found = router.at(&path).ok()?;
-        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        Some((found.value, found.params.iter().map(owned).collect()))
+    fn methods(&mut self, host: Option<&HostPattern>) -> &mut Methods {
+        let Some(host) = host else {
+            return &mut self.any_host;
+        };
+        if !host.is_wildcard() {
+            return self.hosts.entry(host.name().to_owned()).or_default();
+        }
+        let known = self.wildcards.iter().position(|(known, _)| known == host);
+        let at = known.unwrap_or_else(|| {
+            self.wildcards.push((host.clone(), Methods::new()));
+            self.wildcards.len() - 1
+        });
+        &mut self.wildcards[at].1
+    }
+
+    /// The headers that the gateway acts on.
+    pub(crate) const fn relied(&self) -> &Relied {
+        &self.relied
+    }
+
+    /// The route for a request, or a refusal if services could disagree about which one it is.
+    pub(crate) fn find<B>(&self, request: &Request<B>) -> Found {
+        let named = methods::named(request);
+        self.choose(request, &named)
+            .map_err(|Ambiguous(why)| Problem::new(Type::BadRequest, format!("{why}; nothing ran")))
+    }
+
+    fn choose<B>(
+        &self,
+        request: &Request<B>,
+        named: &[Method],
+    ) -> Result<Option<(Arc<Guarded>, Params)>, Ambiguous> {
+        let path = Spelled::new(request.uri().path());
+        let groups = self.groups(request);
+        let own = methods::usual(request.method());
+        let is_own = *request.method() == *own;
+        let mut found = read(&groups, &own, &path, is_own)?;
+        for method in named {
+            let other = read(&groups, method, &path, false)?;
+            found = match (found, other) {
+                (Some(a), Some(b)) if !Arc::ptr_eq(a.guarded(), b.guarded()) => {
+                    // Without a key it passes in either case.
+                    let passes = |hit: &Hit<'_>| passes(hit.guarded().guard.rules(), request);
+                    match passes(&a) && passes(&b) {
+                        true => Some(a),
+                        false => return Err(Ambiguous(methods::AMBIGUOUS)),
+                    }
+                }
+                (a, b) => a.or(b),
+            };
+        }
+        if found.is_none() && methods::may_be_named_in_the_body(request) {
+            for method in methods::IN_BODIES {
+                found = found.or(read(&groups, &method, &path, false)?);
+            }
+        }
+        Ok(found.map(|hit| (hit.guarded().clone(), hit.params)))
+    }
+
+    /// The routes that may be for a request's host, the more particular ones first.
+    fn groups<B>(&self, request: &Request<B>) -> Vec<&Methods> {
+        let mut groups = Vec::with_capacity(1);
+        if !(self.hosts.is_empty() && self.wildcards.is_empty())
+            && let Some(host) = host::meant(request.uri(), request.headers())
+        {
+            groups.extend(self.hosts.get(&host));
+            let wildcards = self.wildcards.iter();
+            let matching = wildcards.filter(|(pattern, _)| pattern.matches(&host));
+            groups.extend(matching.map(|(_, methods)| methods));
+        }
+        groups.push(&self.any_host);
+        groups
+    }
+
+    /// Reports a request that no route guards although it carries a key.
+    pub(crate) fn note_unguarded<B>(&self, request: &Request<B>) {
+        let mut keys = self.key_headers.iter();
+        if !request.method().is_safe() && keys.any(|name| request.headers().contains_key(name)) {
+            self.watch.saw_unguarded(request.method());
+        }
     }
 }
 
-fn parent_of_rest(path: &str) -> Option<&str> {
-    let (parent, last) = path.rsplit_once('/')?;
-    let is_rest = last.starts_with("{*") && last.ends_with('}');
-    is_rest.then(|| &path[..=parent.len()])
+fn read<'t>(
+    groups: &[&'t Methods],
+    method: &Method,
+    path: &Spelled<'_>,
+    is_own: bool,
+) -> Result<Option<Hit<'t>>, Ambiguous> {
+    for router in groups.iter().filter_map(|methods| methods.get(method)) {
+        if let Some(hit) = router.read(path, is_own)? {
+            return Ok(Some(hit));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether rules let a request pass because it has no key.
+fn passes<B>(rules: &Rules, request: &Request<B>) -> bool {
+    let is_absent = |source: &key::Source| match source {
+        key::Source::Header(name) => !request.headers().contains_key(name),
+        _ => false,
+    };
+    rules.missing == Missing::Pass && rules.key.iter().all(is_absent)
+}
+
+fn key_headers(routes: &[(Route, Arc<Guarded>)]) -> Vec<HeaderName> {
+    let mut names = vec![IDEMPOTENCY_KEY];
+    for source in routes.iter().flat_map(|(route, _)| route.rules.key.iter()) {
+        if let key::Source::Header(name) = source
+            && !names.contains(name)
+        {
+            names.push(name.clone());
+        }
+    }
+    names
 }
 
 #[cfg(test)]

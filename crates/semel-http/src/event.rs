@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Method;
 use semel_core::once::Recorded;
 use semel_core::{Identity, Scope};
 
@@ -62,6 +63,9 @@ pub struct Event<'a> {
 pub trait RequestObserver: Send + Sync + 'static {
     /// Sees one request.
     fn saw(&self, event: &Event<'_>);
+
+    /// Sees a request that carries a key and that no route guards: its client believes that it is safe to retry.
+    fn saw_unguarded(&self, _method: &Method) {}
 }
 
 /// Nobody watches.
@@ -75,6 +79,10 @@ impl RequestObserver for Nobody {
 impl<W: RequestObserver + ?Sized> RequestObserver for Arc<W> {
     fn saw(&self, event: &Event<'_>) {
         (**self).saw(event);
+    }
+
+    fn saw_unguarded(&self, method: &Method) {
+        (**self).saw_unguarded(method);
     }
 }
 

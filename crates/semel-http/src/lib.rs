@@ -11,6 +11,7 @@
 //! 6. [`observe`] lets everything through and counts what would have been refused or replayed.
 //! 7. [`memory`] bounds the bytes that bodies hold.
 //! 8. [`layer`] is the door for Rust services.
+//! 9. [`spelling`], [`pattern`] and [`host`] are how a door that has routes finds the one that a request means.
 //!
 //! This crate opens no socket and names no store. Whoever forwards a request (a proxy, an inner
 //! service) does so behind [`guard::Upstream`].
@@ -19,16 +20,19 @@ pub mod body;
 pub mod event;
 pub mod fingerprint;
 pub mod guard;
+pub mod host;
 pub mod key;
 pub mod layer;
 pub mod memory;
 pub mod observe;
 pub mod path;
+pub mod pattern;
 pub mod problem;
 pub mod profile;
 pub mod replay;
 pub mod reserved;
 pub mod rules;
+pub mod spelling;
 pub mod tenant;
 
 pub use body::{AnyBody, Body};

@@ -87,14 +87,16 @@ impl Visit {
         if let Err(problem) = self.screen(&request) {
             return self.answered(closing(ours(problem), request.version()));
         }
-        disarm(&mut request);
         let version = request.version();
         cookies::join(request.headers_mut(), version);
         let snapshot = &self.snapshot;
-        if let Some((route, params)) = snapshot.routes.find(request.method(), request.uri().path())
-        {
-            let route = route.clone();
-            return Next::Guarding(Box::pin(self.guard(route, params, request)));
+        disarm(request.headers_mut(), snapshot.routes.relied());
+        match snapshot.routes.find(&request) {
+            Ok(Some((route, params))) => {
+                return Next::Guarding(Box::pin(self.guard(route, params, request)));
+            }
+            Ok(None) => snapshot.routes.note_unguarded(&request),
+            Err(problem) => return self.answered(ours(problem)),
         }
         let pool = snapshot.pool.clone();
         let request = request.map(Either::Left);

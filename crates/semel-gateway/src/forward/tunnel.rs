@@ -50,6 +50,7 @@ pub(super) fn begin(
     });
     let (mut parts, _) = response.into_parts();
     hygiene::inbound(&mut parts);
+    hygiene::unguarded(&mut parts.headers);
     let upgrade = HeaderValue::from_static("upgrade");
     parts.headers.insert(CONNECTION, upgrade);
     parts.headers.insert(UPGRADE, protocol);

@@ -1,11 +1,12 @@
 //! Headers that are meant for one connection only.
 
-use http::header::{CONNECTION, HeaderMap, HeaderName, TE};
+use http::header::{CONNECTION, HeaderMap, HeaderName, TE, TRAILER};
 
 /// The most names in `Connection` that are looked at; a request with more is told apart by `screen`.
 pub(super) const NAMES_MAX: usize = 64;
 
-/// Removes the headers of one connection, and those that `Connection` names.
+/// Removes the headers of one connection, and those that `Connection` names. Of a client's request `screen` has made sure
+/// that it names none but them.
 pub(super) fn strip(headers: &mut HeaderMap) {
     if headers.contains_key(CONNECTION) {
         let named = names(headers, CONNECTION).filter_map(|name| name.parse::<HeaderName>().ok());
@@ -30,7 +31,7 @@ pub(super) fn strip(headers: &mut HeaderMap) {
     }
 }
 
-fn is_hop_by_hop(name: &HeaderName) -> bool {
+pub(super) fn is_hop_by_hop(name: &HeaderName) -> bool {
     matches!(
         name.as_str(),
         "connection"
@@ -45,17 +46,20 @@ fn is_hop_by_hop(name: &HeaderName) -> bool {
     )
 }
 
-/// What must not be removed by naming it in `Connection`: a client could take away what others rely on.
+/// The first header that `Connection` names and that is there for others than the next hop.
+///
+/// To remove it, as RFC 9110 §7.6.1 asks, would let a client take away what the gateway has acted on or what the service
+/// relies on: a tenant, a key, a cookie. To leave it would break the standard. No such message is to be sent at all.
+pub(super) fn misnamed(headers: &HeaderMap) -> Option<HeaderName> {
+    let named = names(headers, CONNECTION).filter_map(|name| name.parse::<HeaderName>().ok());
+    let mut named = named.filter(|name| !is_hop_by_hop(name) && *name != TRAILER);
+    named.find(|name| headers.contains_key(name))
+}
+
+/// What a service cannot remove from its response by naming it in `Connection`.
 fn is_end_to_end(name: &HeaderName) -> bool {
-    matches!(
-        name.as_str(),
-        "host"
-            | "content-length"
-            | "content-type"
-            | "authorization"
-            | "semel-attempt"
-            | "semel-fence"
-    )
+    let name = name.as_str();
+    name.starts_with("content-") || matches!(name, "set-cookie" | "location" | "semel-outcome")
 }
 
 /// Whether the peer takes trailers.

@@ -2,46 +2,32 @@
 //!
 //! - `screen` refuses requests that two parties could read differently; `framing` sees, before the parser
 //!   tidies up, whether a head says more than once how long its body is.
+//! - `reserved` removes what clients must not say, in any spelling.
 //! - `hop` removes what is meant for one connection only (RFC 9110 §7.6.1).
 //! - `forwarded` tells the upstream who asked, and keeps clients from telling it.
 
 mod forwarded;
 mod framing;
 mod hop;
+mod reserved;
 mod screen;
 
 pub(crate) use forwarded::Origin;
 pub(crate) use framing::Framing;
+pub(crate) use reserved::{Relied, disarm, request_trailers, response_trailers};
 pub(crate) use screen::{doubtful, screen};
 
-use http::header::{CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, TE, UPGRADE};
+use http::header::{CONNECTION, EXPECT, HOST, HeaderMap, TE, UPGRADE};
 use http::{HeaderValue, Request, request, response};
 
 use crate::config::Host;
 use crate::target::Target;
-
-/// What only Semel says; a client that says it is not believed.
-const OURS: [HeaderName; 5] = [
-    HeaderName::from_static("semel-attempt"),
-    HeaderName::from_static("semel-fence"),
-    HeaderName::from_static("semel-consumer"),
-    HeaderName::from_static("semel-replay"),
-    HeaderName::from_static("idempotent-replayed"),
-];
 
 /// How requests are rewritten.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manners {
     pub(crate) host: Host,
     pub(crate) trust_forwarded: bool,
-}
-
-/// Removes what a client must not say. Before anything else looks at the headers.
-pub(crate) fn disarm<B>(request: &mut Request<B>) {
-    let headers = request.headers_mut();
-    for name in &OURS {
-        headers.remove(name);
-    }
 }
 
 /// Makes a client's request one of ours. `upgrade` is the protocol it asks to change to, if that is allowed.

@@ -5,11 +5,11 @@
 //! forbidden bytes. Of a length beside a `Transfer-Encoding`, and of equal lengths, it leaves no trace;
 //! `framing` sees those.
 
-use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, TRANSFER_ENCODING};
 use http::{Method, Request, StatusCode, Version};
 use semel_http::{Problem, Type};
 
-use super::hop::{NAMES_MAX, names};
+use super::hop::{NAMES_MAX, misnamed, names};
 use crate::path;
 
 /// Says what is wrong with a request, if anything is.
@@ -18,12 +18,22 @@ pub(crate) fn screen<B>(request: &Request<B>) -> Result<(), Problem> {
     framing(request)?;
     host(request)?;
     target(request)?;
-    if request.headers().contains_key(CONNECTION)
-        && names(request.headers(), CONNECTION).count() > NAMES_MAX
-    {
+    match request.headers().contains_key(CONNECTION) {
+        true => connection(request.headers()),
+        false => Ok(()),
+    }
+}
+
+fn connection(headers: &HeaderMap) -> Result<(), Problem> {
+    if names(headers, CONNECTION).count() > NAMES_MAX {
         return Err(bad("Connection names too many headers"));
     }
-    Ok(())
+    match misnamed(headers) {
+        Some(name) => Err(bad(&format!(
+            "Connection names {name}, which is not a header of one connection"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// What a head gets that says more than once how long its body is.

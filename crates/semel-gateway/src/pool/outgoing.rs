@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::alarm::Alarm;
+use crate::hygiene;
 
 /// A body that goes out.
 pub(crate) enum Outgoing {
@@ -125,14 +126,15 @@ impl Body for Outgoing {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        match self.get_mut() {
+        let polled = match self.get_mut() {
             Self::Whole(body) => Pin::new(body).poll_frame(cx),
             Self::Watched(body, begun) => {
                 begun.store(true, Ordering::Release);
                 Pin::new(body).poll_frame(cx)
             }
             Self::Passing(passing) => passing.poll(cx),
-        }
+        };
+        polled.map_ok(hygiene::request_trailers)
     }
 
     fn is_end_stream(&self) -> bool {

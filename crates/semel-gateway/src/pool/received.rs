@@ -12,6 +12,7 @@ use hyper::client::conn::http1;
 use super::outgoing::Outgoing;
 use super::shared::Place;
 use super::{Pool, Raw};
+use crate::hygiene;
 
 /// The connection that a body comes from.
 pub(super) enum Lent {
@@ -61,7 +62,7 @@ impl Body for Received {
             Poll::Ready(Some(Ok(_))) if self.body.is_end_stream() => self.bring_home(),
             Poll::Ready(Some(_)) | Poll::Pending => {}
         }
-        polled
+        polled.map_ok(hygiene::response_trailers)
     }
 
     fn is_end_stream(&self) -> bool {

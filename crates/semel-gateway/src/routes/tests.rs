@@ -24,11 +24,20 @@ fn table(routes: &[(&str, &str)]) -> Result<Table> {
         let pool = pool.clone();
         (route, Arc::new(Guarded { guard, pool }))
     };
-    Table::new(&routes.iter().map(build).collect::<Vec<_>>())
+    let routes = routes.iter().map(build).collect::<Vec<_>>();
+    Table::new(&routes, Arc::new(Nobody))
+}
+
+fn request(method: &str, path: &str) -> Request<()> {
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .body(())
+        .unwrap()
 }
 
 fn scope(table: &Table, method: &str, path: &str) -> Option<String> {
-    let (found, _) = table.find(&method.parse().unwrap(), path)?;
+    let (found, _) = table.find(&request(method, path)).ok()??;
     Some(found.guard.rules().scope.name().to_owned())
 }
 
@@ -57,7 +66,18 @@ fn the_most_specific_pattern_of_the_method_wins() {
         ),
         ("POST", "/orders/7", Some("POST /{*rest}")),
         ("POST", "/v1/", Some("POST /v1/{*rest}")),
-        ("POST", "/v1", Some("POST /{*rest}")),
+        ("POST", "/v1", Some("POST /v1/{*rest}")),
+        ("POST", "/V1/x", Some("POST /v1/{*rest}")),
+        (
+            "post",
+            "/ORDERS/7/Capture/",
+            Some("POST /orders/{id}/capture"),
+        ),
+        (
+            "POST",
+            "/orders/7/capture.json",
+            Some("POST /orders/{id}/capture"),
+        ),
         ("PATCH", "/orders/7", Some("PATCH /orders/{order}")),
         ("PUT", "/orders/7", Some("PUT /orders/{id}")),
         ("PUT", "/orders/7/capture", None),
@@ -80,8 +100,15 @@ fn a_path_that_is_named_itself_is_not_taken_by_the_rest() {
 #[test]
 fn parameters_stay_encoded() {
     let table = table(&[("POST", "/orders/{id}")]).unwrap();
-    let (_, params) = table.find(&Method::POST, "/orders/a%2Fb%2525").unwrap();
-    assert_eq!(params, [("id".to_owned(), "a%2Fb%2525".to_owned())]);
+    for (path, expected) in [
+        ("/orders/a%2Fb%2525", "a%2Fb%2525"),
+        ("/Orders/ABc;v=1/", "ABc"),
+        ("//orders//%41b", "Ab"),
+    ] {
+        let found = table.find(&request("POST", path)).unwrap();
+        let (_, params) = found.unwrap();
+        assert_eq!(params, [("id".to_owned(), expected.to_owned())], "{path}");
+    }
 }
 
 #[test]
@@ -93,10 +120,15 @@ fn conflicts_name_both_routes() {
         ),
         (
             &[("POST", "/a/{x}"), ("POST", "/a/{y}")],
-            "conflicts with POST /a/{x}",
+            "conflicts with /a/{x}",
         ),
+        (
+            &[("POST", "/a/b"), ("POST", "/A/b/")],
+            "route 2 (POST /A/b/) is there already",
+        ),
+        (&[("POST", "/a/:id")], "expected {id} instead of :id"),
         (&[("POST", "/a/{x")], "has no valid pattern"),
-        (&[("POST", "a")], "must begin with a slash"),
+        (&[("POST", "a")], "begins with a slash"),
     ] {
         let error = table(routes).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");

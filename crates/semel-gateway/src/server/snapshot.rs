@@ -125,7 +125,7 @@ fn table(
         let guard = Guard::within(once, rules, watch.clone(), budgets.guards().clone());
         ready.push((route, Arc::new(Guarded { guard, pool })));
     }
-    Table::new(&ready)
+    Table::new(&ready, watch.clone())
 }
 
 /// The set of keys that a route's callers are told by, if it is loaded from a URL.

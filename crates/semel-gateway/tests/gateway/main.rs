@@ -3,7 +3,8 @@
 //! `proxy`, `framing`, `streaming`, `tunnels`, `tls`, `versions`, `timeouts`, `limits`, `budgets`, `memory`, `drain` and `reload` are
 //! about being a good proxy; `table`, `keys`, `busy`, `unknown`, `reconcile`, `outages`, `leaving`, `bodies` and
 //! `sharing` about every row of what a guarded route promises; `slow_readers`, `handover` and `answers` about what
-//! a record says when clients stall, requests do not arrive, or answers are odd.
+//! a record says when clients stall, requests do not arrive, or answers are odd; `spelling`, `hosts` and `forged` about
+//! clients that try to get past a route.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,8 +17,10 @@ mod budgets;
 mod busy;
 mod cookies;
 mod drain;
+mod forged;
 mod framing;
 mod handover;
+mod hosts;
 mod identity;
 mod keys;
 mod leaving;
@@ -29,6 +32,7 @@ mod reconcile;
 mod reload;
 mod sharing;
 mod slow_readers;
+mod spelling;
 mod streaming;
 mod support;
 mod table;
