@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use semel_http::path::JsonPath;
 use serde::Deserialize;
 
-use crate::value::{Many, Reconcile, Word};
+use super::forms::ReconcileAt;
+use crate::value::{Many, Word};
 
 /// Whether the guard acts or only watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -53,5 +54,5 @@ pub enum Unknown {
     /// Nobody needs to: the service's effect is idempotent by itself.
     Rerun,
     /// The service is asked at this URL, with {key} and {fence} filled in.
-    Reconcile(Word<Reconcile>),
+    Reconcile(ReconcileAt),
 }

@@ -7,7 +7,7 @@ mod sources;
 
 pub use choices::{Fingerprint, Missing, Mode, Unknown};
 pub use claim::JwtClaim;
-pub use forms::{InProgress, Keep, Replay, Retention};
+pub use forms::{InProgress, Keep, ReconcileAt, Replay, Retention};
 pub use sources::{KeySource, Tenant};
 
 use std::path::PathBuf;
