@@ -106,7 +106,7 @@ fn versions(program: &Path) -> Result<Vec<String>> {
 
 /// A Python that can make virtual environments. Debian leaves that to a package of
 /// its own, and the first `python3` in PATH need not be Debian's.
-fn system_python() -> Result<PathBuf> {
+pub(super) fn system_python() -> Result<PathBuf> {
     let find = || {
         let candidates = ["python3", "/usr/bin/python3"].map(PathBuf::from);
         candidates.into_iter().find(|python| {
@@ -124,7 +124,7 @@ fn system_python() -> Result<PathBuf> {
 }
 
 /// Runs a Python without the user's own packages and variables.
-fn isolated(python: &Path) -> Command {
+pub(super) fn isolated(python: &Path) -> Command {
     let mut command = Command::new(python);
     command.arg("-I");
     command

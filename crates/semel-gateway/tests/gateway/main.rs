@@ -10,6 +10,7 @@
     reason = "helpers of tests fail as tests do; clippy knows the tests only"
 )]
 
+mod apps;
 mod bodies;
 mod busy;
 mod drain;

@@ -119,7 +119,11 @@ const OUTCOME: [Row; 22] = [
     }),
     (
         "unknown: { reconcile: 'http://a/?k={key}&f={fence}' }",
-        |r| r.reconcile.as_ref().is_some_and(|asked| asked.url == "http://a/?k={key}&f={fence}"),
+        |r| {
+            r.reconcile
+                .as_ref()
+                .is_some_and(|asked| asked.url == "http://a/?k={key}&f={fence}")
+        },
     ),
     ("replay: { cookies: true }", |r| r.rules.replay_cookies),
     ("replay: { expires: true }", |r| r.rules.tell_expiry),
