@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, HOST};
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Request, StatusCode, Uri, response};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode, Uri, response};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -16,6 +16,7 @@ use semel_core::once::{Asking, Reconcile, Reconciled};
 use semel_core::outcome::BODY_BYTES_MAX;
 use semel_core::{Body, Fence, Identity, Permit};
 use semel_http::memory::{Buffer, Memory};
+use semel_http::spelling::has_dot_segments;
 use semel_http::{Rules, replay};
 
 use crate::error::{Error, Result};
@@ -40,7 +41,9 @@ const PLACEHOLDERS: [&str; 4] = ["{key}", "{tenant}", "{scope}", "{fence}"];
 ///
 /// - 2xx: it happened, and this response is what callers get from now on;
 /// - 404 or 410: it did not happen, and it may be run again;
-/// - anything else, or none in time: nobody knows, callers get 409 `outcome-unknown`.
+/// - anything else, a redirect included, or none in time: nobody knows, callers get 409 `outcome-unknown`.
+///
+/// An operation whose key would make another path of it, such as `..`, is not asked about: nobody knows either.
 ///
 /// **404 must be final for that fence.** A slow owner may still be on its way: a service that says 404 and
 /// then lets the owner of that fence go on will have the effect twice. It must refuse fences up to the one
@@ -60,6 +63,8 @@ pub struct ReconcileUrl {
     /// Path and query with placeholders.
     template: String,
     timeout: Duration,
+    /// Sent with every question. They are secrets: each is marked as sensitive, so that it is not shown.
+    headers: HeaderMap,
 }
 
 impl ReconcileUrl {
@@ -70,11 +75,19 @@ impl ReconcileUrl {
         self
     }
 
+    /// The same with a header that is sent along, such as credentials. It is never shown.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, mut value: HeaderValue) -> Self {
+        value.set_sensitive(true);
+        self.headers.append(name, value);
+        self
+    }
+
     pub(crate) const fn target(&self) -> &Target {
         &self.target
     }
 
-    fn path(&self, identity: &Identity, fence: Fence) -> Option<PathAndQuery> {
+    fn path(&self, identity: &Identity, fence: Fence) -> Result<PathAndQuery, &'static str> {
         let encoded = |text: &str| utf8_percent_encode(text, ENCODED).to_string();
         let values = [
             encoded(identity.key().as_str()),
@@ -87,7 +100,17 @@ impl ReconcileUrl {
         let path = filled.fold(self.template.clone(), |path, (name, value)| {
             path.replace(name, value)
         });
-        PathAndQuery::try_from(path).ok()
+        let values = [identity.key().as_str(), identity.tenant().as_str()];
+        let is_empty = |value: &&str| value.trim().is_empty();
+        // Dots are never encoded, and many resolve them even if they are: `/ops/..` is not about the key `..`.
+        if values.iter().any(is_empty)
+            || has_dot_segments(path.split('?').next().unwrap_or_default())
+        {
+            return Err(
+                "the key or the tenant would make another path of the URL, so nothing was asked",
+            );
+        }
+        PathAndQuery::try_from(path).map_err(|_| "the filled URL is not valid")
     }
 }
 
@@ -124,6 +147,7 @@ impl FromStr for ReconcileUrl {
             target: Target::parse(&base)?,
             template,
             timeout: TIMEOUT,
+            headers: HeaderMap::new(),
         })
     }
 }
@@ -164,14 +188,12 @@ impl Reconciler {
         identity: &Identity,
         fence: Fence,
     ) -> std::result::Result<Reconciled, String> {
-        let path = self
-            .url
-            .path(identity, fence)
-            .ok_or("the filled URL is not valid")?;
+        let path = self.url.path(identity, fence)?;
         let mut request = Request::new(Outgoing::Whole(semel_http::Body::empty()));
         let headers = request.headers_mut();
-        headers.insert(HOST, self.pool.target().host_header().clone());
         headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
+        headers.extend(self.url.headers.clone());
+        headers.insert(HOST, self.pool.target().host_header().clone());
         let response = self.pool.clone().send(request, path, Need::Any).await;
         let response = response.map_err(|failure| failure.to_string())?;
         let (mut head, body) = response.into_parts();
@@ -240,6 +262,39 @@ mod tests {
             path.as_str(),
             "/p/POST%20%2Fx%402?k=%7Bfence%7D%2F..%2F%C3%A9%3F%23&t=a%26b&f=7"
         );
+    }
+
+    #[test]
+    fn a_key_cannot_make_another_path_of_the_url() {
+        let path = |url: &str, key: &str| {
+            let url: ReconcileUrl = url.parse().unwrap();
+            let identity = Identity::parse("t", "s@1", key).unwrap();
+            url.path(&identity, Fence::new(7))
+                .map(|path| path.to_string())
+        };
+        for key in [".", "..", "a/../b", "..;x", "%2e%2e", "..\\x", " "] {
+            assert!(path("http://a/ops/{key}", key).is_err(), "{key}");
+        }
+        assert!(path("http://a/ops/.{key}", ".").is_err());
+        for key in ["...", "a.b", "a/b", "..a"] {
+            assert!(path("http://a/ops/{key}", key).is_ok(), "{key}");
+        }
+        // Where it is no segment it is harmless.
+        assert_eq!(
+            path("http://a/ops?k={key}", "..").as_deref(),
+            Ok("/ops?k=..")
+        );
+    }
+
+    #[test]
+    fn what_is_sent_along_is_not_shown() {
+        let url: ReconcileUrl = "http://a/{key}".parse().unwrap();
+        let url = url.with_header(
+            http::header::AUTHORIZATION,
+            HeaderValue::from_static("Bearer hunter2"),
+        );
+        let shown = format!("{url} {url:?}");
+        assert!(!shown.contains("hunter2"), "{shown}");
     }
 
     #[test]

@@ -146,9 +146,9 @@ impl Table {
         let groups = self.groups(request);
         let own = methods::usual(request.method());
         let is_own = *request.method() == *own;
-        let mut found = read(&groups, &own, &path, is_own)?;
+        let mut found = groups.read(&own, &path, is_own)?;
         for method in named {
-            let other = read(&groups, method, &path, false)?;
+            let other = groups.read(method, &path, false)?;
             found = match (found, other) {
                 (Some(a), Some(b)) if !Arc::ptr_eq(a.guarded(), b.guarded()) => {
                     // Without a key it passes in either case.
@@ -163,15 +163,15 @@ impl Table {
         }
         if found.is_none() && methods::may_be_named_in_the_body(request) {
             for method in methods::IN_BODIES {
-                found = found.or(read(&groups, &method, &path, false)?);
+                found = found.or(groups.read(&method, &path, false)?);
             }
         }
         Ok(found.map(|hit| (hit.guarded().clone(), hit.params)))
     }
 
     /// The routes that may be for a request's host, the more particular ones first.
-    fn groups<B>(&self, request: &Request<B>) -> Vec<&Methods> {
-        let mut groups = Vec::with_capacity(1);
+    fn groups<B>(&self, request: &Request<B>) -> Groups<'_> {
+        let mut groups = Vec::new();
         if !(self.hosts.is_empty() && self.wildcards.is_empty())
             && let Some(host) = host::meant(request.uri(), request.headers())
         {
@@ -180,8 +180,7 @@ impl Table {
             let matching = wildcards.filter(|(pattern, _)| pattern.matches(&host));
             groups.extend(matching.map(|(_, methods)| methods));
         }
-        groups.push(&self.any_host);
-        groups
+        Groups(groups, &self.any_host)
     }
 
     /// Reports a request that no route guards although it carries a key.
@@ -193,18 +192,24 @@ impl Table {
     }
 }
 
-fn read<'t>(
-    groups: &[&'t Methods],
-    method: &Method,
-    path: &Spelled<'_>,
-    is_own: bool,
-) -> Result<Option<Hit<'t>>, Ambiguous> {
-    for router in groups.iter().filter_map(|methods| methods.get(method)) {
-        if let Some(hit) = router.read(path, is_own)? {
-            return Ok(Some(hit));
+/// The routes of a request's host, which are seldom any, and those of any host.
+struct Groups<'t>(Vec<&'t Methods>, &'t Methods);
+
+impl<'t> Groups<'t> {
+    fn read(
+        &self,
+        method: &Method,
+        path: &Spelled<'_>,
+        is_own: bool,
+    ) -> Result<Option<Hit<'t>>, Ambiguous> {
+        let groups = self.0.iter().copied().chain([self.1]);
+        for router in groups.filter_map(|methods| methods.get(method)) {
+            if let Some(hit) = router.read(path, is_own)? {
+                return Ok(Some(hit));
+            }
         }
+        Ok(None)
     }
-    Ok(None)
 }
 
 /// Whether rules let a request pass because it has no key.

@@ -25,7 +25,9 @@ mod schema;
 mod tree;
 pub mod value;
 
-pub use compile::{CompiledConsumer, CompiledRoute, CompiledTarget, consumer, target};
+pub use compile::{
+    CompiledConsumer, CompiledReconcile, CompiledRoute, CompiledTarget, consumer, target,
+};
 pub use error::{Error, Kind, Result};
 pub use explain::{explain, warnings};
 pub use file::Gateway;

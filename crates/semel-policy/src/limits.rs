@@ -18,6 +18,8 @@ pub const NAME_BYTES_MAX: usize = 1_024;
 pub const URL_BYTES_MAX: usize = 2_048;
 /// The longest key file, in bytes.
 pub const KEY_FILE_BYTES_MAX: usize = 64 * 1024;
+/// The most hosts of one route.
+pub const HOSTS_MAX: usize = 64;
 /// The most routes of a gateway.
 pub const ROUTES_MAX: usize = 1_000;
 /// The most connections or requests in flight.

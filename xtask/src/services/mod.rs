@@ -12,6 +12,7 @@
 //! changed from here. The same goes for a tool.
 
 mod account;
+mod apps;
 mod command;
 mod debian;
 mod endpoint;

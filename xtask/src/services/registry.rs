@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 
+use super::apps::Apps;
 use super::nginx::Nginx;
 use super::pgbouncer::PgBouncer;
 use super::postgres::{Postgres, PostgresPrograms};
@@ -16,6 +17,7 @@ const ALL: &[Need] = &[
     Need::Server(&Redis),
     Need::Server(&RedisCluster),
     Need::Tool(&Python),
+    Need::Tool(&Apps),
     Need::Tool(&Nginx),
     Need::Tool(&PgBouncer),
     Need::Tool(&PostgresPrograms),
@@ -81,8 +83,7 @@ mod tests {
         assert_eq!(named(&[]).unwrap().len(), ALL.len());
         assert_eq!(named(&["postgres".into()]).unwrap().len(), 1);
         let error = named(&["oracle".into()]).err();
-        let known =
-            "postgres, redis, redis-cluster, python, nginx, pgbouncer, postgres-bin, schemathesis";
+        let known = "postgres, redis, redis-cluster, python, apps, nginx, pgbouncer, postgres-bin, schemathesis";
         assert!(matches!(error, Some(Error::Usage(why)) if why.ends_with(known)));
     }
 

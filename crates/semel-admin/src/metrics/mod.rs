@@ -200,6 +200,10 @@ impl semel_http::RequestObserver for Metrics {
     fn saw(&self, event: &semel_http::Event<'_>) {
         self.requests.saw(event);
     }
+
+    fn saw_unguarded(&self, method: &axum::http::Method) {
+        self.requests.saw_unguarded(method);
+    }
 }
 
 impl store::StoreObserver for Metrics {

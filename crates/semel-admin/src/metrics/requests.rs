@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use axum::http::Method;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -23,6 +24,7 @@ const OTHER: &str = "other";
 pub(super) struct Requests {
     total: Family<Labels, Counter>,
     seconds: Family<ByScope, Histogram, fn() -> Histogram>,
+    unguarded: Family<ByMethod, Counter>,
     /// A std lock, not an async one: it is held to look one entry up, never over an await.
     scopes: RwLock<HashMap<Scope, PerScope>>,
 }
@@ -37,6 +39,11 @@ struct Labels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByScope {
     scope: Arc<str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByMethod {
+    method: &'static str,
 }
 
 /// What would have to be looked up or allocated again for each request.
@@ -61,9 +68,16 @@ impl Requests {
             "From a request's head to its answer's",
             seconds.clone(),
         );
+        let unguarded = Family::default();
+        registry.register(
+            "semel_unguarded_keyed_requests",
+            "Requests that carry a key and that no route guards: a retry of theirs takes effect again",
+            unguarded.clone(),
+        );
         Self {
             total,
             seconds,
+            unguarded,
             scopes: RwLock::default(),
         }
     }
@@ -77,6 +91,11 @@ impl Requests {
             status: class(event.status),
         };
         self.total.get_or_create(&labels).inc();
+    }
+
+    pub(super) fn saw_unguarded(&self, method: &Method) {
+        let method = method_label(method);
+        self.unguarded.get_or_create(&ByMethod { method }).inc();
     }
 
     fn scope(&self, scope: &Scope) -> PerScope {
@@ -103,6 +122,13 @@ impl Requests {
             seconds: self.seconds.get_or_create_owned(&ByScope { scope }),
         }
     }
+}
+
+/// The name of a method that services know; clients can make up others without end.
+fn method_label(method: &Method) -> &'static str {
+    let known = ["POST", "PUT", "PATCH", "DELETE"];
+    let found = known.into_iter().find(|known| *known == method.as_str());
+    found.unwrap_or(OTHER)
 }
 
 /// The class of a status; `none` where no answer was made.

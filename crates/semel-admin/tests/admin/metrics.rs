@@ -147,6 +147,22 @@ fn doors_report_requests_by_scope_and_by_what_became_of_them() {
 }
 
 #[test]
+fn keyed_requests_that_no_route_guards_are_counted_by_method() {
+    let metrics = Metrics::new();
+    for method in ["PUT", "PUT", "DELETE", "MADE-UP", "put"] {
+        metrics.saw_unguarded(&method.parse().unwrap());
+    }
+    assert_has(
+        &metrics.text(),
+        &[
+            "semel_unguarded_keyed_requests_total{method=\"PUT\"} 2",
+            "semel_unguarded_keyed_requests_total{method=\"DELETE\"} 1",
+            "semel_unguarded_keyed_requests_total{method=\"other\"} 2",
+        ],
+    );
+}
+
+#[test]
 fn scopes_beyond_the_limit_share_a_label() {
     let metrics = Metrics::new();
     for number in 0..SCOPES_MAX + 10 {

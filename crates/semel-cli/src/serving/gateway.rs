@@ -2,9 +2,9 @@
 
 use http::Uri;
 use semel_gateway::{Config, Host, ReconcileUrl, Route, ServerTls, Upstream};
-use semel_policy::CompiledRoute;
 use semel_policy::file::{self, Gateway};
 use semel_policy::value::{Count, Word};
+use semel_policy::{CompiledReconcile, CompiledRoute};
 
 use crate::error::{Error, Result};
 use crate::exit::Exit;
@@ -64,17 +64,31 @@ fn limits(config: &mut Config, section: &Gateway) {
 }
 
 fn route(compiled: CompiledRoute) -> Result<Route> {
-    let reconcile = compiled
-        .reconcile
-        .as_deref()
-        .map(str::parse::<ReconcileUrl>);
     Ok(Route {
         methods: compiled.methods,
+        hosts: compiled.hosts,
         path: compiled.path,
+        exact: compiled.exact,
         rules: compiled.rules,
         upstream: compiled.upstream.as_deref().map(url).transpose()?,
-        reconcile: reconcile.transpose().map_err(error)?,
+        reconcile: compiled.reconcile.as_ref().map(reconcile).transpose()?,
     })
+}
+
+fn reconcile(compiled: &CompiledReconcile) -> Result<ReconcileUrl> {
+    let mut url: ReconcileUrl = compiled.url.parse().map_err(error)?;
+    if let Some(timeout) = compiled.timeout {
+        url = url.within(timeout);
+    }
+    for (name, value) in &compiled.headers {
+        // The value is not told: it is a secret.
+        let value = value.expose().parse().map_err(|_| {
+            let message = format!("expected a value that the header {name} can hold");
+            Error::new(Exit::Configuration, message)
+        })?;
+        url = url.with_header(name.clone(), value);
+    }
+    Ok(url)
 }
 
 fn url(text: &str) -> Result<Uri> {

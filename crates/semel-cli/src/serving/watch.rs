@@ -37,6 +37,11 @@ impl Watchers {
 }
 
 impl RequestObserver for Watchers {
+    fn saw_unguarded(&self, method: &http::Method) {
+        self.metrics.saw_unguarded(method);
+        tracing::debug!(target: "semel::request", %method, "a request with a key is guarded by no route");
+    }
+
     fn saw(&self, event: &Event<'_>) {
         self.metrics.saw(event);
         self.report.saw(event);

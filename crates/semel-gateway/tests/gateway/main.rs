@@ -12,6 +12,7 @@
 )]
 
 mod answers;
+mod apps;
 mod bodies;
 mod budgets;
 mod busy;

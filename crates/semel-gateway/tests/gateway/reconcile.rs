@@ -74,6 +74,46 @@ async fn what_did_not_happen_is_run_again() {
     }
 }
 
+/// A gateway whose upstream dies, and which asks at `path` below `provider`.
+async fn asked_at(provider: &Upstream, path: &str, key: &str) -> (Running, Upstream) {
+    let upstream = dying().await;
+    let mut config = guarding(upstream.url(), |_rules| {});
+    let url = format!("{}{path}", provider.url());
+    let url = url.parse::<semel_gateway::ReconcileUrl>().unwrap();
+    let (name, value) = (
+        http::header::AUTHORIZATION,
+        "Bearer hunter2".parse().unwrap(),
+    );
+    config.routes[0].reconcile = Some(url.with_header(name, value));
+    let gateway = start(config);
+    let first = gateway.post("/pay", key, "{}").await;
+    assert_eq!(first.problem(), (502, "upstream-failed".to_owned()));
+    (gateway, upstream)
+}
+
+#[tokio::test]
+async fn a_key_that_would_make_another_path_of_the_url_is_not_asked_about() {
+    let provider = Upstream::answering(reply("200 OK", "", "the list of all")).await;
+    for key in [".", "..", "..;v=1", "%2e%2e", "a/../.."] {
+        let (gateway, upstream) = asked_at(&provider, "/ops/{key}", key).await;
+        let response = gateway.post("/pay", key, "{}").await;
+        let expected = (409, "outcome-unknown".to_owned());
+        assert_eq!(response.problem(), expected, "{key}");
+        assert_eq!(upstream.effects(), 1);
+    }
+    assert_eq!(provider.effects(), 0);
+}
+
+#[tokio::test]
+async fn the_question_carries_the_credentials_of_the_route() {
+    let provider = Upstream::answering(reply("200 OK", "", "{}")).await;
+    let (gateway, _upstream) = asked_at(&provider, "/ops/{key}", "k").await;
+    assert!(gateway.post("/pay", "k", "{}").await.is_replay());
+    let asked = provider.only();
+    assert_eq!(asked.target(), "GET /ops/k");
+    assert_eq!(asked.header("authorization"), Some("Bearer hunter2"));
+}
+
 #[tokio::test]
 async fn whoever_cannot_tell_leaves_it_unknown() {
     let silent = Upstream::start(|_request, mut peer| async move {

@@ -9,10 +9,12 @@ mod fingerprint;
 mod headers;
 mod jwt;
 mod messages;
+mod reconcile;
 mod retry;
 pub mod target;
 
 pub use consumer::CompiledConsumer;
+pub use reconcile::CompiledReconcile;
 pub use target::CompiledTarget;
 
 use apply::set;
@@ -23,12 +25,14 @@ use std::collections::HashMap;
 use http::Method;
 use semel_core::Scope;
 use semel_http::Rules;
+use semel_http::host::HostPattern;
+use semel_http::pattern::folded;
 use semel_http::profile::Profile;
 use semel_http::rules::MinRate;
 
 use crate::error::{Error, Kind, Result};
-use crate::file::{self, Gateway, Pattern, Route, Settings, Unknown};
-use crate::limits::ROUTES_MAX;
+use crate::file::{self, Gateway, Pattern, Route, Settings};
+use crate::limits::{HOSTS_MAX, ROUTES_MAX};
 use crate::tree::Path;
 use crate::tree::read::Fault;
 use crate::value::{Text, Word};
@@ -43,13 +47,17 @@ pub struct CompiledRoute {
     pub methods: Vec<Method>,
     /// The pattern of its paths; `{*rest}` stands for any number of segments, none included.
     pub path: String,
+    /// The hosts it is for; none means any.
+    pub hosts: Vec<HostPattern>,
+    /// Whether method and path are compared byte by byte.
+    pub exact: bool,
     /// What it decides by. Where `reconcile` is set they still say `hold`: whoever can send requests
     /// puts the reconciler in.
     pub rules: Rules,
     /// Its service, if it is not the gateway's.
     pub upstream: Option<String>,
-    /// Whom to ask about unknown outcomes: a URL with `{key}` in it.
-    pub reconcile: Option<String>,
+    /// Whom to ask about unknown outcomes.
+    pub reconcile: Option<CompiledReconcile>,
 }
 
 impl Gateway {
@@ -86,7 +94,8 @@ impl Gateway {
         self.compile_route(&Route::of(pattern), &levels)
     }
 
-    /// With a scope of its own a route is one operation; otherwise each method is.
+    /// With a scope of its own a route is one operation; otherwise each method on each host is: two hosts with one path
+    /// are two services to their clients, and must not share records by accident.
     fn compile_route(
         &self,
         route: &Route,
@@ -98,25 +107,34 @@ impl Gateway {
             .as_deref()
             .unwrap_or(&file::Method::DEFAULT);
         let methods = methods.iter().map(|method| method.method());
-        match &route.scope {
-            Some(Word(scope)) => {
-                let compiled = self.compile_one(route, levels, methods.collect(), scope.clone());
-                Ok(vec![compiled?])
-            }
-            None => methods
-                .map(|method| {
-                    let scope = default_scope(&method, route, levels)?;
-                    self.compile_one(route, levels, vec![method], scope)
-                })
-                .collect(),
+        let hosts = hosts(route, levels)?;
+        if let Some(Word(scope)) = &route.scope {
+            let requests = (methods.collect(), hosts);
+            return Ok(vec![self.compile_one(
+                route,
+                levels,
+                requests,
+                scope.clone(),
+            )?]);
         }
+        let each_host: Vec<Vec<HostPattern>> = match hosts.is_empty() {
+            true => vec![Vec::new()],
+            false => hosts.into_iter().map(|host| vec![host]).collect(),
+        };
+        let compiled = methods.flat_map(|method| {
+            each_host.iter().map(move |hosts| {
+                let scope = default_scope(&method, hosts.first(), route, levels)?;
+                self.compile_one(route, levels, (vec![method.clone()], hosts.clone()), scope)
+            })
+        });
+        compiled.collect()
     }
 
     fn compile_one(
         &self,
         route: &Route,
         levels: &[Level<'_>],
-        methods: Vec<Method>,
+        (methods, hosts): (Vec<Method>, Vec<HostPattern>),
         scope: Scope,
     ) -> Result<CompiledRoute, Fault> {
         let last = |get: fn(&Settings) -> Option<Profile>| {
@@ -138,22 +156,17 @@ impl Gateway {
         }
         check::rules(&rules, levels)?;
         check::templates(&rules, route.matches.path.as_str(), levels)?;
-        let unknown = levels
-            .iter()
-            .rev()
-            .find_map(|level| level.settings.unknown.as_ref());
         Ok(CompiledRoute {
             methods,
             path: route.matches.path.as_str().to_owned(),
+            hosts,
+            exact: route.matches.exact,
             rules,
             upstream: route
                 .upstream
                 .as_ref()
                 .map(|service| service.as_str().to_owned()),
-            reconcile: match unknown {
-                Some(Unknown::Reconcile(url)) => Some(url.as_str().to_owned()),
-                Some(Unknown::Hold | Unknown::Rerun) | None => None,
-            },
+            reconcile: reconcile::compile(levels)?,
         })
     }
 }
@@ -170,8 +183,40 @@ impl<'a> Level<'a> {
     }
 }
 
-fn default_scope(method: &Method, route: &Route, levels: &[Level<'_>]) -> Result<Scope, Fault> {
-    let scope = Scope::new(format!("{method} {}", route.matches.path.as_str()), 1);
+/// The hosts of a route, each once.
+fn hosts(route: &Route, levels: &[Level<'_>]) -> Result<Vec<HostPattern>, Fault> {
+    let Some(written) = &route.matches.host else {
+        return Ok(Vec::new());
+    };
+    let said = |message: String| {
+        let path = levels.last().map(|level| level.path.to("match").to("host"));
+        Fault::said(path.unwrap_or_default(), message)
+    };
+    if !(1..=HOSTS_MAX).contains(&written.len()) {
+        let found = written.len();
+        return Err(said(format!(
+            "expected 1 to {HOSTS_MAX} hosts, found {found}"
+        )));
+    }
+    let hosts: Vec<HostPattern> = written.iter().map(|Word(host)| host.clone()).collect();
+    let twice = (1..hosts.len()).find(|at| hosts[..*at].contains(&hosts[*at]));
+    match twice {
+        Some(at) => Err(said(format!(
+            "expected each host once, found {} again",
+            hosts[at]
+        ))),
+        None => Ok(hosts),
+    }
+}
+
+fn default_scope(
+    method: &Method,
+    host: Option<&HostPattern>,
+    route: &Route,
+    levels: &[Level<'_>],
+) -> Result<Scope, Fault> {
+    let host = host.map(ToString::to_string).unwrap_or_default();
+    let scope = Scope::new(format!("{method} {host}{}", route.matches.path.as_str()), 1);
     scope.map_err(|_| {
         let path = levels
             .last()
@@ -184,20 +229,36 @@ fn default_scope(method: &Method, route: &Route, levels: &[Level<'_>]) -> Result
 
 /// Two routes for one request would leave it open which one guards.
 fn no_path_twice(compiled: &[Vec<CompiledRoute>]) -> Result<(), Fault> {
-    let mut routers: HashMap<&Method, matchit::Router<usize>> = HashMap::new();
-    for (index, routes) in compiled.iter().enumerate() {
-        for (route, method) in routes
-            .iter()
-            .flat_map(|r| r.methods.iter().map(move |m| (r, m)))
-        {
-            let router = routers.entry(method).or_default();
-            router.insert(route.path.as_str(), index).map_err(|error| {
-                let path = Path::default().to(index).to("match").to("path");
-                Fault::said(path, clash(method, &route.path, &error))
+    let mut routers: HashMap<_, matchit::Router<()>> = HashMap::new();
+    for (index, route) in compiled
+        .iter()
+        .enumerate()
+        .flat_map(|(i, r)| r.iter().map(move |r| (i, r)))
+    {
+        let path = match route.exact {
+            true => route.path.clone(),
+            false => folded(&route.path),
+        };
+        for (method, host) in route.requests() {
+            let router = routers.entry((method, host, route.exact)).or_default();
+            router.insert(path.as_str(), ()).map_err(|error| {
+                let at = Path::default().to(index).to("match").to("path");
+                Fault::said(at, clash(method, &route.path, &error))
             })?;
         }
     }
     Ok(())
+}
+
+impl CompiledRoute {
+    /// Each of its methods with each of its hosts.
+    fn requests(&self) -> impl Iterator<Item = (&Method, Option<&HostPattern>)> {
+        self.methods.iter().flat_map(|method| {
+            let any = self.hosts.is_empty().then_some(None);
+            let hosts = self.hosts.iter().map(Some).chain(any);
+            hosts.map(move |host| (method, host))
+        })
+    }
 }
 
 fn clash(method: &Method, path: &str, error: &matchit::InsertError) -> String {

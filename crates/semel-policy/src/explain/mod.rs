@@ -4,6 +4,7 @@ mod consumer;
 mod route;
 mod store;
 mod target;
+mod unguarded;
 mod waits;
 mod warn;
 
@@ -76,7 +77,10 @@ fn door(out: &mut String, gateway: &Gateway) {
     for (names, described) in grouped(routes.iter().map(route::describe)) {
         block(out, &names.join(", "), &described);
     }
-    line(out, "\neverything else passes untouched");
+    line(out, "");
+    unguarded::describe(&routes)
+        .iter()
+        .for_each(|said| line(out, said));
 }
 
 fn messages(out: &mut String, file: &File) {

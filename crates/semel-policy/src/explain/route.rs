@@ -10,7 +10,7 @@ use semel_http::rules::{Missing, Mode, Rules, StatusSet, Unknown};
 use semel_http::tenant;
 
 use super::Lines;
-use crate::compile::CompiledRoute;
+use crate::compile::{CompiledReconcile, CompiledRoute};
 use crate::value::Size;
 
 /// The name of a route and what it does.
@@ -24,7 +24,7 @@ pub(super) fn describe(route: &CompiledRoute) -> (String, Lines) {
         ("running", in_progress(rules)),
         ("kept", kept(rules)),
         ("released", released(rules)),
-        ("unknown", unknown(rules, route.reconcile.as_deref())),
+        ("unknown", unknown(rules, route.reconcile.as_ref())),
         ("times", times(rules)),
         ("sizes", sizes(rules)),
     ];
@@ -42,6 +42,10 @@ pub(super) fn describe(route: &CompiledRoute) -> (String, Lines) {
         let watched = "only watched: everything passes, and what would have happened is reported";
         lines.insert(0, ("mode", watched.to_owned()));
     }
+    if route.exact {
+        let exact = "method and path byte by byte: another spelling of them passes unguarded";
+        lines.insert(0, ("match", exact.to_owned()));
+    }
     if let Some(upstream) = &route.upstream {
         lines.push(("service", upstream.clone()));
     }
@@ -51,7 +55,8 @@ pub(super) fn describe(route: &CompiledRoute) -> (String, Lines) {
 /// How warnings and headings call a route.
 pub(super) fn name(route: &CompiledRoute) -> String {
     let methods: Vec<_> = route.methods.iter().map(http::Method::as_str).collect();
-    let name = format!("{} {}", methods.join("|"), route.path);
+    let hosts: Vec<_> = route.hosts.iter().map(ToString::to_string).collect();
+    let name = format!("{} {}{}", methods.join("|"), hosts.join("|"), route.path);
     match route.rules.scope.name() == name {
         true => name,
         false => format!("{name} ({})", route.rules.scope),
@@ -177,12 +182,25 @@ fn statuses(set: &StatusSet) -> String {
     }
 }
 
-fn unknown(rules: &Rules, reconcile: Option<&str>) -> String {
+fn unknown(rules: &Rules, reconcile: Option<&CompiledReconcile>) -> String {
     match (&rules.unknown, reconcile) {
-        (_, Some(url)) => format!("{url} is asked whether it happened"),
+        (_, Some(asked)) => asks(asked),
         (Unknown::Hold, None) => "held: callers get 409 until a person decides".to_owned(),
         (Unknown::Rerun, None) => "runs again".to_owned(),
         (Unknown::Reconcile(_), None) => "whoever knows is asked".to_owned(),
+    }
+}
+
+/// Of what is sent along only the names are told.
+fn asks(asked: &CompiledReconcile) -> String {
+    let url = &asked.url;
+    let names: Vec<_> = asked.headers.iter().map(|(name, _)| header(name)).collect();
+    match names.is_empty() {
+        true => format!("{url} is asked whether it happened"),
+        false => format!(
+            "{url} is asked whether it happened, with {}",
+            names.join(", ")
+        ),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use schemars::{JsonSchema, Schema, json_schema};
 use semel_core::Scope;
+use semel_http::host::HostPattern;
+use semel_http::pattern;
 use serde::Deserialize;
 
 use super::settings::Settings;
@@ -31,8 +33,13 @@ pub struct Route {
 pub struct Match {
     /// The methods. Default: POST and PATCH.
     pub methods: Option<Many<Method>>,
+    /// The hosts that the requests are for, such as api.example.com or *.example.com. Default: any.
+    pub host: Option<Many<Word<HostPattern>>>,
     /// The path, with `{name}` for one segment and `{*rest}` for all that follow.
     pub path: Word<Pattern>,
+    /// Whether method and path are compared byte by byte, and not the way lenient services read them. Default: false.
+    #[serde(default)]
+    pub exact: bool,
 }
 
 /// A method that can be guarded.
@@ -79,15 +86,31 @@ impl Text for Pattern {
 
     fn parse(text: &str) -> Result<Self, Refusal> {
         let Name(text) = Name::parse(text).map_err(|_| Refusal::Unlike)?;
-        let alone = matchit::Router::new().insert(text.as_str(), ()).is_ok();
-        match alone && text.starts_with('/') && !text.contains(['?', '#', ' ']) {
-            true => Ok(Self(text)),
-            false => Err(Refusal::Unlike),
+        if !text.starts_with('/') {
+            return Err(Refusal::Unlike);
+        }
+        pattern::check(&text).map_err(Refusal::Said)?;
+        match matchit::Router::new().insert(text.as_str(), ()) {
+            Ok(()) => Ok(Self(text)),
+            Err(_) => Err(Refusal::Unlike),
         }
     }
 
     fn schema() -> Schema {
         json_schema!({ "type": "string", "pattern": "^/", "examples": ["/orders/{id}/capture"] })
+    }
+}
+
+impl Text for HostPattern {
+    const EXPECTED: &'static str =
+        "a host such as api.example.com or *.example.com, without a port";
+
+    fn parse(text: &str) -> Result<Self, Refusal> {
+        text.parse().map_err(|_| Refusal::Unlike)
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": r"^(\*\.)?[^:*/]+$|^\[", "examples": ["api.example.com"] })
     }
 }
 
@@ -97,7 +120,9 @@ impl Route {
         Self {
             matches: Match {
                 methods: None,
+                host: None,
                 path: Word(path),
+                exact: false,
             },
             upstream: None,
             scope: None,

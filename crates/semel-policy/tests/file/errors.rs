@@ -45,6 +45,61 @@ fn unknown_keys_are_errors_with_a_guess() {
 }
 
 #[test]
+fn patterns_of_other_routers_are_errors_with_the_right_spelling() {
+    let route = |path: &str| {
+        error(&format!(
+            "gateway:\n  routes:\n    - match: {{ path: '{path}' }}\n"
+        ))
+    };
+    assert_snapshot!(
+        route("/orders/:id/lines"),
+        @"semel.yaml:3:22: gateway.routes[0].match.path: expected {id} instead of :id"
+    );
+    assert_snapshot!(
+        route("/orders/*/lines"),
+        @"semel.yaml:3:22: gateway.routes[0].match.path: expected {id} for one segment, or {*rest} for all that follow, instead of *"
+    );
+    assert_snapshot!(
+        route("/orders/<int:id>"),
+        @"semel.yaml:3:22: gateway.routes[0].match.path: expected {id} instead of <int:id>"
+    );
+    assert_snapshot!(
+        route("/orders/{id:int}"),
+        @"semel.yaml:3:22: gateway.routes[0].match.path: expected {id} instead of {id:int}"
+    );
+    assert_snapshot!(
+        route("/orders/[0-9]+"),
+        @"semel.yaml:3:22: gateway.routes[0].match.path: expected no regular expression, found [0-9]+: write {id} for one segment, {*rest} for all that follow"
+    );
+}
+
+#[test]
+fn routes_that_only_spelling_tells_apart_are_errors() {
+    let routes = |other: &str| {
+        format!("gateway:\n  routes:\n    - match: {{ path: /pay }}\n    - match: {{ {other} }}\n")
+    };
+    assert_snapshot!(
+        error(&routes("path: /Pay/")),
+        @r#"semel.yaml:4:22: gateway.routes[1].match.path: expected a path that no other route for POST has, found "/Pay/" beside "/pay""#
+    );
+    for other in [
+        "path: /Pay, exact: true",
+        "path: /pay, host: a.example",
+        "path: /pays",
+    ] {
+        assert!(parse(&routes(other)).is_ok(), "{other}");
+    }
+    assert_snapshot!(
+        error(&routes("path: /x, host: 'a.example:80'")),
+        @r#"semel.yaml:4:32: gateway.routes[1].match.host: expected a host such as api.example.com or *.example.com, without a port, found "a.example:80""#
+    );
+    assert_snapshot!(
+        error(&routes("path: /x, host: [a.example, A.example]")),
+        @"semel.yaml:4:32: gateway.routes[1].match.host: expected each host once, found a.example again"
+    );
+}
+
+#[test]
 fn a_text_that_is_no_map_is_refused() {
     assert_snapshot!(
         error("- a"),

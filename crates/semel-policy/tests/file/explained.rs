@@ -43,7 +43,8 @@ fn a_gateway_without_routes_in_words() {
       times       the service has 1m to begin its answer; a lease lasts 30s without a sign of life
       sizes       requests up to 1MiB; of responses over 1MiB the body is not kept
 
-    everything else passes untouched
+    everything else passes untouched; semel_unguarded_keyed_requests_total counts what of it carries a key
+      also PUT|DELETE /{*rest}
 
     think about:
       - POST /{*rest}, PATCH /{*rest}: callers are told apart by their tokens: one whose bearer token is renewed between two attempts is another caller, and its retry runs again; tenant: { jwt_claim: ... } takes what stays
@@ -107,12 +108,44 @@ gateway:
       sizes       requests up to 10KiB; of responses over 1MiB the body is not kept
       service     http://orders
 
-    everything else passes untouched
+    everything else passes untouched; semel_unguarded_keyed_requests_total counts what of it carries a key
+      also PUT|PATCH|DELETE /payments
+      also PUT|DELETE /orders/{id}
 
     think about:
       - POST /orders/{id}, PATCH /orders/{id}: callers are told apart by their tokens: one whose bearer token is renewed between two attempts is another caller, and its retry runs again; tenant: { jwt_claim: ... } takes what stays
       - POST /orders/{id}, PATCH /orders/{id}: keys are derived: two requests with the same content are one operation, even if both are meant
     ");
+}
+
+#[test]
+fn hosts_exact_paths_and_credentials_in_words() {
+    let text = "
+admin: off
+gateway:
+  upstream: http://a
+  routes:
+    - match: { methods: [POST], path: /Payments, host: [api.example.com, '*.eu.example.com'] }
+      unknown: { reconcile: { url: 'http://a/ops/{key}', headers: { authorization: 'Bearer hunter2' }, timeout: 2s } }
+    - match: { methods: [POST, PUT, PATCH, DELETE], path: /exact, exact: true }
+";
+    let said = explained(text);
+    let has = |line: &str| assert!(said.lines().any(|said| said == line), "{line} in\n{said}");
+    has("POST api.example.com/Payments, POST *.eu.example.com/Payments");
+    has("  unknown     http://a/ops/{key} is asked whether it happened, with Authorization");
+    has("POST /exact, PUT /exact, PATCH /exact, DELETE /exact");
+    has("  match       method and path byte by byte: another spelling of them passes unguarded");
+    has("  also PUT|PATCH|DELETE api.example.com/Payments");
+    assert!(
+        said.contains("match.host: requests for other hosts pass unguarded"),
+        "{said}"
+    );
+    assert!(
+        said.contains("match.exact: a service that ignores case"),
+        "{said}"
+    );
+    assert!(!said.contains("also POST"), "{said}");
+    assert!(!said.contains("hunter2"), "{said}");
 }
 
 #[test]

@@ -16,6 +16,7 @@ store: postgres://semel:hunter2@db/semel?password=hunter2
 admin: { token: '${SECRET}' }
 gateway:
   tenant: { jwt_claim: { claim: sub, algorithm: HS256, key: hunter2 } }
+  unknown: { reconcile: { url: 'http://a/{key}', headers: { Authorization: 'Bearer ${SECRET}' } } }
 ";
     let hybrid = "store: { claims: 'redis://:hunter2@h', outcomes: 'postgres://u:hunter2@h/d?password=hunter2' }";
     let hybrid = parse(hybrid).unwrap();

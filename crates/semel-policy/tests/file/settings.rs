@@ -155,7 +155,11 @@ const OUTCOME: [Row; 25] = [
     }),
     (
         "unknown: { reconcile: 'http://a/?k={key}&f={fence}' }",
-        |r| r.reconcile.as_deref() == Some("http://a/?k={key}&f={fence}"),
+        |r| {
+            r.reconcile
+                .as_ref()
+                .is_some_and(|asked| asked.url == "http://a/?k={key}&f={fence}")
+        },
     ),
     ("replay: { cookies: true }", |r| r.rules.replay_cookies),
     ("replay: { expires: true }", |r| r.rules.tell_expiry),

@@ -12,6 +12,7 @@ use semel_http::rules::{Missing, Mode, Rules, Unknown};
 use semel_http::tenant;
 
 use super::route::name;
+use super::unguarded;
 use crate::compile::CompiledRoute;
 use crate::file::{Admin, Gateway};
 use crate::load::File;
@@ -62,7 +63,7 @@ fn grouped(routes: &[CompiledRoute]) -> Vec<(String, Vec<String>)> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for (route, message) in routes
         .iter()
-        .flat_map(|r| of_rules(&r.rules).into_iter().map(move |m| (r, m)))
+        .flat_map(|r| of_route(routes, r).into_iter().map(move |m| (r, m)))
     {
         match groups.iter_mut().find(|(known, _)| *known == message) {
             Some((_, names)) => names.push(name(route)),
@@ -70,6 +71,23 @@ fn grouped(routes: &[CompiledRoute]) -> Vec<(String, Vec<String>)> {
         }
     }
     groups
+}
+
+fn of_route(routes: &[CompiledRoute], route: &CompiledRoute) -> Vec<String> {
+    let table = [
+        (
+            route.exact,
+            "match.exact: a service that ignores case, slashes at the end, ;parameters or X-HTTP-Method-Override runs \
+             requests that pass unguarded",
+        ),
+        (
+            unguarded::on_other_hosts(routes, route),
+            "match.host: requests for other hosts pass unguarded, so the service must refuse hosts that it does not know",
+        ),
+    ];
+    let said = table.into_iter().filter(|(holds, _)| *holds);
+    let said = said.map(|(_, message)| message.to_owned());
+    said.chain(of_rules(&route.rules)).collect()
 }
 
 fn of_rules(rules: &Rules) -> Vec<String> {

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::value::{Reconcile, Word};
+use super::forms::ReconcileAt;
+use crate::value::Word;
 
 /// Whether the guard acts or only watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -36,5 +37,5 @@ pub enum Unknown {
     /// Nobody needs to: the service's effect is idempotent by itself.
     Rerun,
     /// The service is asked at this URL, with {key} and {fence} filled in.
-    Reconcile(Word<Reconcile>),
+    Reconcile(ReconcileAt),
 }

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use semel_http::rules::{Busy, BusyStatus, StatusSet};
 use serde::Deserialize;
 
-use crate::value::{Either, Many, Word};
+use crate::value::{Either, Many, Named, Reconcile, Secret, Word};
 
 /// What a duplicate gets while the first is still running: a status at once, or after a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -88,6 +88,48 @@ struct Kept {
     archive: bool,
 }
 
+/// Where it is asked whether something happened, and with which credentials.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "Either<Reconcile, Asked>")]
+pub struct ReconcileAt {
+    /// The URL with its fields between braces.
+    pub url: Reconcile,
+    /// What is sent along; the values are secrets.
+    pub headers: Named<Word<Secret>>,
+    /// How long the answer may take; `None`: as long as by default.
+    pub timeout: Option<Duration>,
+}
+
+impl From<Either<Reconcile, Asked>> for ReconcileAt {
+    fn from(written: Either<Reconcile, Asked>) -> Self {
+        match written {
+            Either::Short(url) => Self {
+                url,
+                headers: Named::default(),
+                timeout: None,
+            },
+            Either::Long(asked) => Self {
+                url: asked.url.0,
+                headers: asked.headers,
+                timeout: asked.timeout.map(|timeout| timeout.0),
+            },
+        }
+    }
+}
+
+/// Where it is asked whether something happened, and with which credentials.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    /// The URL, with {key} and, if you like, {fence}, {scope} and {tenant} filled in.
+    url: Word<Reconcile>,
+    /// Headers that are sent along, such as credentials. They are kept secret.
+    #[serde(default)]
+    headers: Named<Word<Secret>>,
+    /// How long the answer may take. Default: 5s.
+    timeout: Option<Word<Duration>>,
+}
+
 macro_rules! schema_of_forms {
     ($($type:ident, $form:ty;)+) => {$(
         impl JsonSchema for $type {
@@ -105,6 +147,7 @@ macro_rules! schema_of_forms {
 schema_of_forms! {
     InProgress, Either<BusyStatus, Waiting>;
     Retention, Either<Duration, Kept>;
+    ReconcileAt, Either<Reconcile, Asked>;
 }
 
 /// Which answers of the service are final, and which mean that nothing happened. All others leave

@@ -9,7 +9,7 @@ mod sources;
 pub use choices::{Missing, Mode, Unknown};
 pub use claim::JwtClaim;
 pub use fingerprint::{By as FingerprintBy, Fingerprint};
-pub use forms::{InProgress, Keep, Replay, Retention};
+pub use forms::{InProgress, Keep, ReconcileAt, Replay, Retention};
 pub use sources::{KeySource, Tenant};
 
 use std::path::PathBuf;
