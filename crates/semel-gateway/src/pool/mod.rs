@@ -191,7 +191,7 @@ impl Pool {
             if self.shelf.may_share_more() {
                 break;
             }
-            // All are full. Who waits here has handed nothing over.
+            // All are full. A request that waits here has not been handed over.
             freed.await;
         }
         self.dial.dial(self, need).await

@@ -11,8 +11,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::body::{AnyBody, BoxError};
 
-/// Fails when nothing came for `limit` while it was asked for. A reader that waits for somebody else in
-/// between does not use up the service's time.
+/// Fails when nothing came for `limit` while it was asked for. A reader that waits for its client
+/// between two pieces does not use up the service's time.
 pub(super) struct Heard<B> {
     body: B,
     limit: Duration,

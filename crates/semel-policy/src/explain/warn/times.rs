@@ -7,7 +7,7 @@ use crate::compile::CompiledRoute;
 use crate::file::Gateway;
 
 /// A route that gives up before a connection to its service may be given up. Nothing is lost by it: a request that
-/// was not handed over is released. But who wrote the two did not mean it.
+/// was not handed over is released. But the two together are hardly meant.
 pub(super) fn of_gateway(gateway: &Gateway, routes: &[CompiledRoute]) -> Option<String> {
     let connect = gateway.timeouts.connect.0;
     let short = routes.iter().filter(|route| route.rules.timeout <= connect);
