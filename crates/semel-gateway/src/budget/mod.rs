@@ -86,6 +86,5 @@ fn full(budget: &'static str) -> Problem {
         _ => "requests pass through",
     };
     let detail = format!("as many {what} as may at once, nothing was forwarded");
-    Problem::new(Type::Overloaded, detail)
-        .with("budget", budget)
+    Problem::new(Type::Overloaded, detail).with("budget", budget)
 }

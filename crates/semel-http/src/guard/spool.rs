@@ -65,8 +65,7 @@ impl Room {
             return Full.problem();
         }
         let detail = "too many request bodies are still arriving, nothing ran";
-        Problem::new(Type::Overloaded, detail)
-            .with("budget", "receiving")
+        Problem::new(Type::Overloaded, detail).with("budget", "receiving")
     }
 }
 

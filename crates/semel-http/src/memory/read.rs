@@ -25,8 +25,7 @@ impl Full {
     /// The refusal, as all doors say it.
     pub fn problem(self) -> Problem {
         let detail = "the memory for request bodies is used up, nothing ran";
-        Problem::new(Type::Overloaded, detail)
-            .with("budget", "buffered_bytes")
+        Problem::new(Type::Overloaded, detail).with("budget", "buffered_bytes")
     }
 }
 
