@@ -1,7 +1,7 @@
 //! The file's gateway section as a gateway's configuration.
 
 use http::Uri;
-use semel_gateway::{Config, Host, ReconcileUrl, Route, ServerTls, Upstream};
+use semel_gateway::{Config, Host, ReconcileUrl, Route, Tls, Upstream};
 use semel_policy::CompiledRoute;
 use semel_policy::file::{self, Gateway};
 
@@ -22,11 +22,9 @@ pub(super) fn config(section: &Gateway) -> Result<Config> {
             file::Host::Upstream => Host::Upstream,
         },
     });
-    config.listen = section.listen.0;
-    config.tls = section.tls.as_ref().map(|tls| ServerTls {
-        cert_chain: tls.certificate.0.clone(),
-        private_key: tls.key.0.clone(),
-    });
+    config.listen = section.listen.0.into();
+    let tls = section.tls.as_ref();
+    config.tls = tls.map(|tls| Tls::new(&tls.certificate.0, &tls.key.0));
     config.trust_forwarded = section.trust_forwarded;
     limits(&mut config, section);
     let routes = section

@@ -106,7 +106,7 @@ impl Live<'_> {
         };
         let mut config = gateway::config(section)?;
         if let Some(started) = &self.started_with.gateway {
-            config.listen = started.listen.0;
+            config.listen = started.listen.0.into();
         }
         Ok(Some(config))
     }

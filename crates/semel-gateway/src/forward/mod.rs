@@ -21,7 +21,7 @@ use http_body_util::Either;
 use hyper::body::Incoming;
 use semel_http::{Admission, Problem, Type};
 
-use crate::hygiene::{disarm, doubtful, screen};
+use crate::hygiene::{disarm, screen};
 use crate::routes::{Guarded, Params};
 use crate::server::{Client, InFlight, Snapshot};
 use pass::Departure;
@@ -61,7 +61,7 @@ pub(crate) fn answer(
     let snapshot = client.shared.snapshot();
     let idle = snapshot.timeouts.body_idle;
     let visit = Visit {
-        in_flight: InFlight::enter(&client.pulse, snapshot.limits.in_flight_max),
+        in_flight: InFlight::enter_below(&client.pulse, snapshot.limits.in_flight_max),
         client: client.clone(),
         snapshot,
     };
@@ -84,7 +84,7 @@ impl Visit {
         if self.in_flight.is_none() {
             return self.answered(overloaded());
         }
-        if let Err(problem) = self.screen(&request) {
+        if let Err(problem) = screen(&request) {
             return self.answered(closing(ours(problem), request.version()));
         }
         disarm(&mut request);
@@ -102,13 +102,6 @@ impl Visit {
 
     fn answered(self, response: Response<Content>) -> Next {
         Next::Answered(Box::new((self, response)))
-    }
-
-    fn screen(&self, request: &Request<Incoming>) -> Result<(), Problem> {
-        match self.client.pulse.is_doubtful() {
-            true => Err(doubtful()),
-            false => screen(request),
-        }
     }
 
     async fn guard(

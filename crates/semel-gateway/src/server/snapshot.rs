@@ -1,16 +1,12 @@
 //! A configuration made ready for requests.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use hyper_util::server::conn::auto;
 use semel_core::Once;
 use semel_http::rules::Unknown;
 use semel_http::{Guard, RequestObserver};
-use tokio_rustls::TlsAcceptor;
+use semel_listen::Address;
 
-use super::tls;
 use crate::config::{Config, Limits, Route, Timeouts};
 use crate::error::{Error, Result};
 use crate::hygiene::Manners;
@@ -25,28 +21,13 @@ const ROUTES_MAX: usize = 10_000;
 /// Everything that a request needs to know.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
-    pub(crate) listen: SocketAddr,
+    pub(crate) listen: Address,
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
     pub(crate) manners: Manners,
     pub(crate) routes: Table,
     /// Where unguarded requests go.
     pub(crate) pool: Arc<Pool>,
-    pub(super) tls: Option<Tls>,
-    pub(super) http: Http,
-}
-
-/// How clients are spoken to.
-#[derive(Debug)]
-pub(super) struct Http(pub(super) auto::Builder<TokioExecutor>);
-
-/// How clients' connections are secured.
-pub(super) struct Tls(pub(super) TlsAcceptor);
-
-impl std::fmt::Debug for Tls {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tls")
-    }
 }
 
 impl Snapshot {
@@ -64,7 +45,7 @@ impl Snapshot {
         let mut pools = Pools::new(config, &routes)?;
         let pool = pools.of(Target::parse(&config.upstream.url)?);
         Ok(Self {
-            listen: config.listen,
+            listen: config.listen.clone(),
             limits: config.limits,
             timeouts: config.timeouts,
             manners: Manners {
@@ -73,8 +54,6 @@ impl Snapshot {
             },
             routes: table(routes, &pool, &mut pools, once, watch)?,
             pool,
-            tls: config.tls.as_ref().map(tls::acceptor).transpose()?.map(Tls),
-            http: Http(http(&config.limits)),
         })
     }
 }
@@ -144,21 +123,4 @@ impl Pools {
         self.made.push((target, pool.clone()));
         pool
     }
-}
-
-fn http(limits: &Limits) -> auto::Builder<TokioExecutor> {
-    let mut http = auto::Builder::new(TokioExecutor::new());
-    // Idle connections and slow heads are watched by `connection`: hyper's timer does not tell them
-    // apart, and is set anew for every request.
-    http.http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(None)
-        .max_headers(limits.headers_max)
-        .max_buf_size(limits.header_bytes_max);
-    let header_bytes = u32::try_from(limits.header_bytes_max).unwrap_or(u32::MAX);
-    http.http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(limits.streams_max)
-        .max_header_list_size(header_bytes);
-    http
 }
