@@ -8,6 +8,7 @@ mod beneath;
 mod gauges;
 mod histogram;
 mod inbox;
+mod ports;
 mod requests;
 mod verbs;
 
@@ -34,6 +35,7 @@ use crate::log;
 use beneath::Beneath;
 use gauges::Gauges;
 use inbox::{Circuits, Counted};
+use ports::Ports;
 use requests::Requests;
 use verbs::Verbs;
 
@@ -57,6 +59,7 @@ pub struct Metrics {
     counted: Counted,
     inbox: inbox::Gauges,
     circuits: Circuits,
+    ports: Ports,
     stats_asked: Asked,
     inbox_asked: Asked,
 }
@@ -91,6 +94,7 @@ impl Metrics {
             counted: Counted::register(&mut registry),
             inbox: inbox::Gauges::register(&mut registry),
             circuits: Circuits::register(&mut registry),
+            ports: Ports::register(&mut registry),
             registry,
             stats_asked: Asked::default(),
             inbox_asked: Asked::default(),
@@ -99,10 +103,20 @@ impl Metrics {
 
     /// All series as text.
     pub fn text(&self) -> String {
+        self.ports.refresh();
         let mut text = String::new();
         // Writing to a string cannot fail, and no metric of ours does.
         encode(&mut text, &self.registry).expect("our metrics can be written to a string");
         text
+    }
+
+    /// Shows what is going on at a port of the process, by its name.
+    pub fn watch_port(
+        &self,
+        port: &'static str,
+        look: impl Fn() -> semel_listen::Load + Send + Sync + 'static,
+    ) {
+        self.ports.watch(port, Box::new(look));
     }
 
     /// Asks the store how it stands, unless it was asked a moment ago.
