@@ -67,11 +67,8 @@ impl Log {
     }
 }
 
-/// Whether the sample takes the request with this number: each time that its sum passes a whole number.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "after 2^53 requests a sample may be uneven"
-)]
+/// Whether the sample takes the request with this number: each time that its sum passes a whole number. After
+/// 2^53 requests it may be uneven.
 fn is_sampled(number: u64, share: f64) -> bool {
     ((number + 1) as f64 * share).floor() > (number as f64 * share).floor()
 }

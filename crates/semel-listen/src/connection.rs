@@ -227,9 +227,11 @@ struct Patience {
 impl Patience {
     fn new(settings: &Settings) -> Self {
         let now = Instant::now();
+        let first = now + settings.idle.min(settings.header);
+        let dies = settings.life.map(|life| now + life);
         Self {
-            look: now + settings.idle.min(settings.header),
-            dies: settings.life.map(|life| now + life),
+            look: dies.map_or(first, |dies| dies.min(first)),
+            dies,
             is_told: false,
         }
     }

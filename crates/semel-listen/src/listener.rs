@@ -54,6 +54,12 @@ impl Shared {
         *place = Arc::new(ready);
     }
 
+    /// The newest files of the certificate are used; said only if that was not so before.
+    fn certificate_is_used(&self) {
+        self.refused
+            .send_if_modified(|refused| refused.take().is_some());
+    }
+
     /// The access log of a connection, if there is one.
     pub(crate) fn access(&self, which: AccessLog, ip: Option<IpAddr>) -> Option<Log> {
         Log::new(which, self.name, ip, &self.sampled)
@@ -175,7 +181,7 @@ async fn renew_certificate(shared: &Shared) {
         match tls::acceptor(files, ready.settings.http2) {
             Ok((acceptor, stamp)) => {
                 shared.take(ready.with_certificate(acceptor, stamp));
-                shared.refused.send_replace(None);
+                shared.certificate_is_used();
                 tracing::info!(port, "the certificate was read again");
             }
             Err(error) => {
@@ -202,7 +208,7 @@ impl Handle {
     /// Takes other settings, for connections that come from now on. Certificates are read again.
     pub fn reload(&self, settings: Settings) -> Result<()> {
         self.shared.take(Ready::new(settings)?);
-        self.shared.refused.send_replace(None);
+        self.shared.certificate_is_used();
         Ok(())
     }
 

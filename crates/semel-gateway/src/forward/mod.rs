@@ -20,6 +20,7 @@ use http::{HeaderValue, Request, Response, Version};
 use http_body_util::Either;
 use hyper::body::Incoming;
 use semel_http::{Admission, Problem, Type};
+use semel_listen::access::LoggedScope;
 
 use crate::hygiene::{disarm, screen};
 use crate::routes::{Guarded, Params};
@@ -36,6 +37,8 @@ struct Visit {
     snapshot: Arc<Snapshot>,
     /// Whoever outlives the visit takes it along.
     in_flight: Option<InFlight>,
+    /// Only if there is an access log.
+    scope: Option<LoggedScope>,
 }
 
 /// A visit at its end, and what it brought.
@@ -64,10 +67,11 @@ pub(crate) fn answer(
         in_flight: InFlight::enter_below(&client.pulse, snapshot.limits.in_flight_max),
         client: client.clone(),
         snapshot,
+        scope: None,
     };
     let next = visit.begin(request);
     async move {
-        let (visit, response) = match next {
+        let (visit, mut response) = match next {
             Next::Answered(visited) => *visited,
             Next::Passing(visit, departure) => {
                 let (visit, passed) = visit.pass(departure).await;
@@ -75,12 +79,15 @@ pub(crate) fn answer(
             }
             Next::Guarding(guarding) => guarding.await,
         };
+        if let Some(scope) = visit.scope {
+            response.extensions_mut().insert(scope);
+        }
         Ok(response.map(|content| Reply::new(content, idle, visit.in_flight)))
     }
 }
 
 impl Visit {
-    fn begin(self, mut request: Request<Incoming>) -> Next {
+    fn begin(mut self, mut request: Request<Incoming>) -> Next {
         if self.in_flight.is_none() {
             return self.answered(overloaded());
         }
@@ -92,6 +99,10 @@ impl Visit {
         if let Some((route, params)) = snapshot.routes.find(request.method(), request.uri().path())
         {
             let route = route.clone();
+            if snapshot.is_logged {
+                let scope = route.guard.rules().scope.to_string();
+                self.scope = Some(LoggedScope(scope.into()));
+            }
             return Next::Guarding(Box::pin(self.guard(route, params, request)));
         }
         match self.depart(&snapshot.pool, request.map(Either::Left)) {

@@ -146,6 +146,21 @@ fn an_ipv6_client_is_quoted_and_a_mapped_one_is_ipv4() {
 }
 
 #[test]
+fn a_client_of_a_unix_socket_is_unknown() {
+    let origin = Origin::new(None, false);
+    for (trusted, expected) in [
+        (false, "for=unknown;proto=http"),
+        (true, "for=1.1.1.1, for=unknown;proto=http"),
+    ] {
+        let mut headers = HeaderMap::new();
+        headers.insert("forwarded", "for=1.1.1.1".parse().unwrap());
+        forwarded::tell(&mut headers, &origin, None, trusted);
+        assert_eq!(values(&headers, "forwarded"), [expected]);
+        assert!(values(&headers, "x-forwarded-for").is_empty());
+    }
+}
+
+#[test]
 fn only_protocols_other_than_http_become_tunnels() {
     let asks = |fields: &[(&str, &str)]| upgrade(&request("/", fields)).is_some();
     assert!(asks(&[

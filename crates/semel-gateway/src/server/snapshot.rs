@@ -5,7 +5,7 @@ use std::sync::Arc;
 use semel_core::Once;
 use semel_http::rules::Unknown;
 use semel_http::{Guard, RequestObserver};
-use semel_listen::Address;
+use semel_listen::{AccessLog, Address};
 
 use crate::config::{Config, Limits, Route, Timeouts};
 use crate::error::{Error, Result};
@@ -25,6 +25,8 @@ pub(crate) struct Snapshot {
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
     pub(crate) manners: Manners,
+    /// Whether there is an access log.
+    pub(crate) is_logged: bool,
     pub(crate) routes: Table,
     /// Where unguarded requests go.
     pub(crate) pool: Arc<Pool>,
@@ -48,6 +50,7 @@ impl Snapshot {
             listen: config.listen.clone(),
             limits: config.limits,
             timeouts: config.timeouts,
+            is_logged: config.access_log != AccessLog::Off,
             manners: Manners {
                 host: config.upstream.host,
                 trust_forwarded: config.trust_forwarded,
