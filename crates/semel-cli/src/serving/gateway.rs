@@ -1,10 +1,11 @@
 //! The file's gateway section as a gateway's configuration.
 
 use http::Uri;
-use semel_gateway::{Config, Host, ReconcileUrl, Route, Tls, Upstream};
+use semel_gateway::{Config, Host, ReconcileUrl, Route, Upstream};
 use semel_policy::CompiledRoute;
 use semel_policy::file::{self, Gateway};
 
+use super::listening;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
@@ -22,9 +23,9 @@ pub(super) fn config(section: &Gateway) -> Result<Config> {
             file::Host::Upstream => Host::Upstream,
         },
     });
-    config.listen = section.listen.0.into();
-    let tls = section.tls.as_ref();
-    config.tls = tls.map(|tls| Tls::new(&tls.certificate.0, &tls.key.0));
+    config.listen = listening::address(&section.listen);
+    config.tls = section.tls.as_ref().map(listening::tls);
+    config.access_log = listening::access_log(section.access_log);
     config.trust_forwarded = section.trust_forwarded;
     limits(&mut config, section);
     let routes = section
@@ -44,6 +45,7 @@ fn limits(config: &mut Config, section: &Gateway) {
     config.timeouts.idle = timeouts.idle.0;
     config.timeouts.upstream_idle = timeouts.upstream_idle.0;
     config.timeouts.response_head = timeouts.response.0;
+    config.timeouts.drain_pause = timeouts.drain_pause.0;
     config.timeouts.drain = timeouts.drain.0;
 }
 

@@ -11,7 +11,8 @@ use crate::value::{Count, Size, Word};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Open connections of clients; more wait to be accepted. Default: 10000.
+    /// Open connections of clients; the longest silent one makes room for the next, and while all are busy, more wait to be
+    /// accepted. Default: 10000.
     pub connections: Word<Count>,
     /// Requests in flight; more get 503. Default: 2000.
     pub in_flight: Word<Count>,
@@ -51,13 +52,15 @@ pub struct Timeouts {
     pub upstream_idle: Word<Duration>,
     /// Until the service begins to answer a request that no route guards. Default: 60s.
     pub response: Word<Duration>,
-    /// How long requests in flight may go on when the gateway is asked to stop. Default: 30s.
+    /// How long connections are still accepted when the gateway is asked to stop, while readiness says no. Default: 0s.
+    pub drain_pause: Word<Duration>,
+    /// How long requests in flight may go on after that. Default: 30s.
     pub drain: Word<Duration>,
 }
 
 impl Timeouts {
     /// All of them by name.
-    pub(crate) fn all(&self) -> [(&'static str, Duration); 7] {
+    pub(crate) fn all(&self) -> [(&'static str, Duration); 8] {
         [
             ("header", self.header.0),
             ("body", self.body.0),
@@ -65,6 +68,7 @@ impl Timeouts {
             ("idle", self.idle.0),
             ("upstream_idle", self.upstream_idle.0),
             ("response", self.response.0),
+            ("drain_pause", self.drain_pause.0),
             ("drain", self.drain.0),
         ]
     }
@@ -80,6 +84,7 @@ impl Default for Timeouts {
             idle: seconds(75),
             upstream_idle: seconds(1),
             response: seconds(60),
+            drain_pause: seconds(0),
             drain: seconds(30),
         }
     }
