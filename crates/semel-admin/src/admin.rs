@@ -1,42 +1,21 @@
-//! The server: binds, accepts, and ends gracefully.
+//! The server: binds, serves by means of `semel-listen`, and asks the store whether it is well.
 
-use std::net::SocketAddr;
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use semel_core::{Clock, Error, Kind, Result, SystemClock};
 use semel_http::Memory;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use semel_listen::{Address, Listener, counted};
 
 use crate::config::Config;
 use crate::current::Current;
 use crate::gate::Gate;
-use crate::health::Health;
+use crate::health::{Health, Probe};
 use crate::inbox::InboxPart;
 use crate::metered::Metered;
 use crate::router;
 use crate::secret::Secret;
-
-/// The most connections at once; the next ones wait to be accepted.
-pub const CONNECTIONS_MAX: usize = 256;
-/// How long a request's head may take, and how long a connection may idle between requests.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a connection may live: nobody holds one for ever by reading slowly.
-const CONNECTION_LIFE: Duration = Duration::from_secs(600);
-/// How long requests may go on once the end has come.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The most bytes of a request's head.
-const HEAD_BYTES_MAX: usize = 32 * 1024;
-/// How long to wait before accepting again after the system refused to.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What is observed by doors that only watch, as JSON.
 pub type Observations = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
@@ -89,28 +68,29 @@ impl std::fmt::Debug for Parts {
 /// use semel_core::MemoryStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> semel_core::Result<()> {
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = Metered::new(Arc::new(MemoryStore::new()), Arc::new(Metrics::new()));
-/// let config = Config { listen: ([127, 0, 0, 1], 0).into(), token: None };
+/// let config = Config { listen: "127.0.0.1:0".parse()?, ..Config::default() };
 /// let admin = Admin::bind(&config, Parts::new(store)).await?;
-/// assert!(admin.local_addr().ip().is_loopback());
+/// assert!(admin.address().is_local());
 /// admin.serve(std::future::ready(())).await;
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug)]
 pub struct Admin {
-    listener: TcpListener,
-    address: SocketAddr,
+    listener: Listener,
     router: Router,
+    probe: Probe,
     handle: Handle,
 }
 
-/// Changes the admin side while it serves.
+/// Looks at the admin side and changes it while it serves.
 #[derive(Debug, Clone)]
 pub struct Handle {
-    listen: SocketAddr,
+    listen: Address,
     token: Current<Option<Secret>>,
+    listener: semel_listen::Handle,
 }
 
 impl Handle {
@@ -124,10 +104,16 @@ impl Handle {
     /// Refuses to be reachable from other machines without a token.
     pub fn check_token(&self, token: Option<&Secret>) -> Result<()> {
         let config = Config {
-            listen: self.listen,
+            listen: self.listen.clone(),
             token: token.cloned(),
+            ..Config::default()
         };
         config.check()
+    }
+
+    /// The listener, for its certificate and its load.
+    pub const fn listener(&self) -> &semel_listen::Handle {
+        &self.listener
     }
 }
 
@@ -135,85 +121,58 @@ impl Admin {
     /// Binds the address; refuses one that other machines can reach if there is no token.
     pub async fn bind(config: &Config, parts: Parts) -> Result<Self> {
         config.check()?;
-        let failed = |error| {
-            let message = format!("the admin side cannot listen on {}", config.listen);
-            Error::new(Kind::Unavailable, message).caused_by(error)
-        };
-        let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let listener =
+            Listener::bind("admin", &config.listen, config.settings()).map_err(|error| {
+                let kind = match error.is_retryable() {
+                    true => Kind::Unavailable,
+                    false => Kind::Invalid,
+                };
+                let message = format!("the admin side cannot listen on {}", config.listen);
+                Error::new(kind, message).caused_by(error)
+            })?;
         let token = Current::new(config.token.clone());
-        let router = router::router(parts, Gate::new(token.clone()));
-        let listen = config.listen;
+        let (probe, probed) = Probe::new(parts.store.inner().clone(), config.probe_every);
+        let handle = Handle {
+            listen: config.listen.clone(),
+            token: token.clone(),
+            listener: listener.handle(),
+        };
         Ok(Self {
+            router: router::router(parts, probed, Gate::new(token)),
             listener,
-            address,
-            router,
-            handle: Handle { listen, token },
+            probe,
+            handle,
         })
     }
 
     /// Where it listens.
-    pub const fn local_addr(&self) -> SocketAddr {
-        self.address
+    pub const fn address(&self) -> &Address {
+        self.listener.address()
     }
 
-    /// Changes it while it serves.
+    /// What others hold to look at it and to change it while it serves.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
     /// Serves until `shutdown` is done; then lets requests that have begun finish, for a while.
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send) {
-        let (stop, stopping) = watch::channel(false);
-        let mut connections = JoinSet::new();
-        let mut shutdown = pin!(shutdown);
-        loop {
-            tokio::select! {
-                () = &mut shutdown => break,
-                Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                accepted = self.listener.accept(), if connections.len() < CONNECTIONS_MAX => {
-                    match accepted {
-                        Ok((stream, _)) => {
-                            let served = serve_connection(stream, self.router.clone(), stopping.clone());
-                            connections.spawn(served);
-                        }
-                        Err(error) => {
-                            tracing::warn!(target: "semel::admin", %error, "cannot accept a connection");
-                            sleep(ACCEPT_PAUSE).await;
-                        }
-                    }
-                }
-            }
-        }
-        drop(self.listener);
-        // Nobody listens only if no connection is left.
-        let _ = stop.send(true);
-        let drained = timeout(DRAIN_TIMEOUT, async {
-            while connections.join_next().await.is_some() {}
-        });
-        if drained.await.is_err() {
-            tracing::warn!(target: "semel::admin", left = connections.len(), "cut connections off");
+        let Self {
+            listener,
+            router,
+            probe,
+            ..
+        } = self;
+        let service = move |peer: Arc<semel_listen::Peer>| {
+            counted(&peer, TowerToHyperService::new(router.clone()))
+        };
+        let drained = tokio::select! {
+            drained = listener.serve(service, shutdown) => drained,
+            never = probe.run() => match never {},
+        };
+        if drained.connections > 0 {
+            let left = drained.connections;
+            tracing::warn!(target: "semel::admin", left, "cut connections off");
         }
     }
-}
-
-/// Serves one connection until it ends, is too old, or the server stops.
-async fn serve_connection(stream: TcpStream, router: Router, mut stopping: watch::Receiver<bool>) {
-    // Without this, small answers wait for the client's acknowledgement of the one before.
-    let _ = stream.set_nodelay(true);
-    let service = TowerToHyperService::new(router);
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_header_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = pin!(connection);
-    tokio::select! {
-        // A client that breaks off is no news.
-        _ = connection.as_mut() => return,
-        _ = stopping.wait_for(|stop| *stop) => {}
-        () = sleep(CONNECTION_LIFE) => {}
-    }
-    connection.as_mut().graceful_shutdown();
-    let _ = timeout(DRAIN_TIMEOUT, connection).await;
 }

@@ -1,28 +1,43 @@
 //! How the admin side is opened.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use semel_core::{Error, Result};
+use semel_listen::{AccessLog, Address, Settings, Tls};
 
 use crate::secret::Secret;
 
 /// Where the admin side listens unless told otherwise: this machine only.
 pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7071);
+/// The most connections at once; the one that has been silent longest makes room for the next.
+pub const CONNECTIONS_MAX: usize = 256;
+/// How often the store is asked whether it reads and writes, unless told otherwise.
+pub const PROBE_EVERY: Duration = Duration::from_secs(2);
 
 /// Where to listen, and who may come in.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The address; port 0 takes a free one.
-    pub listen: SocketAddr,
-    /// What callers must show. Without one, only loopback addresses are accepted above.
+    pub listen: Address,
+    /// What callers must show. Without one, only loopback addresses and unix sockets are accepted above.
     pub token: Option<Secret>,
+    /// With which certificate; without one it is plain HTTP.
+    pub tls: Option<Tls>,
+    /// Which requests are logged.
+    pub access_log: AccessLog,
+    /// How often the store is asked whether it reads and writes; readiness is answered from memory.
+    pub probe_every: Duration,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
-            listen: LISTEN,
+            listen: LISTEN.into(),
             token: None,
+            tls: None,
+            access_log: AccessLog::Off,
+            probe_every: PROBE_EVERY,
         }
     }
 }
@@ -31,7 +46,7 @@ impl Config {
     /// Refuses to be reachable from other machines without a token.
     pub fn check(&self) -> Result<()> {
         match &self.token {
-            None if !self.listen.ip().to_canonical().is_loopback() => Err(Error::invalid(format!(
+            None if !self.listen.is_local() => Err(Error::invalid(format!(
                 "the admin side needs a token to listen on {}, because other machines can reach \
                  it: set admin.token, or listen on 127.0.0.1",
                 self.listen
@@ -47,6 +62,26 @@ impl Config {
             _ => Ok(()),
         }
     }
+
+    /// What the listener is told.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            connections_max: CONNECTIONS_MAX,
+            header_bytes_max: 32 * 1024,
+            header: Duration::from_secs(5),
+            idle: Duration::from_secs(30),
+            // A client that reads slowly holds no connection for ever.
+            life: Some(Duration::from_secs(600)),
+            drain: Duration::from_secs(10),
+            // The gate judges by `Host`, which HTTP/2 does not have.
+            http2: false,
+            tls: self.tls.clone(),
+            // Without a token the permissions of the socket decide who may come in: the same user only.
+            socket_mode: 0o600,
+            access_log: self.access_log,
+            ..Settings::default()
+        }
+    }
 }
 
 #[cfg(test)]
@@ -60,13 +95,14 @@ mod tests {
             ("127.8.8.8:0", true),
             ("[::1]:7071", true),
             ("[::ffff:127.0.0.1]:7071", true),
+            ("unix:/run/semel.sock", true),
             ("0.0.0.0:7071", false),
             ("[::]:7071", false),
             ("10.0.0.7:7071", false),
         ] {
             let mut config = Config {
                 listen: listen.parse().unwrap(),
-                token: None,
+                ..Config::default()
             };
             assert_eq!(config.check().is_ok(), alone, "{listen}");
             config.token = Some(Secret::new("0123456789abcdef").unwrap());

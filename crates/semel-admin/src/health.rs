@@ -1,7 +1,11 @@
 //! Whether the process can do its work: the store's word, and the word of every door.
+//!
+//! The store is asked on a timer, and readiness is answered from memory: it is asked for without a token, and asking the store takes
+//! its way of a write.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +13,8 @@ use semel_core::record::Claim;
 use semel_core::store::{RenewRequest, StoreExt};
 use semel_core::{Fence, Identity, LeaseTerm, Store};
 use serde::Serialize;
-use tokio::time::timeout;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
 use utoipa::ToSchema;
 
 /// How long the store may take to show that it reads and writes.
@@ -54,12 +59,9 @@ impl Health {
         part
     }
 
-    /// Asks the store and every part.
-    pub(crate) async fn readiness(&self, store: &dyn Store) -> Readiness {
-        let said = probe(store)
-            .await
-            .map_or_else(Said::NotReady, |()| Said::Ready);
-        let mut parts = vec![PartReadiness::of("store", said)];
+    /// What the store said last, and what every part says. Before the store was asked for the first time, waits for that.
+    pub(crate) async fn readiness(&self, probed: &Probed) -> Readiness {
+        let mut parts = vec![probed.store().await];
         let doors = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         parts.extend(
             doors
@@ -95,6 +97,72 @@ impl Part {
     }
 }
 
+/// Asks the store, again and again.
+pub(crate) struct Probe {
+    store: Arc<dyn Store>,
+    every: Duration,
+    tell: watch::Sender<Option<(Said, Instant)>>,
+}
+
+/// What the store said last, and when.
+#[derive(Debug, Clone)]
+pub(crate) struct Probed {
+    last: watch::Receiver<Option<(Said, Instant)>>,
+    /// An answer that is older than this is none: the store can no longer be asked.
+    stale: Duration,
+}
+
+impl Probe {
+    /// Asks `store` every so often, once it runs.
+    pub(crate) fn new(store: Arc<dyn Store>, every: Duration) -> (Self, Probed) {
+        let (tell, last) = watch::channel(None);
+        let stale = (every + STORE_TIMEOUT) * 3;
+        (Self { store, every, tell }, Probed { last, stale })
+    }
+
+    /// Asks for ever.
+    pub(crate) async fn run(self) -> Infallible {
+        loop {
+            let said = probe(&*self.store)
+                .await
+                .map_or_else(Said::NotReady, |()| Said::Ready);
+            self.tell.send_replace(Some((said, Instant::now())));
+            sleep(self.every).await;
+        }
+    }
+}
+
+impl std::fmt::Debug for Probe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Probe")
+            .field("every", &self.every)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Probed {
+    async fn store(&self) -> PartReadiness {
+        let mut last = self.last.clone();
+        // It fails only if nothing asks the store any more.
+        let last = match last.wait_for(Option::is_some).await {
+            Ok(last) => last.clone(),
+            Err(_) => None,
+        };
+        let Some((said, at)) = last else {
+            let why = Cow::Borrowed("the store is not asked any more");
+            return PartReadiness::of("store", Said::NotReady(why));
+        };
+        let age = at.elapsed();
+        let said = match age > self.stale {
+            true => Said::NotReady(Cow::Borrowed("the store was not asked for too long")),
+            false => said,
+        };
+        let mut part = PartReadiness::of("store", said);
+        part.age_ms = Some(u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
+        part
+    }
+}
+
 /// Whether the process can do its work.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Readiness {
@@ -114,6 +182,9 @@ pub(crate) struct PartReadiness {
     /// Why not, or what there is to know although it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<Cow<'static, str>>,
+    /// How long ago it was asked, if it is asked on a timer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) age_ms: Option<u64>,
 }
 
 impl PartReadiness {
@@ -123,7 +194,12 @@ impl PartReadiness {
             Said::ReadyBut(what) => (true, Some(what)),
             Said::NotReady(why) => (false, Some(why)),
         };
-        Self { name, ready, why }
+        Self {
+            name,
+            ready,
+            why,
+            age_ms: None,
+        }
     }
 }
 

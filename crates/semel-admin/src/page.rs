@@ -30,7 +30,7 @@ const HEADERS: [(HeaderName, &str); 2] = [
     responses((status = 200, description = "How things stand", body = String, content_type = "text/html")))]
 pub(crate) async fn status(State(app): State<Shared>) -> impl IntoResponse {
     let store = app.parts.store.inner();
-    let readiness = app.parts.health.readiness(store.as_ref()).await;
+    let readiness = app.parts.health.readiness(&app.probed).await;
     // A store that is away shows in the parts; the page comes all the same.
     let stats = match readiness.ready {
         true => ask(store.stats()).await.ok(),

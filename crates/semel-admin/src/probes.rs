@@ -24,9 +24,7 @@ pub(crate) async fn healthz() -> &'static str {
         (status = 503, description = "A part cannot; its name and why", body = Readiness),
     ))]
 pub(crate) async fn readyz(State(app): State<Shared>) -> impl IntoResponse {
-    // The store beneath the measured one: probes are not traffic.
-    let store = app.parts.store.inner();
-    let readiness = app.parts.health.readiness(store.as_ref()).await;
+    let readiness = app.parts.health.readiness(&app.probed).await;
     let status = match readiness.ready {
         true => StatusCode::OK,
         false => StatusCode::SERVICE_UNAVAILABLE,

@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use crate::admin::Parts;
 use crate::api::{claims, inbox, observations, records, stats};
 use crate::gate::{Gate, only_json};
+use crate::health::Probed;
 use crate::input::LARGE_BODIES_MAX;
 use crate::refused::Refused;
 use crate::{openapi, page, probes};
@@ -25,6 +26,8 @@ use crate::{openapi, page, probes};
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) parts: Parts,
+    /// What the store beneath the measured one said last: probes are not traffic.
+    pub(crate) probed: Probed,
     /// Turns to read a large body.
     pub(crate) large_bodies: Arc<Semaphore>,
 }
@@ -97,9 +100,10 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 /// The routes behind the gate.
-pub(crate) fn router(parts: Parts, gate: Gate) -> Router {
+pub(crate) fn router(parts: Parts, probed: Probed, gate: Gate) -> Router {
     let app = Arc::new(App {
         parts,
+        probed,
         large_bodies: Arc::new(Semaphore::new(LARGE_BODIES_MAX)),
     });
     let routes = routes().into_iter();

@@ -85,6 +85,18 @@ impl Error {
     }
 }
 
+impl From<semel_listen::Error> for Error {
+    fn from(error: semel_listen::Error) -> Self {
+        let kind = match error.kind() {
+            semel_listen::Kind::Tls => Kind::Tls,
+            semel_listen::Kind::Listen => Kind::Listen,
+            _ => Kind::Invalid,
+        };
+        // Its text names what caused it already.
+        Self::new(kind, error.to_string())
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;

@@ -6,7 +6,7 @@
 //! Read it in this order:
 //!
 //! 1. `config` is everything that a gateway is told.
-//! 2. `server` listens, serves, drains and takes new configurations.
+//! 2. `server` listens by means of `semel-listen`, serves, drains and takes new configurations.
 //! 3. `forward` is what happens to one request; `routes` finds its route.
 //! 4. `budget` is what requests of each kind may use at once.
 //! 5. `hygiene` is what may cross in either direction.
@@ -16,7 +16,6 @@
 //! This crate reads no configuration file, keeps no records and decides nothing about keys: that is
 //! `semel-policy`, the store, and `semel-http`. It never sends a request twice.
 
-mod alarm;
 mod budget;
 mod config;
 mod error;
@@ -29,10 +28,13 @@ mod reconcile;
 mod routes;
 mod server;
 mod target;
-mod wire;
+
+// Clients and upstreams are watched by the same means.
+use semel_listen::{alarm, wire};
 
 pub use budget::Budgets;
-pub use config::{Config, Host, LISTEN, Limits, Route, ServerTls, Timeouts, Upstream};
+pub use config::{Config, Host, LISTEN, Limits, Route, Timeouts, Upstream};
 pub use error::{Error, Kind, Result};
 pub use reconcile::ReconcileUrl;
-pub use server::{Drained, Gateway, Handle, Load};
+pub use semel_listen::{AccessLog, Address, Load, Tls};
+pub use server::{Drained, Gateway, Handle};

@@ -40,7 +40,7 @@ const SECTIONS: [&str; 9] = [
 /// let env = [("SEMEL_GATEWAY__LISTEN".to_owned(), "127.0.0.1:9000".to_owned())];
 /// let file = File::parse("semel.yaml", text, env)?;
 /// let gateway = file.gateway.expect("the text has this section");
-/// assert_eq!(gateway.listen.port(), 9000);
+/// assert_eq!(gateway.listen.to_string(), "127.0.0.1:9000");
 /// assert_eq!(gateway.routes()?[0].rules.lease.get().as_secs(), 20);
 ///
 /// let wrong = File::parse("semel.yaml", "gateway: { lease: 30 parsecs }", []).unwrap_err();
@@ -113,6 +113,8 @@ impl File {
 
     /// Paths in the file are relative to its directory.
     fn resolve(&mut self, directory: &Path) {
+        self.admin.resolve(directory);
+        self.inbox.resolve(directory);
         if let Some(gateway) = &mut self.gateway {
             gateway.resolve(directory);
         }

@@ -9,6 +9,7 @@ mod budgets;
 mod gauges;
 mod histogram;
 mod inbox;
+mod ports;
 mod requests;
 mod verbs;
 
@@ -36,6 +37,7 @@ use beneath::Beneath;
 use budgets::Budgets;
 use gauges::Gauges;
 use inbox::{Circuits, Counted};
+use ports::Ports;
 use requests::Requests;
 use verbs::Verbs;
 
@@ -60,6 +62,7 @@ pub struct Metrics {
     counted: Counted,
     inbox: inbox::Gauges,
     circuits: Circuits,
+    ports: Ports,
     stats_asked: Asked,
     inbox_asked: Asked,
 }
@@ -95,6 +98,7 @@ impl Metrics {
             counted: Counted::register(&mut registry),
             inbox: inbox::Gauges::register(&mut registry),
             circuits: Circuits::register(&mut registry),
+            ports: Ports::register(&mut registry),
             registry,
             stats_asked: Asked::default(),
             inbox_asked: Asked::default(),
@@ -109,10 +113,20 @@ impl Metrics {
     /// All series as text.
     pub fn text(&self) -> String {
         self.budgets.refresh();
+        self.ports.refresh();
         let mut text = String::new();
         // Writing to a string cannot fail, and no metric of ours does.
         encode(&mut text, &self.registry).expect("our metrics can be written to a string");
         text
+    }
+
+    /// Shows what is going on at a port of the process, by its name.
+    pub fn watch_port(
+        &self,
+        port: &'static str,
+        look: impl Fn() -> semel_listen::Load + Send + Sync + 'static,
+    ) {
+        self.ports.watch(port, Box::new(look));
     }
 
     /// Asks the store how it stands, unless it was asked a moment ago.

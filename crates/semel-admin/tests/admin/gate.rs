@@ -23,8 +23,8 @@ fn with_token() -> Config {
 async fn beyond_loopback_a_token_is_needed() {
     let store = Metered::new(Arc::new(MemoryStore::new()), Arc::new(Metrics::new()));
     let mut config = Config {
-        listen: SocketAddr::from(([0, 0, 0, 0], 0)),
-        token: None,
+        listen: SocketAddr::from(([0, 0, 0, 0], 0)).into(),
+        ..Config::default()
     };
     let refused = Admin::bind(&config, Parts::new(store.clone())).await;
     assert_snapshot!(refused.unwrap_err(), @"
@@ -39,8 +39,8 @@ async fn an_address_in_use_is_named() {
     let server = Server::start().await;
     let store = Metered::new(server.store.clone(), server.metrics.clone());
     let config = Config {
-        listen: server.address,
-        token: None,
+        listen: server.address.into(),
+        ..Config::default()
     };
     let error = Admin::bind(&config, Parts::new(store)).await.unwrap_err();
     assert!(error.is_retryable());

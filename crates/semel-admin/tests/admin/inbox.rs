@@ -449,11 +449,12 @@ async fn what_is_to_change_has_to_be_said() {
 async fn a_store_without_an_inbox_says_so() {
     let metrics = std::sync::Arc::new(Metrics::new());
     let store = Metered::new(std::sync::Arc::new(MemoryStore::new()), metrics);
-    let listen = ([127, 0, 0, 1], 0).into();
-    let token = None;
-    let admin = Admin::bind(&Config { listen, token }, Parts::new(store)).await;
-    let admin = admin.unwrap();
-    let address = admin.local_addr();
+    let config = Config {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        ..Config::default()
+    };
+    let admin = Admin::bind(&config, Parts::new(store)).await.unwrap();
+    let address = admin.address().tcp().unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let served = tokio::spawn(admin.serve(async { drop(stopped.await) }));
     let refused = crate::http::get(address, "/api/v1/inbox").await;

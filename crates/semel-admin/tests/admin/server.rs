@@ -17,6 +17,9 @@ use tokio::task::JoinHandle;
 
 use crate::http::{self, Response};
 
+/// Once in a test.
+const RARELY: Duration = Duration::from_secs(3_600);
+
 /// A running server.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
@@ -32,18 +35,28 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) async fn start() -> Self {
-        Self::start_with(Config::default(), |store| store).await
+        let server = Self::start_with(probing(RARELY), |store| store).await;
+        // From now on the store is not asked again, so that its commits can be counted.
+        assert_eq!(server.get("/readyz").await.status, 200);
+        server
     }
 
-    /// On a store that a test makes go wrong.
+    /// On a store that a test makes go wrong, and that is asked once whether it is well.
     pub(crate) async fn faulty() -> (Self, Arc<Faulty>) {
+        Self::faulty_and_probed(RARELY).await
+    }
+
+    /// The same with a store that is asked so often.
+    pub(crate) async fn faulty_and_probed(every: Duration) -> (Self, Arc<Faulty>) {
         let mut faulty = None;
         let around = |store| {
             let store = Faulty::new(store);
             faulty = Some(store.clone());
             store as Arc<dyn Store>
         };
-        let server = Self::start_with(Config::default(), around).await;
+        let server = Self::start_with(probing(every), around).await;
+        // From now on the store is asked by the timer only.
+        assert_eq!(server.get("/readyz").await.status, 200);
         (server, faulty.unwrap())
     }
 
@@ -65,11 +78,11 @@ impl Server {
             policies: policies().into(),
         });
         let health = parts.health.clone();
-        let listen = SocketAddr::new(config.listen.ip(), 0);
+        let listen = SocketAddr::from(([127, 0, 0, 1], 0)).into();
         let admin = Admin::bind(&Config { listen, ..config }, parts)
             .await
             .unwrap();
-        let address = admin.local_addr();
+        let address = admin.address().tcp().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let served = tokio::spawn(admin.serve(async {
             let _ = stopped.await;
@@ -121,6 +134,13 @@ impl Server {
     pub(crate) async fn stop(self) {
         let _ = self.stop.send(());
         self.served.await.unwrap();
+    }
+}
+
+fn probing(every: Duration) -> Config {
+    Config {
+        probe_every: every,
+        ..Config::default()
     }
 }
 

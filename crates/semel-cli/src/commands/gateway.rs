@@ -12,9 +12,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL")]
     upstream: String,
 
-    /// Where to listen
+    /// Where to listen: an address, or unix: and a path
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7070")]
-    listen: std::net::SocketAddr,
+    listen: String,
 
     /// Only watch: let everything through, and count what would have been replayed or refused
     #[arg(long)]
@@ -62,7 +62,7 @@ impl Args {
     fn settings(&self) -> Vec<Setting> {
         let mut settings = vec![
             Setting::new("--upstream", "gateway.upstream", &self.upstream),
-            Setting::new("--listen", "gateway.listen", self.listen),
+            Setting::new("--listen", "gateway.listen", &self.listen),
             Setting::new("--profile", "gateway.profile", self.profile.name()),
         ];
         settings.push(match self.unknown.strip_prefix("reconcile=") {

@@ -1,7 +1,8 @@
 //! What a reload cannot change, key by key.
 
 use semel_policy::File;
-use semel_policy::file::{Admin, Gateway, InboxListen};
+use semel_policy::file::{AccessLog, Admin, Gateway, InboxListen, Tls};
+use semel_policy::value::Listen;
 
 /// The keys whose values differ between the file that the process started with and a new one, and that only a restart takes over.
 /// `store_is_named` says that the command line or the environment names the store, so that the file's does not count.
@@ -11,6 +12,11 @@ pub(super) fn changed(old: &File, new: &File, store_is_named: bool) -> Vec<&'sta
         ("store", !store_is_named && text(old) != text(new)),
         ("log.format", old.log.format != new.log.format),
         ("admin.listen", listens(&old.admin) != listens(&new.admin)),
+        ("admin.tls", shown(&old.admin).0 != shown(&new.admin).0),
+        (
+            "admin.access_log",
+            shown(&old.admin).1 != shown(&new.admin).1,
+        ),
     ];
     table.extend(gateway(old.gateway.as_ref(), new.gateway.as_ref()));
     table.extend(inbox(&old.inbox, &new.inbox));
@@ -19,10 +25,20 @@ pub(super) fn changed(old: &File, new: &File, store_is_named: bool) -> Vec<&'sta
 }
 
 /// The address of the admin side; `None` if it is off.
-const fn listens(admin: &Admin) -> Option<std::net::SocketAddr> {
+const fn listens(admin: &Admin) -> Option<&Listen> {
     match admin {
         Admin::Off => None,
-        Admin::On { listen, .. } => Some(*listen),
+        Admin::On { listen, .. } => Some(listen),
+    }
+}
+
+/// The certificate and the access log of the admin side.
+fn shown(admin: &Admin) -> (Option<&Tls>, AccessLog) {
+    match admin {
+        Admin::Off => (None, AccessLog::Off),
+        Admin::On {
+            tls, access_log, ..
+        } => (tls.as_ref(), *access_log),
     }
 }
 
@@ -37,11 +53,13 @@ fn gateway(old: Option<&Gateway>, new: Option<&Gateway>) -> [(&'static str, bool
     ]
 }
 
-fn inbox(old: &InboxListen, new: &InboxListen) -> [(&'static str, bool); 6] {
+fn inbox(old: &InboxListen, new: &InboxListen) -> [(&'static str, bool); 9] {
     let (limits, others) = (&old.limits, &new.limits);
     let (times, other) = (&old.timeouts, &new.timeouts);
     [
         ("inbox.listen", old.listen.0 != new.listen.0),
+        ("inbox.tls", old.tls != new.tls),
+        ("inbox.access_log", old.access_log != new.access_log),
         (
             "inbox.limits.connections",
             limits.connections != others.connections,
@@ -56,6 +74,10 @@ fn inbox(old: &InboxListen, new: &InboxListen) -> [(&'static str, bool); 6] {
         ),
         ("inbox.timeouts.header", times.header != other.header),
         ("inbox.timeouts.idle", times.idle != other.idle),
+        (
+            "inbox.timeouts.drain_pause",
+            times.drain_pause != other.drain_pause,
+        ),
     ]
 }
 

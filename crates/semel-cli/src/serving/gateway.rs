@@ -1,11 +1,12 @@
 //! The file's gateway section as a gateway's configuration.
 
 use http::Uri;
-use semel_gateway::{Config, Host, ReconcileUrl, Route, ServerTls, Upstream};
+use semel_gateway::{Config, Host, ReconcileUrl, Route, Upstream};
 use semel_policy::file::{self, Gateway};
 use semel_policy::value::{Count, Word};
 use semel_policy::{CompiledReconcile, CompiledRoute};
 
+use super::listening;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
@@ -23,11 +24,9 @@ pub(super) fn config(section: &Gateway) -> Result<Config> {
             file::Host::Upstream => Host::Upstream,
         },
     });
-    config.listen = section.listen.0;
-    config.tls = section.tls.as_ref().map(|tls| ServerTls {
-        cert_chain: tls.certificate.0.clone(),
-        private_key: tls.key.0.clone(),
-    });
+    config.listen = listening::address(&section.listen);
+    config.tls = section.tls.as_ref().map(listening::tls);
+    config.access_log = listening::access_log(section.access_log);
     config.trust_forwarded = section.trust_forwarded;
     limits(&mut config, section);
     let routes = section
@@ -60,6 +59,7 @@ fn limits(config: &mut Config, section: &Gateway) {
     config.timeouts.response_head = timeouts.response.0;
     config.timeouts.tunnel_idle = timeouts.tunnel_idle.0;
     config.timeouts.tunnel_closing = timeouts.tunnel_closing.0;
+    config.timeouts.drain_pause = timeouts.drain_pause.0;
     config.timeouts.drain = timeouts.drain.0;
 }
 

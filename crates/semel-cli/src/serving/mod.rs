@@ -4,12 +4,14 @@
 //! - `logs` sets up logging; `watch` lets metrics, reports and logs see each request.
 //! - `gateway` turns the file's section into a gateway, `inbox` the consumers and targets into an engine; `policies` is what
 //!   operators' acts need of them.
+//! - `listening` turns what the file says about a port into what the listener takes.
 //! - `signals` waits for the outside world; `reload` takes a changed file over, and `fixed` knows what it cannot take.
 //! - `unserved` names messages that nothing runs.
 
 mod fixed;
 mod gateway;
 mod inbox;
+mod listening;
 mod logs;
 mod policies;
 mod reload;
@@ -19,6 +21,7 @@ mod unserved;
 mod watch;
 
 pub(crate) use inbox::{rule, served};
+pub(crate) use listening::address;
 pub(crate) use policies::policies;
 use policies::policies_of;
 pub(crate) use source::{Flags, Setting, Source};
@@ -204,15 +207,22 @@ impl Process {
     }
 
     async fn admin(&self, file: &File, policies: &Current<Policies>) -> Result<Option<Admin>> {
-        let file::Admin::On { listen, token } = &file.admin else {
+        let file::Admin::On {
+            listen,
+            token,
+            tls,
+            access_log,
+        } = &file.admin
+        else {
             return Ok(None);
         };
+        let token = token.as_ref();
         let config = semel_admin::Config {
-            listen: *listen,
-            token: token
-                .as_ref()
-                .map(|token| Secret::new(token.expose()))
-                .transpose()?,
+            listen: listening::address(listen),
+            token: token.map(|token| Secret::new(token.expose())).transpose()?,
+            tls: tls.as_ref().map(listening::tls),
+            access_log: listening::access_log(*access_log),
+            ..semel_admin::Config::default()
         };
         let parts = Parts {
             store: self.store.clone(),
@@ -228,7 +238,8 @@ impl Process {
                 .when("cannot serve the admin side")
                 .hint(hint)
         })?;
-        tracing::info!(listen = %admin.local_addr(), "the admin side serves");
+        self.show("admin", admin.handle().listener());
+        tracing::info!(listen = %admin.address(), "the admin side serves");
         Ok(Some(admin))
     }
 
@@ -245,11 +256,15 @@ impl Process {
         let mut config = gateway::config(section)?;
         config.memory = self.memory.clone();
         let watch = Arc::new(self.watchers.clone());
-        let gateway = Gateway::bind(config, self.once.clone(), watch);
-        let gateway = gateway.map_err(gateway::error)?;
+        let gateway = Gateway::bind(config, self.once.clone(), watch).map_err(gateway::error)?;
         for (name, budget) in gateway.handle().budgets().all() {
             self.watchers.metrics().watch_budget(name, budget);
         }
+        self.show("gateway", gateway.handle().listener());
         Ok(Some(gateway))
+    }
+
+    fn show(&self, port: &'static str, listener: &semel_listen::Handle) {
+        listening::show(port, listener, &self.watchers.metrics(), &self.health);
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::watch::Receiver;
 
 use super::inbox::Messages;
 use super::logs::Logs;
-use super::{Process, Source, ended, fixed, gateway, policies_of};
+use super::{Process, Source, ended, fixed, gateway, listening, policies_of};
 use crate::error::Result;
 
 /// The parts of a process that a reload changes.
@@ -108,7 +108,7 @@ impl Live<'_> {
         };
         let mut config = gateway::config(section)?;
         if let Some(started) = &self.started_with.gateway {
-            config.listen = started.listen.0;
+            config.listen = listening::address(&started.listen);
         }
         Ok(Some(config))
     }

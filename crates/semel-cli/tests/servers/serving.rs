@@ -2,7 +2,7 @@
 
 use semel_testkit::server::Server;
 
-use crate::support::{Semel, Shop};
+use crate::support::{Answer, Semel, Shop};
 use crate::test_store::{TestStore, with};
 
 fn gateway(place: &TestStore, shop: &Shop) -> Semel {
@@ -10,6 +10,16 @@ fn gateway(place: &TestStore, shop: &Shop) -> Semel {
     let mut args = vec!["gateway", "--upstream", &url, "--store", &place.url];
     args.extend(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
     Semel::start(place.dir(), &args)
+}
+
+/// Readiness as soon as it has this status: the store is asked on a timer.
+fn readiness(server: &Semel, status: u16) -> Answer {
+    let mut asked = (0..3_000).map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        server.get("/readyz")
+    });
+    let found = asked.find(|ready| ready.status == status);
+    found.unwrap_or_else(|| panic!("readiness is never {status}"))
 }
 
 /// Readiness, requests and replays while a server of the store is away and when it is back.
@@ -20,8 +30,7 @@ fn tells_the_truth_about(store: &Server, place: &TestStore) {
     assert_eq!(server.post("/pay", "a").status, 201);
 
     store.kill();
-    let ready = server.get("/readyz");
-    assert_eq!(ready.status, 503, "{}", ready.body);
+    let ready = readiness(&server, 503);
     assert!(
         ready.body.contains(r#""name":"store","ready":false"#),
         "{}",
@@ -41,8 +50,7 @@ fn tells_the_truth_about(store: &Server, place: &TestStore) {
     }
 
     store.restart();
-    let is_ready = |_| server.get("/readyz").status == 200;
-    assert!((0..10_000).any(is_ready), "the store is never found again");
+    readiness(&server, 200);
     assert!(server.post("/pay", "a").is_replay());
     assert_eq!(server.post("/pay", "b").status, 201);
     assert_eq!(shop.effects(), 2);

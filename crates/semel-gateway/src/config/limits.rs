@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 
-/// The smallest buffer for headers that the HTTP/1 parser works with.
-const HEADER_BYTES_MIN: usize = 8 * 1024;
 /// More headers than this would leave the parser's buffer on the stack.
 const HEADERS_MAX: usize = 100;
 /// More headers than this do not fit into one map of headers.
@@ -16,8 +14,8 @@ const RESPONSE_HEADER_BYTES_MIN: usize = 8 * 1024;
 /// How much a gateway accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Client connections. At the limit no more are accepted until one ends: the rest wait in the
-    /// listening socket's queue, which tells clients to slow down without any of them being refused.
+    /// Client connections. At the limit the one without a request in flight that has been silent longest makes room; if all
+    /// are busy, new ones wait in the listening socket's queue, which tells clients to slow down without refusing any of them.
     pub connections_max: usize,
     /// Requests of each kind at once, where the kind has no number of its own below. Above it: 503 `overloaded`.
     pub in_flight_max: usize,
@@ -93,14 +91,9 @@ impl Limits {
         self.tunnels_max.unwrap_or(self.in_flight_max)
     }
 
+    /// The listener checks what is its own.
     pub(crate) fn check(&self) -> Result<()> {
-        let Self {
-            header_bytes_max,
-            headers_max,
-            ..
-        } = *self;
         for (name, value) in [
-            ("connections_max", self.connections_max),
             ("in_flight_max", self.in_flight_max),
             ("runs_max", self.runs()),
             ("receiving_max", self.receiving()),
@@ -108,25 +101,12 @@ impl Limits {
             ("waiting_per_key_max", self.waiting_per_key_max),
             ("passing_max", self.passing()),
             ("tunnels_max", self.tunnels()),
-            ("streams_max", self.streams_max as usize),
-            ("headers_max", headers_max),
         ] {
             if value == 0 {
                 return Err(Error::invalid(format!(
                     "{name} must be at least 1, found 0"
                 )));
             }
-        }
-        if header_bytes_max < HEADER_BYTES_MIN || header_bytes_max > u32::MAX as usize {
-            return Err(Error::invalid(format!(
-                "header_bytes_max must be {HEADER_BYTES_MIN} to {}, found {header_bytes_max}",
-                u32::MAX
-            )));
-        }
-        if headers_max > HEADERS_MAX {
-            return Err(Error::invalid(format!(
-                "headers_max must be 1 to {HEADERS_MAX}, found {headers_max}"
-            )));
         }
         self.check_upstream()
     }
@@ -183,7 +163,10 @@ pub struct Timeouts {
     /// upstream that closes an idle connection just as a request is written to it leaves the outcome of
     /// that request unknown, so we close it long before any upstream does.
     pub upstream_idle: Duration,
-    /// How long requests in flight may take to finish when the gateway shuts down.
+    /// How long connections are still accepted after the gateway was asked to end, so that a load balancer that has seen "not
+    /// ready" has time to send new ones elsewhere.
+    pub drain_pause: Duration,
+    /// How long requests in flight may take to finish after that.
     pub drain: Duration,
 }
 
@@ -198,6 +181,7 @@ impl Default for Timeouts {
             connect: Duration::from_secs(5),
             response_head: Duration::from_secs(60),
             upstream_idle: Duration::from_secs(1),
+            drain_pause: Duration::ZERO,
             drain: Duration::from_secs(30),
         }
     }
@@ -218,7 +202,9 @@ impl Timeouts {
             ("response_head", self.response_head, false),
             // Zero: every request gets a connection of its own.
             ("upstream_idle", self.upstream_idle, true),
-            // Zero: whatever is in flight is cut off.
+            // Zero: the socket is closed at once.
+            ("drain_pause", self.drain_pause, true),
+            // Zero: what is in flight is cut off.
             ("drain", self.drain, true),
         ] {
             if value > Self::MAX || (value.is_zero() && !may_be_zero) {

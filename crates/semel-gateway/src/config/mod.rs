@@ -9,7 +9,8 @@ pub use route::Route;
 pub use upstream::{Host, Upstream};
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+
+use semel_listen::{AccessLog, Address, Settings, Tls};
 
 use semel_http::Memory;
 
@@ -29,9 +30,11 @@ pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where it listens. Cannot change while it runs.
-    pub listen: SocketAddr,
+    pub listen: Address,
     /// With which certificate; without one it speaks plain HTTP.
-    pub tls: Option<ServerTls>,
+    pub tls: Option<Tls>,
+    /// Which requests are logged.
+    pub access_log: AccessLog,
     /// Where requests go.
     pub upstream: Upstream,
     /// What is guarded. Without any route, every POST and PATCH that carries a key: see [`Route::catch_all`].
@@ -51,8 +54,9 @@ impl Config {
     /// The default configuration in front of `upstream`: plain HTTP on [`LISTEN`].
     pub fn new(upstream: Upstream) -> Self {
         Self {
-            listen: LISTEN,
+            listen: LISTEN.into(),
             tls: None,
+            access_log: AccessLog::Off,
             upstream,
             routes: Vec::new(),
             limits: Limits::default(),
@@ -61,13 +65,24 @@ impl Config {
             trust_forwarded: false,
         }
     }
-}
-
-/// The certificate that clients see. Read again at every reload.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerTls {
-    /// A PEM file with the certificate chain, the leaf first.
-    pub cert_chain: PathBuf,
-    /// A PEM file with the private key.
-    pub private_key: PathBuf,
+    /// What the listener is told.
+    pub(crate) fn settings(&self) -> Settings {
+        let Self {
+            limits, timeouts, ..
+        } = self;
+        Settings {
+            connections_max: limits.connections_max,
+            streams_max: limits.streams_max,
+            header_bytes_max: limits.header_bytes_max,
+            headers_max: limits.headers_max,
+            header: timeouts.header,
+            idle: timeouts.idle,
+            stall: timeouts.body_idle,
+            pause: timeouts.drain_pause,
+            drain: timeouts.drain,
+            tls: self.tls.clone(),
+            access_log: self.access_log,
+            ..Settings::default()
+        }
+    }
 }

@@ -22,8 +22,9 @@ use http_body_util::Either;
 use hyper::body::Incoming;
 use semel_core::Permit;
 use semel_http::{Admission, Problem};
+use semel_listen::access::LoggedScope;
 
-use crate::hygiene::{self, disarm, doubtful, screen};
+use crate::hygiene::{self, disarm, screen};
 use crate::pool::Pool;
 use crate::routes::{Guarded, Params};
 use crate::server::{Client, InFlight, Snapshot};
@@ -38,6 +39,8 @@ struct Visit {
     in_flight: Option<InFlight>,
     /// Its place among the requests that pass through, or among the tunnels.
     place: Option<Permit>,
+    /// Only if there is an access log.
+    scope: Option<LoggedScope>,
 }
 
 /// A visit at its end, and what it brought.
@@ -63,14 +66,15 @@ pub(crate) fn answer(
     let snapshot = client.shared.snapshot();
     let idle = snapshot.timeouts.body_idle;
     let visit = Visit {
-        in_flight: InFlight::enter(&client.pulse, usize::MAX),
+        in_flight: Some(InFlight::enter(&client.pulse)),
         place: None,
         client: client.clone(),
         snapshot,
+        scope: None,
     };
     let next = visit.begin(request);
     async move {
-        let (visit, response) = match next {
+        let (visit, mut response) = match next {
             Next::Answered(visited) => *visited,
             Next::Passing(visit, departure) => {
                 let (visit, passed) = visit.pass(departure).await;
@@ -78,13 +82,16 @@ pub(crate) fn answer(
             }
             Next::Guarding(guarding) => guarding.await,
         };
+        if let Some(scope) = visit.scope {
+            response.extensions_mut().insert(scope);
+        }
         Ok(response.map(|content| Reply::new(content, idle, visit.in_flight, visit.place)))
     }
 }
 
 impl Visit {
     fn begin(mut self, mut request: Request<Incoming>) -> Next {
-        if let Err(problem) = self.screen(&request) {
+        if let Err(problem) = screen(&request) {
             return self.answered(closing(ours(problem), request.version()));
         }
         let version = request.version();
@@ -93,6 +100,10 @@ impl Visit {
         disarm(request.headers_mut(), snapshot.routes.relied());
         match snapshot.routes.find(&request) {
             Ok(Some((route, params))) => {
+                if snapshot.is_logged {
+                    let scope = route.guard.rules().scope.to_string();
+                    self.scope = Some(LoggedScope(scope.into()));
+                }
                 return Next::Guarding(Box::pin(self.guard(route, params, request)));
             }
             Ok(None) => snapshot.routes.note_unguarded(&request),
@@ -118,13 +129,6 @@ impl Visit {
 
     fn answered(self, response: Response<Content>) -> Next {
         Next::Answered(Box::new((self, response)))
-    }
-
-    fn screen(&self, request: &Request<Incoming>) -> Result<(), Problem> {
-        match self.client.pulse.is_doubtful() {
-            true => Err(doubtful()),
-            false => screen(request),
-        }
     }
 
     async fn guard(

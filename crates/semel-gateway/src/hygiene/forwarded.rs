@@ -13,24 +13,29 @@ const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 /// Where a request came from: the same for all requests of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Origin {
-    /// The peer's address as text.
-    ip: HeaderValue,
+    /// The peer's address as text; `None` if it came over a unix socket, which has none.
+    ip: Option<HeaderValue>,
     /// The value of `Forwarded` up to the host.
     element: Bytes,
     proto: HeaderValue,
 }
 
 impl Origin {
-    pub(crate) fn new(ip: IpAddr, is_tls: bool) -> Self {
+    pub(crate) fn new(ip: Option<IpAddr>, is_tls: bool) -> Self {
         let proto = if is_tls { "https" } else { "http" };
         // An IPv4 client on an IPv6 socket is still an IPv4 client.
-        let ip = ip.to_canonical();
+        let ip = ip.map(|ip| ip.to_canonical());
         let node = match ip {
-            IpAddr::V4(ip) => ip.to_string(),
-            IpAddr::V6(ip) => format!("\"[{ip}]\""),
+            Some(IpAddr::V4(ip)) => ip.to_string(),
+            Some(IpAddr::V6(ip)) => format!("\"[{ip}]\""),
+            // The word of RFC 7239 for it.
+            None => "unknown".to_owned(),
+        };
+        let text = |ip: IpAddr| {
+            HeaderValue::try_from(ip.to_string()).expect("an address is a header value")
         };
         Self {
-            ip: HeaderValue::try_from(ip.to_string()).expect("an address is a header value"),
+            ip: ip.map(text),
             element: Bytes::from(format!("for={node};proto={proto}")),
             proto: HeaderValue::from_static(proto),
         }
@@ -45,9 +50,11 @@ pub(super) fn tell(
     trusted: bool,
 ) {
     if trusted {
-        let ip = appended(headers, &FOR, origin.ip.as_bytes());
+        if let Some(ip) = &origin.ip {
+            let ip = appended(headers, &FOR, ip.as_bytes());
+            insert(headers, FOR, ip);
+        }
         let element = appended(headers, &FORWARDED, &element(origin, host));
-        insert(headers, FOR, ip);
         insert(headers, FORWARDED, element);
         headers.entry(PROTO).or_insert_with(|| origin.proto.clone());
         if let Some(host) = host {
@@ -58,7 +65,9 @@ pub(super) fn tell(
         return;
     }
     forget(headers);
-    headers.insert(FOR, origin.ip.clone());
+    if let Some(ip) = &origin.ip {
+        headers.insert(FOR, ip.clone());
+    }
     headers.insert(PROTO, origin.proto.clone());
     let element = element(origin, host);
     insert(headers, FORWARDED, element);

@@ -1,21 +1,18 @@
 //! What may cross the gateway, in either direction.
 //!
-//! - `screen` refuses requests that two parties could read differently; `framing` sees, before the parser
-//!   tidies up, whether a head says more than once how long its body is.
+//! - `screen` refuses requests that two parties could read differently.
 //! - `reserved` removes what clients must not say, in any spelling.
 //! - `hop` removes what is meant for one connection only (RFC 9110 §7.6.1).
 //! - `forwarded` tells the upstream who asked, and keeps clients from telling it.
 
 mod forwarded;
-mod framing;
 mod hop;
 mod reserved;
 mod screen;
 
 pub(crate) use forwarded::Origin;
-pub(crate) use framing::Framing;
 pub(crate) use reserved::{Relied, disarm, request_trailers, response_trailers};
-pub(crate) use screen::{doubtful, screen};
+pub(crate) use screen::screen;
 
 use http::header::{CONNECTION, EXPECT, HOST, HeaderMap, TE, UPGRADE};
 use http::{HeaderValue, Request, request, response};

@@ -92,6 +92,7 @@ fn headers(rules: &Rules) -> Vec<HeaderName> {
     if let tenant::Source::Header(name) | tenant::Source::ApiKey(name) = &rules.tenant {
         names.push(name.clone());
     }
+    names.extend(rules.fingerprint_head.headers.iter().cloned());
     names
 }
 

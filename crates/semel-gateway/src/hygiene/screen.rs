@@ -2,8 +2,8 @@
 //!
 //! hyper has parsed the request by then. By itself it refuses, with a bare 400, lengths that differ, a
 //! `Transfer-Encoding` that does not end in `chunked` or comes with HTTP/1.0, and names and values with
-//! forbidden bytes. Of a length beside a `Transfer-Encoding`, and of equal lengths, it leaves no trace;
-//! `framing` sees those.
+//! forbidden bytes. Of a length beside a `Transfer-Encoding` it believes the latter and reads no further request
+//! from the connection; equal lengths are one length. What goes to the upstream is framed anew either way.
 
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, TRANSFER_ENCODING};
 use http::{Method, Request, StatusCode, Version};
@@ -34,11 +34,6 @@ fn connection(headers: &HeaderMap) -> Result<(), Problem> {
         ))),
         None => Ok(()),
     }
-}
-
-/// What a head gets that says more than once how long its body is.
-pub(crate) fn doubtful() -> Problem {
-    bad("Content-Length or Transfer-Encoding is sent more than once, or both are")
 }
 
 fn bad(detail: &str) -> Problem {

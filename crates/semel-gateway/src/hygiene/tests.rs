@@ -20,7 +20,7 @@ fn sent(target: &str, fields: &[(&str, &str)], host: Host, trust_forwarded: bool
         trust_forwarded,
     };
     let upstream = Target::parse(&"http://up:9".parse().unwrap()).unwrap();
-    let origin = Origin::new([10, 0, 0, 1].into(), false);
+    let origin = Origin::new(Some([10, 0, 0, 1].into()), false);
     outbound(&mut parts, &origin, &manners, &upstream, protocol);
     parts.headers
 }
@@ -120,7 +120,7 @@ fn a_trusted_proxy_is_added_to() {
 #[test]
 fn an_ipv6_client_is_quoted_and_a_mapped_one_is_ipv4() {
     let element = |ip: &str| {
-        let origin = Origin::new(ip.parse().unwrap(), true);
+        let origin = Origin::new(Some(ip.parse().unwrap()), true);
         let mut headers = HeaderMap::new();
         forwarded::tell(&mut headers, &origin, None, false);
         (
@@ -134,6 +134,21 @@ fn an_ipv6_client_is_quoted_and_a_mapped_one_is_ipv4() {
         element("::ffff:1.2.3.4"),
         told("1.2.3.4", "for=1.2.3.4;proto=https")
     );
+}
+
+#[test]
+fn a_client_of_a_unix_socket_is_unknown() {
+    let origin = Origin::new(None, false);
+    for (trusted, expected) in [
+        (false, "for=unknown;proto=http"),
+        (true, "for=1.1.1.1, for=unknown;proto=http"),
+    ] {
+        let mut headers = HeaderMap::new();
+        headers.insert("forwarded", "for=1.1.1.1".parse().unwrap());
+        forwarded::tell(&mut headers, &origin, None, trusted);
+        assert_eq!(values(&headers, "forwarded"), [expected]);
+        assert!(values(&headers, "x-forwarded-for").is_empty());
+    }
 }
 
 #[test]

@@ -1,52 +1,34 @@
-//! The gateway itself: listens, serves, drains, takes new configurations.
+//! The gateway itself: serves what the listener brings, drains, takes new configurations.
 //!
-//! - `snapshot` is a configuration made ready; every request uses one from its beginning to its end.
-//! - `accept` takes connections; `connection` serves one; `heads` watches its bytes; `load` counts.
+//! `snapshot` is a configuration made ready; every request uses one from its beginning to its end. Connections are the business of
+//! `semel-listen`.
 
-mod accept;
-mod connection;
-mod heads;
-mod load;
 mod snapshot;
-mod tls;
 
-pub(crate) use connection::Client;
-pub(crate) use load::InFlight;
-pub use load::Load;
+pub(crate) use semel_listen::{InFlight, Phase};
 pub(crate) use snapshot::Snapshot;
 
-use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use hyper::service::service_fn;
 use semel_core::Once;
 use semel_http::RequestObserver;
-use tokio::net::TcpListener;
+use semel_listen::{Address, Listener, Load, Peer, Pulse};
 use tokio::sync::watch;
 
 use crate::budget::Budgets;
 use crate::config::Config;
 use crate::error::{Error, Kind, Result};
-use load::Counters;
-
-/// Where a gateway is in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// It serves.
-    Open,
-    /// It takes nothing new and finishes what it has.
-    Draining,
-    /// Whatever is left is cut off.
-    Closed,
-}
+use crate::forward;
+use crate::hygiene::Origin;
 
 /// What all parts of a gateway share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     // A plain lock: it is held for the clone of one pointer, and never across an await.
     snapshot: RwLock<Arc<Snapshot>>,
-    counters: Arc<Counters>,
+    listener: semel_listen::Handle,
     pub(crate) budgets: Budgets,
-    phase: watch::Sender<Phase>,
     once: Once,
     watch: Arc<dyn RequestObserver>,
 }
@@ -58,7 +40,25 @@ impl Shared {
     }
 
     pub(crate) fn phase(&self) -> watch::Receiver<Phase> {
-        self.phase.subscribe()
+        self.listener.phase()
+    }
+}
+
+/// A client's connection, as its requests see it.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) origin: Origin,
+}
+
+impl Client {
+    fn new(shared: &Arc<Shared>, peer: &Peer) -> Arc<Self> {
+        Arc::new(Self {
+            shared: shared.clone(),
+            pulse: peer.pulse.clone(),
+            origin: Origin::new(peer.ip, peer.is_tls),
+        })
     }
 }
 
@@ -74,15 +74,14 @@ impl Shared {
 /// let config = Config::new(Upstream::new("http://127.0.0.1:8080".parse()?));
 /// let once = Once::new(MemoryStore::new());
 /// let gateway = Gateway::bind(config, once, Arc::new(Nobody))?;
-/// println!("listening on {}", gateway.local_addr());
+/// println!("listening on {}", gateway.address());
 /// let stop = async { /* a signal, for example */ };
 /// gateway.serve(stop).await;
 /// # Ok(()) }
 /// ```
 #[derive(Debug)]
 pub struct Gateway {
-    listener: TcpListener,
-    local: SocketAddr,
+    listener: Listener,
     shared: Arc<Shared>,
 }
 
@@ -102,28 +101,23 @@ impl Gateway {
     pub fn bind(config: Config, once: Once, watch: Arc<dyn RequestObserver>) -> Result<Self> {
         let budgets = Budgets::new(&config.limits, config.memory.clone());
         let snapshot = Snapshot::new(&config, &once, &watch, &budgets)?;
-        let listener = accept::listen(config.listen)?;
-        let local = listener.local_addr().map_err(|error| {
-            Error::new(Kind::Listen, "the listening socket has no address").caused_by(error)
-        })?;
+        let listener = Listener::bind("gateway", &config.listen, config.settings())?;
         let shared = Shared {
             snapshot: RwLock::new(Arc::new(snapshot)),
-            counters: Arc::default(),
+            listener: listener.handle(),
             budgets,
-            phase: watch::Sender::new(Phase::Open),
             once,
             watch,
         };
         Ok(Self {
             listener,
-            local,
             shared: Arc::new(shared),
         })
     }
 
     /// Where it listens; the real port where the configuration says 0.
-    pub const fn local_addr(&self) -> SocketAddr {
-        self.local
+    pub const fn address(&self) -> &Address {
+        self.listener.address()
     }
 
     /// What others hold to look at the gateway and to change it while it serves.
@@ -133,37 +127,29 @@ impl Gateway {
         }
     }
 
-    /// Serves until `shutdown` is done; then takes no more connections, finishes requests in flight
+    /// Serves until `shutdown` is done; then takes connections for the pause of the drain, finishes requests in flight
     /// for at most the drain timeout, and cuts off the rest.
     ///
     /// Runs that are cut off do not lie: their leases end, and their outcomes become unknown.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Drained {
-        tracing::info!(listen = %self.local, "the gateway serves");
-        tokio::select! {
-            () = shutdown => {}
-            () = accept::accept(&self.listener, &self.shared) => {}
-        }
-        // Closed at once, so that whoever balances load sends new connections elsewhere.
-        drop(self.listener);
-        let shared = self.shared;
-        shared.phase.send_replace(Phase::Draining);
-        let limit = shared.snapshot().timeouts.drain;
-        let ends = tokio::time::Instant::now() + limit;
-        let is_empty = |load: Load| load.connections == 0 && load.in_flight == 0;
-        let drained = shared.counters.wait_until(is_empty);
-        let in_time = tokio::time::timeout_at(ends, drained).await.is_ok();
-        let cut_off = shared.counters.load().in_flight;
-        shared.phase.send_replace(Phase::Closed);
+        tracing::info!(listen = %self.address(), "the gateway serves");
+        let Self { listener, shared } = self;
+        let serving = shared.clone();
+        let service = move |peer: Arc<Peer>| {
+            let client = Client::new(&serving, &peer);
+            service_fn(move |request| forward::answer(&client, request))
+        };
+        let drained = listener.serve(service, shutdown).await;
         // Every client has its answer, but an outcome may still be on its way to a store that was away.
-        let left = ends.saturating_duration_since(tokio::time::Instant::now());
-        let not_recorded = shared.once.drain(left).await;
-        if in_time && not_recorded == 0 {
+        let not_recorded = shared.once.drain(drained.left).await;
+        let cut_off = drained.cut_off;
+        if cut_off == 0 && drained.connections == 0 && not_recorded == 0 {
             tracing::info!("the gateway has drained");
         } else {
             tracing::warn!(
                 cut_off,
                 not_recorded,
-                ?limit,
+                connections = drained.connections,
                 "the gateway was not drained in time"
             );
         }
@@ -181,13 +167,13 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Takes another configuration. Requests in flight keep the old one; on an error everybody does.
+    /// Takes another configuration. Requests in flight keep the old one; on an error everything does.
     /// Certificates are read again. Connections that are open keep the certificate, the limits of heads
     /// and streams and the idle timeouts that they began with. The address cannot change.
     pub fn reload(&self, config: &Config) -> Result<()> {
         let current = self.shared.snapshot();
         if config.listen != current.listen {
-            let (old, new) = (current.listen, config.listen);
+            let (old, new) = (&current.listen, &config.listen);
             return Err(Error::new(
                 Kind::Fixed,
                 format!("the gateway listens on {old} and can move to {new} only by a restart"),
@@ -200,6 +186,7 @@ impl Handle {
             ..
         } = &*self.shared;
         let snapshot = Snapshot::new(config, once, watch, budgets)?;
+        self.shared.listener.reload(config.settings())?;
         budgets.apply(&config.limits);
         let mut place = self
             .shared
@@ -219,6 +206,11 @@ impl Handle {
 
     /// What is going on.
     pub fn load(&self) -> Load {
-        self.shared.counters.load()
+        self.shared.listener.load()
+    }
+
+    /// The listener, for its certificate and its load.
+    pub fn listener(&self) -> &semel_listen::Handle {
+        &self.shared.listener
     }
 }

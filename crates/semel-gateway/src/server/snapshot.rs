@@ -1,21 +1,17 @@
 //! A configuration made ready for requests.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::Uri;
 use http::uri::PathAndQuery;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use hyper_util::server::conn::auto;
 use semel_core::Once;
 use semel_http::rules::Unknown;
 use semel_http::tenant::{self, Jwks};
 use semel_http::{Guard, RequestObserver};
-use tokio_rustls::TlsAcceptor;
+use semel_listen::{AccessLog, Address};
 
-use super::tls;
 use crate::budget::Budgets;
-use crate::config::{Config, Limits, Route, Timeouts};
+use crate::config::{Config, Route, Timeouts};
 use crate::error::{Error, Result};
 use crate::hygiene::Manners;
 use crate::jwks::JwksUrl;
@@ -27,38 +23,17 @@ use crate::target::Target;
 /// The most routes of one gateway.
 const ROUTES_MAX: usize = 10_000;
 
-/// What a client may send on one HTTP/2 stream, and on all streams of its connection, before it is read: these bytes
-/// are in no body's buffer yet.
-const STREAM_BYTES_MAX: u32 = 256 * 1024;
-const CONNECTION_BYTES_MAX: u32 = 1024 * 1024;
-/// What one HTTP/2 stream holds for a client that reads slowly.
-const SEND_BYTES_MAX: usize = 64 * 1024;
-
 /// Everything that a request needs to know.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
-    pub(crate) listen: SocketAddr,
-    pub(crate) limits: Limits,
+    pub(crate) listen: Address,
     pub(crate) timeouts: Timeouts,
     pub(crate) manners: Manners,
+    /// Whether there is an access log.
+    pub(crate) is_logged: bool,
     pub(crate) routes: Table,
     /// Where unguarded requests go.
     pub(crate) pool: Arc<Pool>,
-    pub(super) tls: Option<Tls>,
-    pub(super) http: Http,
-}
-
-/// How clients are spoken to.
-#[derive(Debug)]
-pub(super) struct Http(pub(super) auto::Builder<TokioExecutor>);
-
-/// How clients' connections are secured.
-pub(super) struct Tls(pub(super) TlsAcceptor);
-
-impl std::fmt::Debug for Tls {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tls")
-    }
 }
 
 impl Snapshot {
@@ -77,17 +52,15 @@ impl Snapshot {
         let mut pools = Pools::new(config, &routes)?;
         let pool = pools.of(Target::parse(&config.upstream.url)?);
         Ok(Self {
-            listen: config.listen,
-            limits: config.limits,
+            listen: config.listen.clone(),
             timeouts: config.timeouts,
+            is_logged: config.access_log != AccessLog::Off,
             manners: Manners {
                 host: config.upstream.host,
                 trust_forwarded: config.trust_forwarded,
             },
             routes: table(routes, &pool, &mut pools, once, watch, budgets)?,
             pool,
-            tls: config.tls.as_ref().map(tls::acceptor).transpose()?.map(Tls),
-            http: Http(http(&config.limits)),
         })
     }
 }
@@ -182,24 +155,4 @@ impl Pools {
         self.made.push((target, pool.clone()));
         pool
     }
-}
-
-fn http(limits: &Limits) -> auto::Builder<TokioExecutor> {
-    let mut http = auto::Builder::new(TokioExecutor::new());
-    // Idle connections and slow heads are watched by `connection`: hyper's timer does not tell them
-    // apart, and is set anew for every request.
-    http.http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(None)
-        .max_headers(limits.headers_max)
-        .max_buf_size(limits.header_bytes_max);
-    let header_bytes = u32::try_from(limits.header_bytes_max).unwrap_or(u32::MAX);
-    http.http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(limits.streams_max)
-        .initial_stream_window_size(STREAM_BYTES_MAX)
-        .initial_connection_window_size(CONNECTION_BYTES_MAX)
-        .max_send_buf_size(SEND_BYTES_MAX)
-        .max_header_list_size(header_bytes);
-    http
 }

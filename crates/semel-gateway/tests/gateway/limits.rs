@@ -45,26 +45,50 @@ async fn too_many_requests_of_one_kind_are_refused_and_nothing_runs() {
 }
 
 #[tokio::test]
-async fn connections_above_the_limit_wait_for_one_to_end() {
-    let upstream = Upstream::answering(OK).await;
+async fn connections_above_the_limit_wait_while_all_are_busy() {
+    let gate = Gate::closed();
+    let upstream = gated(&gate).await;
     let mut config = config(upstream.url());
     config.limits.connections_max = 1;
     let gateway = start(config);
     let mut first = gateway.connect().await;
-    first.send(get("/first/1")).await;
-    first.response().await.unwrap();
+    first.send(get("/first")).await;
+    upstream.arrived(1).await;
     let mut second = gateway.connect().await;
     second.send(get("/second")).await;
-    first.send(get("/first/2")).await;
-    first.response().await.unwrap();
-    drop(first);
+    gate.open();
+    assert_eq!(first.response().await.unwrap().status(), 200);
     assert_eq!(second.response().await.unwrap().status(), 200);
+    assert!(first.is_closed().await, "it made room once it was idle");
     let seen: Vec<_> = upstream
         .seen()
         .iter()
         .map(|seen| seen.target().to_owned())
         .collect();
-    assert_eq!(seen, ["GET /first/1", "GET /first/2", "GET /second"]);
+    assert_eq!(seen, ["GET /first", "GET /second"]);
+}
+
+#[tokio::test]
+async fn silent_connections_make_room_the_longest_silent_first() {
+    let upstream = Upstream::answering(OK).await;
+    let mut config = config(upstream.url());
+    config.limits.connections_max = 3;
+    let gateway = start(config);
+    let mut silent = gateway.connect().await;
+    let mut slow = gateway.connect().await;
+    slow.send("GET / HTTP/1.1\r\nHost: a\r\nX: ").await;
+    let mut idle = gateway.connect().await;
+    idle.send(get("/")).await;
+    assert_eq!(idle.response().await.unwrap().status(), 200);
+    for left in [&mut silent, &mut slow, &mut idle] {
+        // Later in milliseconds, which is what silence is counted in.
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        let mut fresh = gateway.connect().await;
+        fresh.send(get("/")).await;
+        assert_eq!(fresh.response().await.unwrap().status(), 200);
+        assert!(left.is_closed().await);
+        std::mem::forget(fresh);
+    }
 }
 
 #[tokio::test]

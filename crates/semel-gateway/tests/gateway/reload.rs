@@ -118,14 +118,14 @@ async fn limits_change_for_the_next_request() {
 async fn an_address_that_is_taken_is_named() {
     let gateway = start(config("http://127.0.0.1:1"));
     let mut config = config("http://127.0.0.1:1");
-    config.listen = gateway.addr;
+    config.listen = gateway.addr.into();
     let once = Once::new(MemoryStore::new());
     let error = Gateway::bind(config, once, Arc::new(Nobody)).unwrap_err();
     assert_eq!(error.kind(), Kind::Listen);
     let said = error.to_string();
     let address = gateway.addr.to_string();
     assert!(
-        said.contains(&address) && said.contains("somebody else listens"),
+        said.contains(&address) && said.contains("another process listens"),
         "{said}"
     );
 }

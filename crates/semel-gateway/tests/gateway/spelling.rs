@@ -283,7 +283,7 @@ async fn keyed_requests_that_no_route_guards_are_counted() {
     let watch = Arc::new(Unguarded::default());
     let once = Once::new(MemoryStore::new());
     let gateway = Gateway::bind(config, once, watch.clone()).unwrap();
-    let addr = gateway.local_addr();
+    let addr = gateway.address().tcp().unwrap();
     let serving = tokio::spawn(gateway.serve(std::future::pending()));
     for (line, header) in [
         ("PUT /pay", "Idempotency-Key: k\r\n"),

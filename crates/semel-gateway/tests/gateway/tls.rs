@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use semel_core::{MemoryStore, Once};
-use semel_gateway::{Gateway, Kind, ServerTls};
+use semel_gateway::{Gateway, Kind, Tls};
 use semel_http::event::Nobody;
 
 use crate::support::gateway::{get, post};
@@ -12,11 +12,8 @@ use crate::support::http2::{self, Client};
 use crate::support::tls::Certificate;
 use crate::support::{OK, Peer, Upstream, config, start};
 
-fn server_tls(certificate: &Certificate) -> Option<ServerTls> {
-    Some(ServerTls {
-        cert_chain: certificate.cert.clone(),
-        private_key: certificate.key.clone(),
-    })
+fn server_tls(certificate: &Certificate) -> Option<Tls> {
+    Some(Tls::new(certificate.cert.clone(), certificate.key.clone()))
 }
 
 #[tokio::test]
@@ -112,10 +109,7 @@ async fn files_that_cannot_be_used_are_named() {
             "http://a"
         });
         config.upstream.ca = ca;
-        config.tls = Some(ServerTls {
-            cert_chain: cert.clone(),
-            private_key: key.clone(),
-        });
+        config.tls = Some(Tls::new(cert.clone(), key.clone()));
         let once = Once::new(MemoryStore::new());
         Gateway::bind(config, once, std::sync::Arc::new(Nobody)).unwrap_err()
     };

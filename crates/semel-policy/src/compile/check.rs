@@ -38,7 +38,7 @@ pub(super) fn gateway(gateway: &Gateway) -> Result<(), Fault> {
     }
     for (name, timeout) in gateway.timeouts.all() {
         // Zero: no connection is used again; whatever is in flight is cut off.
-        let may_be_zero = matches!(name, "upstream_idle" | "drain");
+        let may_be_zero = matches!(name, "upstream_idle" | "drain" | "drain_pause");
         if !(may_be_zero && timeout.is_zero()) {
             is_timeout(timeout, || Path::default().to("timeouts").to(name))?;
         }

@@ -148,8 +148,8 @@ fn listen(inbox: &InboxListen) -> Result<(), Fault> {
     let path = || root(["limits", "header_bytes"]);
     header_bytes(inbox.limits.header_bytes.0, path)?;
     for (name, timeout) in inbox.timeouts.all() {
-        // Zero: whatever is in flight is cut off.
-        if !(name == "drain" && timeout.is_zero()) {
+        // Zero: the socket is closed at once; what is in flight is cut off.
+        if !(matches!(name, "drain" | "drain_pause") && timeout.is_zero()) {
             is_timeout(timeout, || root(["timeouts", name]))?;
         }
     }

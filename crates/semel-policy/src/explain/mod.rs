@@ -51,7 +51,7 @@ fn line(out: &mut String, text: &str) {
 fn admin(admin: &Admin) -> String {
     match admin {
         Admin::Off => "no admin side".to_owned(),
-        Admin::On { listen, token } => {
+        Admin::On { listen, token, .. } => {
             let who = match token {
                 Some(_) => "for whoever has the token",
                 None => "for everybody who can reach it",
@@ -65,7 +65,7 @@ fn door(out: &mut String, gateway: &Gateway) {
     let secure = gateway.tls.as_ref().map_or("", |_| " with TLS");
     let upstream = gateway.upstream.as_ref();
     let upstream = upstream.map_or("no service yet", |service| service.as_str());
-    let listen = gateway.listen.0;
+    let listen = &gateway.listen.0;
     line(
         out,
         &format!("the gateway listens on {listen}{secure}, in front of {upstream}"),
@@ -89,7 +89,7 @@ fn messages(out: &mut String, file: &File) {
         Err(fault) => return line(out, &format!("{}: {fault}", fault.path())),
     };
     if consumers.iter().any(CompiledConsumer::is_posted) {
-        let listen = file.inbox.listen.0;
+        let listen = &file.inbox.listen.0;
         line(
             out,
             &format!("the inbox listens on {listen} for messages that are posted to /inbox/NAME"),

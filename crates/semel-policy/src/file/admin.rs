@@ -1,11 +1,12 @@
 //! `admin`: the door for operators.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Deserialize;
 
-use crate::value::{Either, Refusal, Secret, Text, Word};
+use super::listening::{AccessLog, Tls};
+use crate::value::{Either, Listen, Refusal, Secret, Text, Word};
 
 /// The admin side: health, metrics, the claims API.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -16,15 +17,29 @@ pub enum Admin {
     /// It is served.
     On {
         /// The address it listens on.
-        listen: SocketAddr,
+        listen: Listen,
         /// What callers must bring; required beyond loopback.
         token: Option<Secret>,
+        /// Its certificate.
+        tls: Option<Tls>,
+        /// Which requests are logged.
+        access_log: AccessLog,
     },
 }
 
 impl Admin {
     /// The address unless the file says otherwise.
-    pub const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7071);
+    pub const LISTEN: Listen = Listen::loopback(7071);
+
+    /// Paths in the file are relative to its directory.
+    pub(crate) fn resolve(&mut self, directory: &Path) {
+        if let Self::On { listen, tls, .. } = self {
+            listen.resolve(directory);
+            if let Some(tls) = tls {
+                tls.resolve(directory);
+            }
+        }
+    }
 }
 
 impl Default for Admin {
@@ -33,6 +48,8 @@ impl Default for Admin {
         Self::On {
             listen: Self::LISTEN,
             token: None,
+            tls: None,
+            access_log: AccessLog::Off,
         }
     }
 }
@@ -44,6 +61,8 @@ impl From<Either<Off, Door>> for Admin {
             Either::Long(door) => Self::On {
                 listen: door.listen.map_or(Self::LISTEN, |listen| listen.0),
                 token: door.token.map(|token| token.0),
+                tls: door.tls,
+                access_log: door.access_log,
             },
         }
     }
@@ -63,7 +82,7 @@ impl JsonSchema for Admin {
 struct Off;
 
 impl Text for Off {
-    const EXPECTED: &'static str = "off, or a map of listen, token";
+    const EXPECTED: &'static str = "off, or a map of listen, token, tls, access_log";
 
     fn parse(text: &str) -> Result<Self, Refusal> {
         match text {
@@ -82,8 +101,12 @@ impl Text for Off {
 #[serde(default, deny_unknown_fields)]
 #[derive(Default)]
 struct Door {
-    /// The address to listen on. Default: 127.0.0.1:7071.
-    listen: Option<Word<SocketAddr>>,
+    /// The address to listen on, or unix: and a path. Default: 127.0.0.1:7071.
+    listen: Option<Word<Listen>>,
     /// What callers must bring as a bearer token; required beyond loopback.
     token: Option<Word<Secret>>,
+    /// Serves HTTPS with this certificate.
+    tls: Option<Tls>,
+    /// Which requests are logged: off, errors, all, or a sample. Default: off.
+    access_log: AccessLog,
 }

@@ -1,22 +1,22 @@
 //! `gateway`: the proxy in front of a service.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::limits::{Limits, Timeouts};
+use super::listening::{AccessLog, Tls};
 use super::route::Route;
 use super::settings::Settings;
-use crate::value::{Service, Word};
+use crate::value::{Listen, Service, Word};
 
 /// The proxy in front of a service, and what it guards.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Gateway {
-    /// The address to listen on. Default: 127.0.0.1:7070.
-    pub listen: Word<SocketAddr>,
+    /// The address to listen on, or unix: and a path. Default: 127.0.0.1:7070.
+    pub listen: Word<Listen>,
     /// The service behind it.
     pub upstream: Option<Word<Service>>,
     /// Which `Host` the service sees. Default: preserve.
@@ -26,6 +26,8 @@ pub struct Gateway {
     pub trust_forwarded: bool,
     /// Serves HTTPS with this certificate.
     pub tls: Option<Tls>,
+    /// Which requests are logged: off, errors, all, or a sample. Default: off.
+    pub access_log: AccessLog,
     /// How the service's certificate is checked.
     pub upstream_tls: Option<UpstreamTls>,
     /// Whether the service is spoken to in HTTP/2 without asking first. Over TLS it is always asked.
@@ -47,11 +49,12 @@ pub struct Gateway {
 impl Default for Gateway {
     fn default() -> Self {
         Self {
-            listen: Word(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7070)),
+            listen: Word(Listen::loopback(7070)),
             upstream: None,
             host: Host::default(),
             trust_forwarded: false,
             tls: None,
+            access_log: AccessLog::Off,
             upstream_tls: None,
             upstream_http2: false,
             limits: Limits::default(),
@@ -65,8 +68,10 @@ impl Default for Gateway {
 impl Gateway {
     /// Paths in the file are relative to its directory.
     pub(crate) fn resolve(&mut self, directory: &Path) {
-        let tls = self.tls.iter_mut();
-        let tls = tls.flat_map(|tls| [&mut tls.certificate, &mut tls.key]);
+        self.listen.0.resolve(directory);
+        if let Some(tls) = &mut self.tls {
+            tls.resolve(directory);
+        }
         let ca = self.upstream_tls.iter_mut().map(|tls| &mut tls.ca);
         let routes = self
             .routes
@@ -75,7 +80,7 @@ impl Gateway {
             .map(|route| &mut route.settings);
         let settings = std::iter::once(&mut self.defaults).chain(routes);
         let keys = settings.filter_map(Settings::key_file_mut);
-        for path in tls.chain(ca).chain(keys) {
+        for path in ca.chain(keys) {
             path.0 = directory.join(&path.0);
         }
     }
@@ -90,16 +95,6 @@ pub enum Host {
     Preserve,
     /// The service's own, from its address.
     Upstream,
-}
-
-/// A certificate and its key, as PEM files.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Tls {
-    /// The certificate, with those that lead to its root.
-    pub certificate: Word<PathBuf>,
-    /// Its private key.
-    pub key: Word<PathBuf>,
 }
 
 /// How the service's certificate is checked.

@@ -29,7 +29,8 @@ impl Default for ProcessLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Open connections of clients; more wait to be accepted. Default: 10000.
+    /// Open connections of clients; the longest silent one makes room for the next, and while all are busy, more wait to be
+    /// accepted. Default: 10000.
     pub connections: Word<Count>,
     /// Requests of each of the following kinds at once, unless the kind has a number of its own; more get 503. Default: 2000.
     pub in_flight: Word<Count>,
@@ -109,13 +110,15 @@ pub struct Timeouts {
     pub tunnel_idle: Word<Duration>,
     /// How long a tunnel may stand still once one side has ended. Default: 30s.
     pub tunnel_closing: Word<Duration>,
-    /// How long requests in flight may go on when the gateway is asked to stop. Default: 30s.
+    /// How long connections are still accepted when the gateway is asked to stop, while readiness says no. Default: 0s.
+    pub drain_pause: Word<Duration>,
+    /// How long requests in flight may go on after that. Default: 30s.
     pub drain: Word<Duration>,
 }
 
 impl Timeouts {
     /// All of them by name.
-    pub(crate) fn all(&self) -> [(&'static str, Duration); 12] {
+    pub(crate) fn all(&self) -> [(&'static str, Duration); 13] {
         [
             ("header", self.header.0),
             ("body", self.body.0),
@@ -128,6 +131,7 @@ impl Timeouts {
             ("client_stall", self.client_stall.0),
             ("tunnel_idle", self.tunnel_idle.0),
             ("tunnel_closing", self.tunnel_closing.0),
+            ("drain_pause", self.drain_pause.0),
             ("drain", self.drain.0),
         ]
     }
@@ -148,6 +152,7 @@ impl Default for Timeouts {
             client_stall: Word(semel_http::rules::CLIENT_STALL),
             tunnel_idle: seconds(3_600),
             tunnel_closing: seconds(30),
+            drain_pause: seconds(0),
             drain: seconds(30),
         }
     }

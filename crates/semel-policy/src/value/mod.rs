@@ -3,6 +3,7 @@
 mod bytes;
 mod choice;
 mod either;
+mod listen;
 mod many;
 mod named;
 mod number;
@@ -16,6 +17,7 @@ mod word;
 pub use bytes::Size;
 pub use choice::{Choice, Listed};
 pub(crate) use either::{Either, words_as_maps};
+pub use listen::Listen;
 pub use many::Many;
 pub use named::Named;
 pub use number::{Attempts, Days, Messages, Seconds, Version, View, Workers};

@@ -1,6 +1,5 @@
 //! The words that settings are made of. Most are types of other crates; here is how they are written.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -40,9 +39,6 @@ texts! {
         |text| Self::new(Duration::parse(text)?)
             .map_err(|_| Refusal::Expected("a duration from 1ms to 24h".to_owned())),
         { "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$", "examples": ["30s"] };
-    SocketAddr, "an address such as 127.0.0.1:7070",
-        |text| text.parse().map_err(unlike),
-        { "type": "string", "examples": ["127.0.0.1:7070", "[::]:7070"] };
     HeaderName, "the name of a header",
         |text| text.parse().map_err(unlike),
         { "type": "string", "minLength": 1 };

@@ -31,9 +31,11 @@ fn a_variable_wins_over_the_file() {
     let file = parse(text, &env).unwrap();
     assert_eq!(file.store.unwrap().text(), "sqlite:b.db");
     assert_eq!(file.log.level, Level::Debug);
-    assert!(matches!(file.admin, Admin::On { listen, token: Some(_) } if listen.port() == 2));
+    assert!(
+        matches!(file.admin, Admin::On { listen, token: Some(_), .. } if listen.to_string() == "127.0.0.1:2")
+    );
     let gateway = file.gateway.unwrap();
-    assert_eq!(gateway.listen.port(), 3);
+    assert_eq!(gateway.listen.to_string(), "127.0.0.1:3");
     assert_eq!(gateway.limits.in_flight.0.0, 9);
     let rules = &gateway.routes().unwrap()[0].rules;
     assert_eq!(
@@ -105,7 +107,7 @@ fn other_variables_mean_something_else() {
 fn errors_name_the_variable() {
     assert_snapshot!(
         error("", &[("SEMEL_GATEWAY__LISTEN", "here")]),
-        @r#"SEMEL_GATEWAY__LISTEN: gateway.listen: expected an address such as 127.0.0.1:7070, found "here""#
+        @r#"SEMEL_GATEWAY__LISTEN: gateway.listen: expected an address such as 127.0.0.1:7070 or unix:/run/semel.sock, found "here""#
     );
     assert_snapshot!(
         error("gateway: { lease: 3s }", &[("SEMEL_GATEWAY__LISEN", "127.0.0.1:1")]),
@@ -153,7 +155,7 @@ fn a_variable_that_is_not_set_is_an_error_with_a_place() {
     );
     assert_snapshot!(
         error("gateway: { listen: '${ADDRESS}' }", &[("ADDRESS", "here")]),
-        @r#"semel.yaml:1:20: gateway.listen: expected an address such as 127.0.0.1:7070, found the value of "${ADDRESS}""#
+        @r#"semel.yaml:1:20: gateway.listen: expected an address such as 127.0.0.1:7070 or unix:/run/semel.sock, found the value of "${ADDRESS}""#
     );
 }
 

@@ -133,7 +133,7 @@ fn the_other_sections_are_data() {
     assert_eq!(file.admin, Admin::Off);
     assert!(file.gateway.is_none());
     let file = parse("admin: { listen: '0.0.0.0:1', token: t }").unwrap();
-    let Admin::On { listen, token } = file.admin else {
+    let Admin::On { listen, token, .. } = file.admin else {
         panic!("it is on");
     };
     assert_eq!(listen.to_string(), "0.0.0.0:1");
@@ -148,6 +148,7 @@ fn an_empty_file_is_all_defaults() {
         let Admin::On {
             listen,
             token: None,
+            ..
         } = file.admin
         else {
             panic!("on, without a token");

@@ -11,6 +11,7 @@ mod explained;
 mod fields;
 mod limits;
 mod messages;
+mod ports;
 mod schema;
 mod secrets;
 mod settings;

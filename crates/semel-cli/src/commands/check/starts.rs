@@ -1,12 +1,11 @@
 //! What would keep `semel serve` from starting, found without starting it.
 
 use std::fs::File as Opened;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use semel_admin::Secret;
 use semel_policy::file::Admin;
-use semel_policy::value::SourceUrl;
+use semel_policy::value::{Listen, SourceUrl};
 use semel_policy::{CompiledConsumer, File};
 
 use super::{Found, bad};
@@ -42,38 +41,45 @@ pub(super) fn check(file: &File) -> Found {
 
 /// A token that no header can carry, or none where other machines reach the admin side.
 fn admin(admin: &Admin) -> Result<()> {
-    let Admin::On { listen, token } = admin else {
+    let Admin::On { listen, token, .. } = admin else {
         return Ok(());
     };
     let token = token.as_ref().map(|token| Secret::new(token.expose()));
     let token = token.transpose().map_err(|error| bad(error.to_string()))?;
     let config = semel_admin::Config {
-        listen: *listen,
+        listen: serving::address(listen),
         token,
+        ..semel_admin::Config::default()
     };
     config.check().map_err(|error| bad(error.to_string()))
 }
 
 /// The addresses that are listened on, by their keys in the file.
-fn listeners(file: &File, consumers: &[CompiledConsumer]) -> Vec<(&'static str, SocketAddr)> {
-    let admin = match file.admin {
+fn listeners<'a>(
+    file: &'a File,
+    consumers: &[CompiledConsumer],
+) -> Vec<(&'static str, &'a Listen)> {
+    let admin = match &file.admin {
         Admin::Off => None,
         Admin::On { listen, .. } => Some(("admin.listen", listen)),
     };
     let gateway = file.gateway.as_ref();
-    let gateway = gateway.map(|gateway| ("gateway.listen", gateway.listen.0));
+    let gateway = gateway.map(|gateway| ("gateway.listen", &gateway.listen.0));
     let is_posted = consumers.iter().any(CompiledConsumer::is_posted);
-    let inbox = is_posted.then_some(("inbox.listen", file.inbox.listen.0));
+    let inbox = is_posted.then_some(("inbox.listen", &file.inbox.listen.0));
     [gateway, admin, inbox].into_iter().flatten().collect()
 }
 
-/// Two listeners cannot share a port, unless their addresses differ; port 0 is a free one for each.
-fn apart(listeners: &[(&'static str, SocketAddr)]) -> Result<()> {
+/// Two listeners cannot share a socket or a port, unless their addresses differ; port 0 is a free one for each.
+fn apart(listeners: &[(&'static str, &Listen)]) -> Result<()> {
     for (index, (key, at)) in listeners.iter().enumerate() {
         let others = listeners[index + 1..].iter();
-        let meets = |(_, other): &&(&str, SocketAddr)| {
-            let any = at.ip().is_unspecified() || other.ip().is_unspecified();
-            at.port() == other.port() && at.port() != 0 && (any || at.ip() == other.ip())
+        let meets = |(_, other): &&(&str, &Listen)| match (at.tcp(), other.tcp()) {
+            (Some(at), Some(other)) => {
+                let any = at.ip().is_unspecified() || other.ip().is_unspecified();
+                at.port() == other.port() && at.port() != 0 && (any || at.ip() == other.ip())
+            }
+            _ => at == other,
         };
         if let Some((other, address)) = others.clone().find(meets) {
             return Err(bad(format!(
@@ -91,10 +97,13 @@ fn tls_files(file: &File) -> Vec<(&'static str, PathBuf)> {
         return Vec::new();
     };
     let own = gateway.tls.iter().flat_map(|tls| {
-        [
+        let ca = tls.client_ca.as_ref();
+        let files = [
             ("gateway.tls.certificate", tls.certificate.0.clone()),
             ("gateway.tls.key", tls.key.0.clone()),
-        ]
+        ];
+        let ca = ca.map(|ca| ("gateway.tls.client_ca", ca.0.clone()));
+        files.into_iter().chain(ca)
     });
     let ca = gateway.upstream_tls.iter();
     let ca = ca.map(|tls| ("gateway.upstream_tls.ca", tls.ca.0.clone()));
@@ -127,18 +136,22 @@ fn source(consumer: &CompiledConsumer) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use semel_policy::value::Text;
+
     use super::*;
 
     #[test]
     fn listeners_that_would_meet_are_refused() {
         let check = |one: &str, other: &str| {
-            let (one, other) = (one.parse().unwrap(), other.parse().unwrap());
-            apart(&[("gateway.listen", one), ("admin.listen", other)]).is_ok()
+            let (one, other) = (Listen::parse(one).unwrap(), Listen::parse(other).unwrap());
+            apart(&[("gateway.listen", &one), ("admin.listen", &other)]).is_ok()
         };
         assert!(!check("127.0.0.1:7070", "127.0.0.1:7070"));
         assert!(!check("0.0.0.0:7070", "127.0.0.1:7070"));
         assert!(check("127.0.0.2:7070", "127.0.0.1:7070"));
         assert!(check("127.0.0.1:0", "127.0.0.1:0"));
         assert!(check("127.0.0.1:7070", "127.0.0.1:7071"));
+        assert!(check("unix:/a", "unix:/b"));
+        assert!(!check("unix:/a", "unix:/a"));
     }
 }

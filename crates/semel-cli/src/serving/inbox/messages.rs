@@ -7,8 +7,8 @@ use axum::Router;
 use semel_admin::Current;
 use semel_core::Scope;
 use semel_inbox::{Consumer, Engine, Running, Webhook};
+use semel_listen::Listener;
 use semel_policy::File;
-use tokio::net::TcpListener;
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinHandle;
 
@@ -16,7 +16,7 @@ use super::door::{self, Door};
 use super::observer::EngineObserver;
 use super::{Named, engine, expected, expose, parts, paused};
 use crate::error::{Error, Result};
-use crate::serving::{Process, ended};
+use crate::serving::{Process, ended, listening};
 
 /// What runs of the inbox.
 #[derive(Default)]
@@ -44,7 +44,7 @@ pub(in crate::serving) struct Prepared {
     engine: Engine,
     observer: EngineObserver,
     hooks: Vec<Webhook>,
-    listener: Option<TcpListener>,
+    listener: Option<Listener>,
     paused: HashSet<Scope>,
 }
 
@@ -85,7 +85,7 @@ impl Messages {
         let hooks: Vec<_> = hooks.collect();
         let listener = match hooks.is_empty() || self.door.is_some() {
             true => None,
-            false => Some(door::bind(file.inbox.listen.0).await?),
+            false => Some(door::bind(&file.inbox)?),
         };
         expose(&*inbox, &named.consumers).await?;
         let paused = paused::apply(&*inbox, &named.consumers, &self.paused).await?;
@@ -142,7 +142,7 @@ impl Messages {
         self.replace(Some(running));
         process.health.part("inbox").ready();
         if let Some(listener) = prepared.listener {
-            self.open(process, file, listener, ending)?;
+            self.open(process, file, listener, ending);
         }
         tracing::info!(
             consumers = prepared.named.consumers.len(),
@@ -162,21 +162,20 @@ impl Messages {
         });
     }
 
-    fn open(
-        &mut self,
-        process: &Process,
-        file: &File,
-        listener: TcpListener,
-        ending: Receiver<bool>,
-    ) -> Result<()> {
-        let door = Door::new(listener, self.router.clone(), &file.inbox)?;
-        tracing::info!(listen = %door.local_addr(), "the inbox listens");
+    fn open(&mut self, process: &Process, file: &File, listener: Listener, ending: Receiver<bool>) {
+        tracing::info!(listen = %listener.address(), "the inbox listens");
+        let door = Door::new(listener, self.router.clone(), &file.inbox);
+        listening::show(
+            "inbox",
+            &door.handle(),
+            &process.watchers.metrics(),
+            &process.health,
+        );
         let part = process.health.part("inbox");
         self.door = Some(tokio::spawn(door.serve(async move {
             ended(ending).await;
             part.not_ready("draining");
         })));
-        Ok(())
     }
 
     /// Waits until the engine that was replaced last has finished what it had begun.

@@ -39,7 +39,7 @@ pub(crate) fn start_on(config: Config, store: Arc<dyn Store>) -> Running {
     let once = Once::on(store.clone());
     let gateway = Gateway::bind(config, once, Arc::new(Nobody)).unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
-    let (addr, handle) = (gateway.local_addr(), gateway.handle());
+    let (addr, handle) = (gateway.address().tcp().unwrap(), gateway.handle());
     let task = tokio::spawn(gateway.serve(async move {
         let _ = stopped.await;
     }));

@@ -1,7 +1,5 @@
 //! What surprises people about consumers and intents.
 
-use std::net::SocketAddr;
-
 use semel_core::inbox::{Order, UnknownPolicy};
 use semel_inbox::policy::replay::SideEffects;
 
@@ -10,14 +8,14 @@ use crate::compile::{CompiledConsumer, CompiledTarget};
 use crate::explain::route;
 use crate::file::consumer::Fingerprint;
 use crate::load::File;
-use crate::value::{Engine, StoreUrl};
+use crate::value::{Engine, Listen, StoreUrl};
 
 pub(super) fn all(file: &File) -> Vec<String> {
     let Ok((consumers, targets)) = file.compile_messages() else {
         return Vec::new();
     };
     let mut warnings: Vec<String> = of_store(file, &consumers).into_iter().collect();
-    warnings.extend(of_listen(file.inbox.listen.0, &consumers));
+    warnings.extend(of_listen(&file.inbox.listen, &consumers));
     for consumer in &consumers {
         let name = consumer.name();
         warnings.extend(
@@ -52,14 +50,14 @@ fn of_store(file: &File, consumers: &[CompiledConsumer]) -> Option<String> {
     })
 }
 
-fn of_listen(listen: SocketAddr, consumers: &[CompiledConsumer]) -> Vec<String> {
+fn of_listen(listen: &Listen, consumers: &[CompiledConsumer]) -> Vec<String> {
     let is_open = |one: &&CompiledConsumer| one.is_posted() && one.signature.is_none();
     let open = consumers.iter().filter(is_open);
     let said = open.map(|one| {
         let name = one.name();
         format!("{name}: inbox.listen is {listen}, beyond loopback, and signature is missing: whoever reaches it can post messages")
     });
-    match listen.ip().is_loopback() {
+    match listen.is_local() {
         true => Vec::new(),
         false => said.collect(),
     }

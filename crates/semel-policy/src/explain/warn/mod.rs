@@ -31,7 +31,8 @@ fn of_admin(admin: &Admin) -> Option<String> {
         Admin::On {
             listen,
             token: None,
-        } if !listen.ip().is_loopback() => Some(format!(
+            ..
+        } if !listen.is_local() => Some(format!(
             "admin.listen is {listen}, beyond loopback, and admin.token is missing: it will not start"
         )),
         Admin::Off | Admin::On { .. } => None,

@@ -1,37 +1,47 @@
-//! The door for messages that are posted: listens, serves, and ends gracefully.
-//!
-//! - `connection` serves one connection; `pulse` knows whether it idles.
-//! - `gate` bounds what is in flight.
+//! The door for messages that are posted: a listener in front of whatever routes there are at the moment. `gate` bounds what is in flight.
 
-mod connection;
 mod gate;
-mod pulse;
 
-use std::net::SocketAddr;
-use std::pin::pin;
-use std::time::Duration;
+use std::sync::Arc;
 
 use axum::Router;
+use hyper_util::service::TowerToHyperService;
 use semel_admin::Current;
+use semel_listen::{Handle, Listener, Peer, Settings, counted};
 use semel_policy::file::InboxListen;
-use tokio::net::TcpListener;
-use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
 
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use connection::Limits;
-
-/// How long to wait before accepting again after the system refused to.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+use crate::serving::listening;
 
 /// Takes the address.
-pub(super) async fn bind(listen: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(listen).await.map_err(|error| {
-        let message = format!("the inbox cannot listen on {listen}: {error}");
-        Error::new(Exit::Unavailable, message).hint("choose another address in inbox.listen")
+pub(super) fn bind(section: &InboxListen) -> Result<Listener> {
+    let address = listening::address(&section.listen);
+    Listener::bind("inbox", &address, settings(section)).map_err(|error| {
+        let (exit, hint) = match error.is_retryable() {
+            true => (Exit::Unavailable, "choose another address in inbox.listen"),
+            false => (Exit::Configuration, "look at the file's inbox section"),
+        };
+        Error::new(exit, format!("the inbox: {error}")).hint(hint)
     })
+}
+
+/// What the file says about the door.
+pub(super) fn settings(section: &InboxListen) -> Settings {
+    let (limits, timeouts) = (&section.limits, &section.timeouts);
+    Settings {
+        connections_max: limits.connections.0.0,
+        header_bytes_max: limits.header_bytes.0.0,
+        header: timeouts.header.0,
+        idle: timeouts.idle.0,
+        stall: timeouts.body.0,
+        pause: timeouts.drain_pause.0,
+        drain: timeouts.drain.0,
+        http2: false,
+        tls: section.tls.as_ref().map(listening::tls),
+        access_log: listening::access_log(section.access_log),
+        ..Settings::default()
+    }
 }
 
 /// The routes of an engine.
@@ -44,78 +54,33 @@ pub(super) fn closed() -> Router {
     routed(Router::new())
 }
 
-/// A bound door.
+/// A door that listens.
 pub(super) struct Door {
-    listener: TcpListener,
-    address: SocketAddr,
+    listener: Listener,
     router: Router,
-    limits: Limits,
-    connections_max: usize,
-    drain: Duration,
 }
 
 impl Door {
     /// A door in front of whatever routes there are at the moment.
-    pub(super) fn new(
-        listener: TcpListener,
-        router: Current<Router>,
-        settings: &InboxListen,
-    ) -> Result<Self> {
-        let address = listener.local_addr().map_err(|error| {
-            let message = format!("the inbox cannot tell where it listens: {error}");
-            Error::new(Exit::Unavailable, message)
-        })?;
-        let (limits, timeouts) = (&settings.limits, &settings.timeouts);
-        Ok(Self {
-            listener,
-            address,
-            router: gate::around(router, limits.in_flight.0.0),
-            limits: Limits {
-                head_bytes_max: limits.header_bytes.0.0,
-                header: timeouts.header.0,
-                idle: timeouts.idle.0,
-            },
-            connections_max: limits.connections.0.0,
-            drain: timeouts.drain.0,
-        })
+    pub(super) fn new(listener: Listener, router: Current<Router>, section: &InboxListen) -> Self {
+        let router = gate::around(router, section.limits.in_flight.0.0);
+        Self { listener, router }
     }
 
-    /// Where it listens.
-    pub(super) const fn local_addr(&self) -> SocketAddr {
-        self.address
+    pub(super) fn handle(&self) -> Handle {
+        self.listener.handle()
     }
 
     /// Serves until `shutdown` is done; then lets requests that have begun finish, for a while.
     pub(super) async fn serve(self, shutdown: impl Future<Output = ()>) {
-        let (stop, stopping) = watch::channel(false);
-        let mut connections = JoinSet::new();
-        let mut shutdown = pin!(shutdown);
-        loop {
-            tokio::select! {
-                () = &mut shutdown => break,
-                Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                accepted = self.listener.accept(), if connections.len() < self.connections_max => {
-                    match accepted {
-                        Ok((stream, _)) => {
-                            let router = self.router.clone();
-                            connections.spawn(connection::serve(stream, router, self.limits, stopping.clone()));
-                        }
-                        Err(error) => {
-                            tracing::warn!(%error, "the inbox cannot accept a connection");
-                            sleep(ACCEPT_PAUSE).await;
-                        }
-                    }
-                }
-            }
-        }
-        drop(self.listener);
-        stop.send_replace(true);
-        let drained = timeout(self.drain, async {
-            while connections.join_next().await.is_some() {}
-        });
-        if drained.await.is_err() {
+        let Self { listener, router } = self;
+        let service =
+            move |peer: Arc<Peer>| counted(&peer, TowerToHyperService::new(router.clone()));
+        let drained = listener.serve(service, shutdown).await;
+        if drained.connections > 0 {
             tracing::warn!(
-                connections = connections.len(),
+                connections = drained.connections,
+                requests = drained.cut_off,
                 "the drain timeout ended, posted messages were cut off"
             );
         }

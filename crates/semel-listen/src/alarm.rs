@@ -8,11 +8,11 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// Wakes a task at a deadline that keeps moving. Made when first needed; a later deadline does not touch
 /// it, because a task that is woken early just looks again.
 #[derive(Debug, Default)]
-pub(crate) struct Alarm(Option<Pin<Box<Sleep>>>);
+pub struct Alarm(Option<Pin<Box<Sleep>>>);
 
 impl Alarm {
     /// Whether `deadline` has passed; if not, the task of `cx` is woken by then.
-    pub(crate) fn has_passed(&mut self, deadline: Instant, cx: &mut Context<'_>) -> bool {
+    pub fn has_passed(&mut self, deadline: Instant, cx: &mut Context<'_>) -> bool {
         if Instant::now() >= deadline {
             return true;
         }

@@ -1,12 +1,12 @@
 //! How much is going on: connections, and requests in flight.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// What is going on in a gateway.
+/// What is going on in a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
     /// Open client connections.
@@ -32,17 +32,26 @@ impl Counters {
         }
     }
 
-    /// Waits until `enough` says so. Only one task may wait at a time.
-    pub(crate) async fn wait_until(&self, enough: impl Fn(Load) -> bool) {
-        while !enough(self.load()) {
-            self.ended.notified().await;
+    /// Waits until a connection or the last request in flight has ended. Only one task may wait at a time.
+    pub(crate) async fn ended(&self) {
+        self.ended.notified().await;
+    }
+
+    /// Waits until nothing is going on any more. Only one task may wait at a time.
+    pub(crate) async fn empty(&self) {
+        let nothing = Load {
+            connections: 0,
+            in_flight: 0,
+        };
+        while self.load() != nothing {
+            self.ended().await;
         }
     }
 }
 
 /// A client's connection, as far as it is counted and timed.
 #[derive(Debug)]
-pub(crate) struct Pulse {
+pub struct Pulse {
     counters: Arc<Counters>,
     born: Instant,
     /// Its requests that are in flight.
@@ -51,8 +60,6 @@ pub(crate) struct Pulse {
     requests: AtomicUsize,
     /// When the last request ended, in milliseconds since it was born.
     idle_since_ms: AtomicU64,
-    /// Whether somebody else may read the length of the newest request's body differently.
-    is_doubtful: AtomicBool,
 }
 
 impl Pulse {
@@ -64,7 +71,6 @@ impl Pulse {
             busy: AtomicUsize::new(0),
             requests: AtomicUsize::new(0),
             idle_since_ms: AtomicU64::new(0),
-            is_doubtful: AtomicBool::new(false),
         })
     }
 
@@ -82,31 +88,21 @@ impl Pulse {
         Some(self.born + std::time::Duration::from_millis(ms))
     }
 
-    /// Two parties could disagree about where the arriving request ends.
-    pub(crate) fn doubt(&self) {
-        self.is_doubtful.store(true, Ordering::Release);
-    }
-
-    /// Whether they could. Such a connection is not used any further, so this never changes back.
-    pub(crate) fn is_doubtful(&self) -> bool {
-        self.is_doubtful.load(Ordering::Acquire)
-    }
-
     fn now_ms(&self) -> u64 {
         u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The connection has ended; runs that go on without it keep their place in flight.
+    /// The connection has ended; runs that go on without it stay in flight.
     pub(crate) fn close(&self) {
         self.counters.connections.fetch_sub(1, Ordering::AcqRel);
         self.counters.ended.notify_one();
     }
 }
 
-/// A request's place among those in flight. Its run may outlive its answer, or the other way round:
-/// whoever goes on holds a clone, and the place is free when the last one is gone.
+/// A request's place among those in flight. Its run may outlive its answer, or the other way round: each of them holds a clone, and
+/// the place is free when the last clone is gone.
 #[derive(Debug, Clone)]
-pub(crate) struct InFlight {
+pub struct InFlight {
     _slot: Arc<Slot>,
 }
 
@@ -114,14 +110,13 @@ pub(crate) struct InFlight {
 struct Slot(Arc<Pulse>);
 
 impl InFlight {
-    /// A place, unless `max` are taken.
-    pub(crate) fn enter(pulse: &Arc<Pulse>, max: usize) -> Option<Self> {
-        // Counted first, so that giving it back is the same whether it is used or not.
-        let before = pulse.counters.in_flight.fetch_add(1, Ordering::AcqRel);
+    /// Counts a request of this connection.
+    pub fn enter(pulse: &Arc<Pulse>) -> Self {
+        pulse.counters.in_flight.fetch_add(1, Ordering::AcqRel);
         pulse.busy.fetch_add(1, Ordering::AcqRel);
         pulse.requests.fetch_add(1, Ordering::AcqRel);
         let _slot = Arc::new(Slot(pulse.clone()));
-        (before < max).then_some(Self { _slot })
+        Self { _slot }
     }
 }
 

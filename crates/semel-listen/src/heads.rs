@@ -5,29 +5,26 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::load::Pulse;
-use crate::hygiene::Framing;
+use crate::load::Pulse;
 use crate::wire::Reads;
 
-/// Watches that the head of an HTTP/1 request, once begun, arrives in time and says once how long its body is.
-pub(super) struct Heads {
+/// Watches that the head of an HTTP/1 request, once begun, arrives in time.
+pub(crate) struct Heads {
     pulse: Arc<Pulse>,
     limit: Duration,
     /// `None` until the first bytes show it.
     is_h2: Option<bool>,
     /// When the head began that will be this request of the connection.
     begun: Option<(usize, Instant)>,
-    framing: Framing,
 }
 
 impl Heads {
-    pub(super) const fn new(pulse: Arc<Pulse>, limit: Duration) -> Self {
+    pub(crate) const fn new(pulse: Arc<Pulse>, limit: Duration) -> Self {
         Self {
             pulse,
             limit,
             is_h2: None,
             begun: None,
-            framing: Framing::new(),
         }
     }
 
@@ -45,17 +42,12 @@ impl Reads for Heads {
         }
         // Frames of HTTP/2 need not belong to any request; there the idle timeout covers heads too.
         let is_h2 = *self.is_h2.get_or_insert_with(|| bytes.starts_with(b"PRI"));
-        // While a request is in flight these are bytes of its body.
+        // While a request is in flight these are bytes of its body, or the next head, which the idle timeout covers.
         if is_h2 || self.pulse.idle_since().is_none() {
             return;
         }
         if self.arriving().is_none() {
             self.begun = Some((self.pulse.requests(), Instant::now()));
-            self.framing = Framing::new();
-        }
-        self.framing.read(bytes);
-        if self.framing.is_ambiguous() {
-            self.pulse.doubt();
         }
     }
 

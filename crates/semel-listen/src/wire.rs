@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::alarm::Alarm;
 
 /// Decides how long a connection may go without a byte from its peer.
-pub(crate) trait Reads: Unpin {
+pub trait Reads: Unpin {
     /// Bytes have arrived.
     fn arrived(&mut self, bytes: &[u8]);
 
@@ -20,7 +20,7 @@ pub(crate) trait Reads: Unpin {
 }
 
 /// Whoever reads has a deadline of its own.
-pub(crate) struct NoDeadline;
+pub struct NoDeadline;
 
 impl Reads for NoDeadline {
     fn arrived(&mut self, _bytes: &[u8]) {}
@@ -31,7 +31,7 @@ impl Reads for NoDeadline {
 }
 
 /// A stream that fails when its peer stops reading, and ends when the peer stays silent too long.
-pub(crate) struct Wire<T, R> {
+pub struct Wire<T, R> {
     io: T,
     reads: R,
     /// How long the peer may refuse to read.
@@ -41,7 +41,8 @@ pub(crate) struct Wire<T, R> {
 }
 
 impl<T, R> Wire<T, R> {
-    pub(crate) fn new(io: T, reads: R, stall: Duration) -> Self {
+    /// A stream whose peer may refuse to read for `stall`; `reads` decides how long it may stay silent.
+    pub fn new(io: T, reads: R, stall: Duration) -> Self {
         Self {
             io,
             reads,
