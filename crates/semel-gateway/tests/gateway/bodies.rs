@@ -112,7 +112,7 @@ async fn how_a_body_is_cut_does_not_matter() {
     let upstream = Upstream::answering(OK).await;
     let gateway = start(guarding(upstream.url(), |_| {}));
     gateway.post("/pay", "k", "{\"a\":1}").await;
-    let chunked = "POST /pay HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nIdempotency-Key: k\r\n\
+    let chunked = "POST /pay HTTP/1.1\r\nHost: shop.example\r\nContent-Type: application/json\r\nIdempotency-Key: k\r\n\
                    Transfer-Encoding: chunked\r\n\r\n3\r\n{\"a\r\n4\r\n\":1}\r\n0\r\n\r\n";
     assert!(gateway.call(chunked).await.is_replay());
     assert_eq!(upstream.effects(), 1);
