@@ -44,7 +44,7 @@ async fn a_call_that_has_no_room_is_refused_and_the_metrics_say_what_is_used() {
         assert!(said.contains(line), "{line} in {said}");
     }
     drop(others);
-    assert_eq!(claim("k").await.status, 200);
+    assert_eq!(claim("k").await.status, 201);
     assert_eq!(memory.held(), 0);
     drop(stop);
     served.await.unwrap();

@@ -1,4 +1,4 @@
-//! Requests of one kind use up their own places and nobody else's.
+//! Requests of one kind use up the places of their kind and no others.
 
 use std::time::Duration;
 

@@ -109,6 +109,10 @@ impl Guard {
 
 /// What is to be done with a request.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is moved once, and a box would be an allocation for each guarded request"
+)]
 pub enum Admission<B> {
     /// Answer so; nothing runs.
     Refused(Response<Body>),
