@@ -1,10 +1,5 @@
 //! The pages under `docs/problems/` are what the catalogue says. `cargo xtask docs` writes them.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests fail as tests do; clippy knows the tests only"
-)]
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;

@@ -178,7 +178,8 @@ mod tests {
     #[test]
     fn a_limit_of_nothing_is_refused_by_name() {
         Settings::default().check().unwrap();
-        let table: [(&str, fn(&mut Settings)); 5] = [
+        type Row = (&'static str, fn(&mut Settings));
+        let table: [Row; 5] = [
             ("connections_max", |settings| settings.connections_max = 0),
             ("streams_max", |settings| settings.streams_max = 0),
             ("headers_max", |settings| settings.headers_max = 101),

@@ -1,5 +1,6 @@
 //! Bodies draw from the memory that all doors share.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use semel_admin::{Admin, Config, Metered, Metrics, Parts};
@@ -17,13 +18,12 @@ async fn a_call_that_has_no_room_is_refused_and_the_metrics_say_what_is_used() {
     let store = Metered::new(Arc::new(MemoryStore::new()), metrics);
     let mut parts = Parts::new(store);
     parts.memory = memory.clone();
-    let listen = ([127, 0, 0, 1], 0).into();
     let config = Config {
-        listen,
-        token: None,
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)).into(),
+        ..Config::default()
     };
     let admin = Admin::bind(&config, parts).await.unwrap();
-    let address = admin.local_addr();
+    let address = admin.address().tcp().unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let served = tokio::spawn(admin.serve(async { drop(stopped.await) }));
     let claim = |key: &'static str| post(address, "/api/v1/claims", about(key, json!({})));

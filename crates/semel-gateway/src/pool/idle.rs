@@ -62,7 +62,8 @@ impl Shelf {
         kept.ones
             .retain(|(sender, since)| !sender.is_closed() && since.elapsed() < idle);
         kept.many.retain(|(shared, used)| {
-            !shared.is_closed() && !(shared.is_unused() && used.elapsed() >= idle)
+            let has_waited = shared.is_unused() && used.elapsed() >= idle;
+            !shared.is_closed() && !has_waited
         });
         kept.is_watched = !kept.ones.is_empty() || !kept.many.is_empty();
         kept.is_watched

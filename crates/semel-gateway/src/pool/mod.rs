@@ -183,18 +183,25 @@ impl Pool {
             true => self.sharing.acquire().await.ok(),
             false => None,
         };
-        while will_share {
+        match will_share {
+            true => self.share_or_dial().await,
+            false => self.dial.dial(self, need).await,
+        }
+    }
+
+    /// A place on a shared connection, on a further one if those there are full.
+    async fn share_or_dial(self: &Arc<Self>) -> Result<Sender, String> {
+        loop {
             let freed = self.freed.notified();
             if let Some(sender) = self.take() {
                 return Ok(sender);
             }
             if self.shelf.may_share_more() {
-                break;
+                return self.dial.dial(self, Need::Any).await;
             }
             // All are full. A request that waits here has not been handed over.
             freed.await;
         }
-        self.dial.dial(self, need).await
     }
 
     /// Whether connections are expected to be shared by many requests.

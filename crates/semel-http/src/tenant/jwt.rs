@@ -148,7 +148,7 @@ impl Jwt {
     }
 
     fn by(claim: String, keys: Keys, algorithm: Option<Algorithm>) -> Self {
-        let mut validation = Validation::default();
+        let mut validation = Validation::new(jsonwebtoken::Algorithm::EdDSA);
         validation.validate_nbf = true;
         // Without a configured audience any is accepted.
         validation.validate_aud = false;

@@ -179,6 +179,7 @@ fn a_route_that_gives_up_before_its_connection_is_warned_about() {
     let text = "
 gateway:
   upstream: http://a
+  tenant: public
   timeouts: { connect: 90s }
   routes:
     - match: { methods: [POST], path: /a }

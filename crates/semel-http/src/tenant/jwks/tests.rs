@@ -182,7 +182,7 @@ async fn without_any_key_no_token_can_be_checked_and_the_error_says_so() {
 async fn a_set_brings_no_shared_secret_and_may_be_bound_to_one_algorithm() {
     let secret = json!({ "kty": "oct", "kid": "s", "alg": "HS256", "k": "cHVibGlj" });
     let issuer = Issuer::new(vec![secret, published(1, "a")]);
-    let mut head = Header::default();
+    let mut head = Header::new(Algorithm::HS256);
     head.kid = Some("s".to_owned());
     let claims = json!({ "sub": "acme", "exp": FAR });
     let forged = encode(&head, &claims, &EncodingKey::from_secret(b"public")).unwrap();
