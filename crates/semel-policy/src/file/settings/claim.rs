@@ -13,7 +13,7 @@ use crate::value::{Endpoint, Name, Secret, Word};
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JwtClaim {
-    /// The claim by its name, such as sub or https://example.com/tenant; org.id also inside an object.
+    /// The claim by its name, such as sub or `https://example.com/tenant`; org.id also inside an object.
     pub claim: Word<Name>,
     /// How tokens are signed. Required with key and key_file; a key set says it itself.
     pub algorithm: Option<Word<Algorithm>>,
