@@ -30,7 +30,6 @@ mod program;
 mod python;
 mod redis;
 mod registry;
-mod schemathesis;
 mod secret;
 mod service;
 mod setting;

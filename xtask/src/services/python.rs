@@ -1,9 +1,10 @@
-//! A Python with the packages that the tests drive: Stripe's own client, and a
-//! stateful stand-in for Stripe's servers.
+//! Pythons with packages that the tests drive: Stripe's own client and a stateful stand-in for Stripe's servers, and
+//! the fuzzer that calls the admin API by its own description.
 //!
-//! It is a virtual environment in the workspace, so that nothing is installed into
-//! the system's Python or into anybody's home. Versions are pinned: a test that counts
-//! charges while a client retries must not change because the client did.
+//! Each is a virtual environment of its own in the workspace, so that nothing is installed into the system's Python or
+//! into a user's home, and so that what the fuzzer needs does not decide what the others have. Versions are pinned: a test
+//! that counts charges while a client retries must not change because the client did, and a seed gives the same calls
+//! only in the same versions.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,16 +16,39 @@ use super::slot::{create_dir, remove_dir};
 use super::tool::Tool;
 use super::{debian, process};
 
-/// The packages by name and version.
+/// A virtual environment.
+pub(super) struct Python {
+    name: &'static str,
+    variable: &'static str,
+    /// Its packages by name and version.
+    pins: &'static [(&'static str, &'static str)],
+}
+
+/// The tool `python`.
 ///
 /// `localstripe` runs on `aiohttp` and takes any version of it, and `stripe` does
 /// the same with `requests`; the tests rely on what both do when a connection breaks.
-const PINS: [(&str, &str); 4] = [
-    ("aiohttp", "3.14.5"),
-    ("localstripe", "1.15.10"),
-    ("requests", "2.34.2"),
-    ("stripe", "16.1.0"),
-];
+pub(super) const STRIPE: Python = Python {
+    name: "python",
+    variable: "SEMEL_TEST_PYTHON",
+    pins: &[
+        ("aiohttp", "3.14.5"),
+        ("localstripe", "1.15.10"),
+        ("requests", "2.34.2"),
+        ("stripe", "16.1.0"),
+    ],
+};
+
+/// The tool `schemathesis`: it runs with `-m schemathesis.cli`.
+pub(super) const SCHEMATHESIS: Python = Python {
+    name: "schemathesis",
+    variable: "SEMEL_TEST_SCHEMATHESIS",
+    pins: &[
+        ("hypothesis", "6.170.15"),
+        ("jsonschema-rs", "0.60.3"),
+        ("schemathesis", "4.32.5"),
+    ],
+};
 
 /// Prints the version of each package that is named as an argument. A package that
 /// cannot be imported is of no use, whatever its version.
@@ -34,32 +58,31 @@ from importlib import import_module
 from importlib.metadata import version
 for name in sys.argv[1:]:
     try:
-        import_module(name)
+        import_module(name.replace('-', '_'))
         print(name + '==' + version(name))
     except Exception as error:
         sys.exit('the package ' + name + ' does not work: ' + str(error))
 ";
 
-/// The tool `python`.
-pub(super) struct Python;
-
 impl Tool for Python {
     fn name(&self) -> &'static str {
-        "python"
+        self.name
     }
 
     fn variable(&self) -> &'static str {
-        "SEMEL_TEST_PYTHON"
+        self.variable
     }
 
-    /// Any version will do in a Python that somebody else looks after.
+    /// Any version will do in a Python that the user looks after.
     fn works(&self, program: &Path) -> Result<()> {
-        versions(program).map(drop)
+        self.versions(program).map(drop)
     }
 
     fn find(&self, dir: &Path) -> Option<PathBuf> {
         let program = program(dir);
-        let is_right = versions(&program).is_ok_and(|found| found == wanted());
+        let is_right = self
+            .versions(&program)
+            .is_ok_and(|found| found == self.wanted());
         is_right.then_some(program)
     }
 
@@ -71,15 +94,31 @@ impl Tool for Python {
         create_dir(dir)?;
         process::output(isolated(&system).args(["-m", "venv"]).arg(&venv))?;
         let program = program(dir);
-        note(&format!("python: fetching {}", wanted().join(" ")));
+        let wanted = self.wanted();
+        note(&format!("{}: fetching {}", self.name, wanted.join(" ")));
         let mut pip = isolated(&program);
         pip.args(["-m", "pip", "install", "--quiet", "--no-input"]);
-        pip.arg("--disable-pip-version-check").args(wanted());
+        pip.arg("--disable-pip-version-check").args(&wanted);
         process::output(&mut pip)?;
         self.find(dir).ok_or_else(|| {
-            let expected = wanted().join(" ");
+            let expected = wanted.join(" ");
             Error::failed(format!("pip succeeded, but without {expected}"))
         })
+    }
+}
+
+impl Python {
+    fn wanted(&self) -> Vec<String> {
+        let pins = self.pins.iter();
+        pins.map(|(name, version)| format!("{name}=={version}"))
+            .collect()
+    }
+
+    /// The versions that a Python has of its packages; fails if it lacks one.
+    fn versions(&self, program: &Path) -> Result<Vec<String>> {
+        let names = self.pins.iter().map(|(name, _)| name);
+        let shown = process::output(isolated(program).args(["-c", SAY_VERSIONS]).args(names))?;
+        Ok(shown.lines().map(str::to_owned).collect())
     }
 }
 
@@ -89,19 +128,6 @@ fn venv(dir: &Path) -> PathBuf {
 
 fn program(dir: &Path) -> PathBuf {
     venv(dir).join("bin").join("python")
-}
-
-fn wanted() -> Vec<String> {
-    let pins = PINS.iter();
-    pins.map(|(name, version)| format!("{name}=={version}"))
-        .collect()
-}
-
-/// The versions that a Python has of our packages; fails if it lacks one.
-fn versions(program: &Path) -> Result<Vec<String>> {
-    let names = PINS.iter().map(|(name, _)| name);
-    let shown = process::output(isolated(program).args(["-c", SAY_VERSIONS]).args(names))?;
-    Ok(shown.lines().map(str::to_owned).collect())
 }
 
 /// A Python that can make virtual environments. Debian leaves that to a package of
@@ -136,14 +162,16 @@ mod tests {
 
     #[test]
     fn a_python_without_the_packages_does_not_work() {
-        assert!(Python.works(Path::new("/nowhere/python")).is_err());
-        assert!(Python.works(Path::new("/bin/false")).is_err());
-        assert!(Python.find(Path::new("/nowhere")).is_none());
+        for python in [STRIPE, SCHEMATHESIS] {
+            assert!(python.works(Path::new("/nowhere/python")).is_err());
+            assert!(python.works(Path::new("/bin/false")).is_err());
+            assert!(python.find(Path::new("/nowhere")).is_none());
+        }
     }
 
     #[test]
     fn every_package_is_pinned_to_one_version() {
-        for pin in wanted() {
+        for pin in [STRIPE, SCHEMATHESIS].iter().flat_map(Python::wanted) {
             let (_, version) = pin.split_once("==").unwrap();
             let mut parts = version.split('.');
             assert!(parts.all(|part| part.parse::<u32>().is_ok()), "{pin}");

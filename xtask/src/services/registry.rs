@@ -6,9 +6,8 @@ use super::apps::Apps;
 use super::nginx::Nginx;
 use super::pgbouncer::PgBouncer;
 use super::postgres::{Postgres, PostgresPrograms};
-use super::python::Python;
+use super::python::{SCHEMATHESIS, STRIPE};
 use super::redis::{Redis, RedisCluster};
-use super::schemathesis::Schemathesis;
 use super::service::Service;
 use super::tool::Tool;
 
@@ -16,12 +15,12 @@ const ALL: &[Need] = &[
     Need::Server(&Postgres),
     Need::Server(&Redis),
     Need::Server(&RedisCluster),
-    Need::Tool(&Python),
+    Need::Tool(&STRIPE),
     Need::Tool(&Apps),
     Need::Tool(&Nginx),
     Need::Tool(&PgBouncer),
     Need::Tool(&PostgresPrograms),
-    Need::Tool(&Schemathesis),
+    Need::Tool(&SCHEMATHESIS),
 ];
 
 /// Something that tests can ask for by its name.
