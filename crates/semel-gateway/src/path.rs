@@ -8,7 +8,14 @@ use semel_http::spelling::has_dot_segments;
 pub(crate) fn is_unambiguous(path: &str) -> bool {
     path.starts_with('/')
         && memchr2(b'\\', b'#', path.as_bytes()).is_none()
+        && !has_code_units(path)
         && !has_dot_segments(path)
+}
+
+/// `%u0070` is no encoding of the standard, but some servers of Windows read it as `p`.
+fn has_code_units(path: &str) -> bool {
+    let is_one = |pair: &[u8]| matches!(pair, b"%u" | b"%U");
+    path.as_bytes().windows(2).any(is_one)
 }
 
 #[cfg(test)]
@@ -22,6 +29,11 @@ mod tests {
             "/a/../b",
             "/x/..;/b",
             "/a%2F..%2Fb",
+            "/x%3F/%2e%2e/b",
+            "/x%23/%2e%2e/b",
+            "/x%00/../b",
+            "/x%253F/%252e%252e/b",
+            "/%u0070ay",
             "a",
             "",
             "/a\\b",

@@ -12,10 +12,12 @@ mod router;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use http::{HeaderName, Method, Request};
+use http::{HeaderName, Method, Request, Uri};
+use semel_http::fingerprint::UsualReading;
 use semel_http::host::{self, HostPattern};
 use semel_http::key::{self, IDEMPOTENCY_KEY};
 use semel_http::rules::{Missing, Rules};
+use semel_http::spelling::Reading;
 use semel_http::{Guard, Problem, RequestObserver, Type};
 
 use crate::config::Route;
@@ -125,6 +127,35 @@ impl Table {
         &mut self.wildcards[at].1
     }
 
+    /// How a request for a route that derives keys is usually read, if it is written otherwise.
+    pub(crate) fn usual_reading<B>(rules: &Rules, request: &Request<B>) -> Option<UsualReading> {
+        let derives = rules.missing == Missing::Derive
+            || rules
+                .key
+                .iter()
+                .any(|source| *source == key::Source::Derive);
+        if !derives {
+            return None;
+        }
+        let (method, reading) = (
+            methods::usual(request.method()),
+            Reading::of(request.uri().path()),
+        );
+        if *method == *request.method() && reading.folded == request.uri().path() {
+            return None;
+        }
+        let path = match request.uri().query() {
+            Some(query) => format!("{}?{query}", reading.folded),
+            None => reading.folded.into_owned(),
+        };
+        let mut uri = request.uri().clone().into_parts();
+        uri.path_and_query = Some(path.parse().ok()?);
+        Some(UsualReading {
+            method: method.into_owned(),
+            uri: Uri::from_parts(uri).ok()?,
+        })
+    }
+
     /// The headers that the gateway acts on.
     pub(crate) const fn relied(&self) -> &Relied {
         &self.relied
@@ -161,9 +192,14 @@ impl Table {
                 (a, b) => a.or(b),
             };
         }
-        if found.is_none() && methods::may_be_named_in_the_body(request) {
+        let passes = |hit: &Hit<'_>| passes(hit.guarded().guard.rules(), request);
+        if found.as_ref().is_none_or(passes) && methods::may_be_named_in_the_body(request) {
             for method in methods::IN_BODIES {
-                found = found.or(groups.read(&method, &path, false)?);
+                let other = groups.read(&method, &path, false)?;
+                // A route that lets everything pass must not hide a stricter one.
+                if found.is_none() || other.as_ref().is_some_and(|hit| !passes(hit)) {
+                    found = other.or(found);
+                }
             }
         }
         Ok(found.map(|hit| (hit.guarded().clone(), hit.params)))

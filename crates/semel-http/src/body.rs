@@ -10,7 +10,7 @@ use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 use semel_core::Permit;
 
-use crate::memory::Memory;
+use crate::memory::{Full, Memory};
 
 /// How much of a whole body is handed on at once. Connections take what they are offered, however slowly their peer
 /// reads: in slices, what they have taken stays small, and the rest stays here, where it is counted.
@@ -78,17 +78,16 @@ impl Body {
         self
     }
 
-    /// Counts the bytes that it has in memory, if they are not counted yet.
-    #[must_use]
-    pub fn counted(self, memory: &Memory) -> Self {
+    /// Counts the bytes of a response that it has in memory, if they are not counted yet and there is room.
+    pub fn counted(self, memory: &Memory) -> Result<Self, Full> {
         match &self.0 {
             Inner::Whole {
                 data, held: None, ..
             } if !data.is_empty() => {
-                let permit = memory.hold(data.len());
-                self.holding(permit)
+                let permit = memory.try_respond(data.len())?;
+                Ok(self.holding(permit))
             }
-            _ => self,
+            _ => Ok(self),
         }
     }
 

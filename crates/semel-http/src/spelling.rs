@@ -75,11 +75,13 @@ fn is_written_as_read(path: &str) -> bool {
 /// in small letters, and `None` if nothing is encoded.
 pub fn decoded_reading(path: &str) -> Option<String> {
     let text = decoded(path)?;
+    let end = text.find(['\0', '?', '#']);
+    let text = &text[..end.unwrap_or(text.len())];
     let is_space = |c: char| c.is_control() || c == ' ';
-    Some(plain(&text, |segment| segment.trim_matches(is_space)).to_ascii_lowercase())
+    Some(plain(text, |segment| segment.trim_matches(is_space)).to_ascii_lowercase())
 }
 
-/// The path with everything decoded, up to what ends a path or a text there.
+/// The path with everything decoded, also what follows the end that some see in it.
 fn decoded(path: &str) -> Option<String> {
     if !path.contains(['%', '\\']) {
         return None;
@@ -92,16 +94,12 @@ fn decoded(path: &str) -> Option<String> {
         }
         bytes = next;
     }
-    let end = bytes
-        .iter()
-        .position(|byte| matches!(byte, 0 | b'?' | b'#'));
-    bytes.truncate(end.unwrap_or(bytes.len()));
     Some(String::from_utf8_lossy(&bytes).replace('\\', "/"))
 }
 
 /// The segments of a path without their parameters and without the empty ones, joined again.
-fn plain<'a>(path: &'a str, tidy: impl Fn(&str) -> &str) -> String {
-    let path: Cow<'a, str> = match path.contains('%') {
+fn plain(path: &str, tidy: impl Fn(&str) -> &str) -> String {
+    let path: Cow<'_, str> = match path.contains('%') {
         true => decode_what_means_itself(path).into(),
         false => path.into(),
     };

@@ -243,7 +243,9 @@ impl Patience {
         if is_due(deadline) || is_due(self.dies) {
             self.look = now + settings.header;
             return match std::mem::replace(&mut self.is_told, true) {
-                true => Verdict::CutOff,
+                true if pulse.idle_since().is_some() => Verdict::CutOff,
+                // It ends with the answer to its request in flight.
+                true => Verdict::Fine,
                 false => Verdict::End,
             };
         }

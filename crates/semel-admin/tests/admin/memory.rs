@@ -14,7 +14,9 @@ use crate::server::about;
 #[tokio::test]
 async fn a_call_that_has_no_room_is_refused_and_the_metrics_say_what_is_used() {
     let (metrics, memory) = (Arc::new(Metrics::new()), Memory::new(1_000));
-    metrics.watch_budget("buffered_bytes", memory.budget());
+    for (name, budget) in memory.budgets() {
+        metrics.watch_budget(name, budget);
+    }
     let store = Metered::new(Arc::new(MemoryStore::new()), metrics);
     let mut parts = Parts::new(store);
     parts.memory = memory.clone();

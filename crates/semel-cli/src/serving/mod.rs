@@ -171,7 +171,9 @@ impl Process {
         let cached = Cached::new(opened.store.clone(), CACHE_BYTES);
         let measured = Metered::new(Arc::new(cached), metrics.clone());
         let memory = Memory::new(limits.buffered_bytes.0.0);
-        metrics.watch_budget("buffered_bytes", memory.budget());
+        for (name, budget) in memory.budgets() {
+            metrics.watch_budget(name, budget);
+        }
         Ok(Self {
             once: Once::new(measured.clone()),
             store: measured,

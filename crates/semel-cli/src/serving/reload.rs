@@ -76,8 +76,7 @@ impl Live<'_> {
         }
         self.policies.set(policies.clone());
         self.logs.set_level(file.log.level);
-        let memory = self.process.memory.budget();
-        memory.set_max(file.limits.buffered_bytes.0.0);
+        self.process.memory.set_max(file.limits.buffered_bytes.0.0);
         let keys = fixed::changed(&self.started_with, &file, self.store_is_named);
         if !keys.is_empty() {
             let keys = keys.join(", ");

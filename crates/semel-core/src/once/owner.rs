@@ -42,6 +42,12 @@ impl Run {
         &self.lease.claim
     }
 
+    /// Whether something may begin under the lease now: ask this right before an effect that was waited for. A
+    /// process that stood still does not notice it otherwise.
+    pub fn may_begin(&self) -> bool {
+        self.life.may_begin()
+    }
+
     /// Whether the lease is known, or must be taken, to be lost: what the run brings from here on will not count.
     pub fn is_lost(&self) -> bool {
         self.life.is_lost()

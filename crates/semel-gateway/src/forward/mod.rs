@@ -26,7 +26,7 @@ use semel_listen::access::LoggedScope;
 
 use crate::hygiene::{self, disarm, screen};
 use crate::pool::Pool;
-use crate::routes::{Guarded, Params};
+use crate::routes::{Guarded, Params, Table};
 use crate::server::{Client, InFlight, Snapshot};
 use pass::Departure;
 use reply::{Content, Reply};
@@ -100,6 +100,9 @@ impl Visit {
         disarm(request.headers_mut(), snapshot.routes.relied());
         match snapshot.routes.find(&request) {
             Ok(Some((route, params))) => {
+                if let Some(reading) = Table::usual_reading(route.guard.rules(), &request) {
+                    request.extensions_mut().insert(reading);
+                }
                 if snapshot.is_logged {
                     let scope = route.guard.rules().scope.to_string();
                     self.scope = Some(LoggedScope(scope.into()));

@@ -79,7 +79,9 @@ pub(super) fn tell(
 /// Removes everything of its kind, also what we do not set: a service may believe it.
 fn forget(headers: &mut HeaderMap) {
     let is_claim = |name: &HeaderName| {
-        name == FORWARDED || name.as_str().starts_with("x-forwarded-") || name == "x-real-ip"
+        name == FORWARDED
+            || name.as_str().starts_with("x-forwarded-")
+            || ["x-real-ip", "x-original-url", "x-rewrite-url"].contains(&name.as_str())
     };
     if headers.keys().any(is_claim) {
         let names: Vec<_> = headers

@@ -64,7 +64,7 @@ pub(crate) fn inbound(parts: &mut response::Parts) {
 
 /// Removes what is between the service and the guard from a response that no guard has seen.
 pub(crate) fn unguarded(headers: &mut HeaderMap) {
-    headers.remove(semel_http::replay::OUTCOME);
+    semel_http::reserved::strip(headers, &semel_http::reserved::RESPONSE);
 }
 
 /// The protocol that a request asks to change its connection to, if it may become a tunnel.

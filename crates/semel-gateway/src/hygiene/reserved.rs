@@ -143,12 +143,15 @@ fn is_reserved(folded: &str) -> bool {
     folded.starts_with(SEMEL) || folded == REPLAYED
 }
 
+/// Whether a name has marks that services replace by others.
 fn has_underscore(name: &HeaderName) -> bool {
-    name.as_str().contains('_')
+    let is_mark = |byte: u8| !byte.is_ascii_alphanumeric() && byte != b'-';
+    name.as_str().bytes().any(is_mark)
 }
 
 fn fold(name: &HeaderName) -> String {
-    name.as_str().replace('_', "-")
+    name.as_str()
+        .replace(|c: char| !c.is_ascii_alphanumeric(), "-")
 }
 
 #[cfg(test)]

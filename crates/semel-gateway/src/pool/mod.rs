@@ -136,7 +136,10 @@ impl Pool {
                     Sender::One(_) => None,
                     Sender::Many(_) => Spare::of(&mut request),
                 };
-                handover.mark();
+                if !handover.mark() {
+                    let why = "the claim's lease ended before the request was sent";
+                    return Err(Failure::NotReached(why.to_owned()));
+                }
                 let error = match self.transmit(sender, request, &path).await {
                     Ok(response) => return Ok(response),
                     Err(error) => error,

@@ -162,10 +162,12 @@ impl Spare {
     /// A copy of a request that is here with all of its body; from now on it is seen whether its
     /// connection begins to take the body.
     pub(super) fn of(request: &mut Request<Outgoing>) -> Option<Self> {
-        let (Outgoing::Whole(body) | Outgoing::Watched(body, _)) = request.body() else {
+        let (Outgoing::Whole(body) | Outgoing::Watched(body, _)) = request.body_mut() else {
             return None;
         };
-        let (body, again) = (body.try_clone()?, body.try_clone()?);
+        let again = body.try_clone()?;
+        // The body itself goes out, with what it has drawn from the budget of memory.
+        let body = std::mem::take(body);
         let begun = Arc::default();
         *request.body_mut() = Outgoing::Watched(body, Arc::clone(&begun));
         let mut copy = Request::new(Outgoing::Whole(again));

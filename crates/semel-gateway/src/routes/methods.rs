@@ -5,16 +5,10 @@
 
 use std::borrow::Cow;
 
-use http::header::CONTENT_TYPE;
-use http::{HeaderName, Method, Request};
-use semel_http::fingerprint::query;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
+use http::{Method, Request, Version};
+use semel_http::fingerprint::{METHOD_OVERRIDES, query};
 
-/// Headers that name another method.
-pub(super) const HEADERS: [HeaderName; 3] = [
-    HeaderName::from_static("x-http-method-override"),
-    HeaderName::from_static("x-http-method"),
-    HeaderName::from_static("x-method-override"),
-];
 /// The parameter of the query, or of a form, that does.
 const PARAMETER: &[u8] = b"_method";
 
@@ -35,8 +29,8 @@ pub(super) fn usual(method: &Method) -> Cow<'_, Method> {
 
 /// The other methods that a request names.
 pub(super) fn named<B>(request: &Request<B>) -> Vec<Method> {
-    let headers = HEADERS
-        .into_iter()
+    let headers = METHOD_OVERRIDES
+        .iter()
         .flat_map(|name| request.headers().get_all(name));
     // A list is what some make of a header that is sent twice.
     let in_headers = headers.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
@@ -63,17 +57,27 @@ fn parsed(text: &[u8]) -> Option<Method> {
     Method::from_bytes(&text.trim_ascii().to_ascii_uppercase()).ok()
 }
 
+/// Whether a request may have a body; in HTTP/2 it need not say so.
+fn has_body<B>(request: &Request<B>) -> bool {
+    let headers = request.headers();
+    match headers.get(CONTENT_LENGTH) {
+        Some(length) => length != "0",
+        None => request.version() >= Version::HTTP_2 || headers.contains_key(TRANSFER_ENCODING),
+    }
+}
+
 /// Whether a request is a form whose body may name another method. It is not read to find out: that would end
 /// streaming for every form.
 pub(super) fn may_be_named_in_the_body<B>(request: &Request<B>) -> bool {
     let form = |value: &[u8]| {
-        let essence = value.split(|byte| *byte == b';').next().unwrap_or_default();
+        let essence = value.split(|byte| matches!(byte, b';' | b','));
+        let essence = essence.into_iter().next().unwrap_or_default();
         let essence = essence.trim_ascii().to_ascii_lowercase();
-        matches!(
-            &essence[..],
-            b"application/x-www-form-urlencoded" | b"multipart/form-data"
-        )
+        essence == b"application/x-www-form-urlencoded" || essence.starts_with(b"multipart/")
     };
+    // Rack takes a body without a type for a form.
     let kind = request.headers().get(CONTENT_TYPE);
-    *request.method() == Method::POST && kind.is_some_and(|kind| form(kind.as_bytes()))
+    usual(request.method()).as_ref() == Method::POST
+        && has_body(request)
+        && kind.is_none_or(|kind| form(kind.as_bytes()))
 }

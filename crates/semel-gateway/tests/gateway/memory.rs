@@ -122,6 +122,33 @@ async fn an_outcome_is_kept_although_the_memory_is_full() {
 }
 
 #[tokio::test]
+async fn replays_that_are_not_read_keep_no_operation_out() {
+    let body = "x".repeat(16 * MIB);
+    let upstream = Upstream::answering(crate::support::reply("200 OK", "", &body)).await;
+    let mut config = guarding(upstream.url(), |rules| {
+        rules.response_bytes_max = 16 * MIB;
+    });
+    config.memory = Memory::new(64 * MIB);
+    let gateway = start(config);
+    assert_eq!(gateway.post("/pay", "k", "{}").await.status(), 200);
+    let mut unread = Vec::new();
+    let refused = loop {
+        let mut peer = begun(&gateway, post("/pay", "k", "{}")).await;
+        match peer.head().await.unwrap() {
+            head if head.status() == 200 => unread.push(peer),
+            refused => break refused,
+        }
+        assert!(unread.len() < 20, "no replay was refused");
+    };
+    assert_eq!(refused.status(), 503);
+    assert_eq!(gateway.post("/pay", "other", "{}").await.status(), 200);
+    drop(unread);
+    until(|| held(&gateway) == 0).await;
+    assert!(gateway.post("/pay", "k", "{}").await.is_replay());
+    assert_eq!(upstream.effects(), 2);
+}
+
+#[tokio::test]
 async fn an_answer_is_counted_until_its_client_has_read_it() {
     let body = "x".repeat(16 * MIB);
     let upstream = Upstream::answering(crate::support::reply("200 OK", "", &body)).await;

@@ -58,6 +58,9 @@ async fn what_services_could_read_as_the_path_in_another_way_is_refused() {
         "/x/%2e%2e/pay",
         "/x/%2e%2e%3b/pay",
         "/x/%252e%252e/pay",
+        "/x%3F/%2e%2e/pay",
+        "/x%23/../pay",
+        "/%u0070ay",
         "/x%2F..%2Fpay",
         "/./pay",
         "/.;/pay",
@@ -121,12 +124,51 @@ async fn a_form_may_name_the_method_in_its_body() {
     for (kind, status) in [
         ("application/x-www-form-urlencoded", 400),
         ("Multipart/Form-Data; boundary=x", 400),
+        ("multipart/mixed; boundary=x", 400),
+        ("application/x-www-form-urlencoded, x", 400),
         ("application/json", 200),
     ] {
         let headers = format!("Content-Type: {kind}\r\n");
         let response = gateway.call(unkeyed("POST /orders/7", &headers)).await;
         assert_eq!(response.status(), status, "{kind}");
     }
+    // Rack takes a body without a type for a form.
+    let untyped = gateway.call(unkeyed("POST /orders/7", "")).await;
+    assert_eq!(untyped.status(), 400);
+    let empty = "POST /orders/7 HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(gateway.call(empty).await.status(), 200);
+}
+
+#[tokio::test]
+async fn a_route_that_lets_everything_pass_hides_no_stricter_one() {
+    let upstream = Upstream::answering(OK).await;
+    let lax = Route::new(Method::POST, "/{*rest}").unwrap();
+    let mut strict = Route::new(Method::PATCH, "/orders/{id}").unwrap();
+    strict.rules.missing = Missing::Require;
+    let mut config = config(upstream.url());
+    config.routes = vec![lax, strict];
+    let gateway = start(config);
+    let form = "Content-Type: application/x-www-form-urlencoded\r\n";
+    let response = gateway.call(unkeyed("POST /orders/7", form)).await;
+    assert_eq!(response.problem(), (400, "key-missing".to_owned()));
+    assert_eq!(gateway.call(unkeyed("POST /x", form)).await.status(), 200);
+}
+
+#[tokio::test]
+async fn a_key_that_is_derived_does_not_depend_on_the_spelling() {
+    let upstream = Upstream::answering(OK).await;
+    let gateway = start(guarding(upstream.url(), |rules| {
+        rules.missing = Missing::Derive;
+    }));
+    let who = "Authorization: Bearer ada\r\n";
+    assert_eq!(gateway.call(unkeyed("POST /pay", who)).await.status(), 200);
+    for line in ["POST /Pay", "POST /pay/", "POST /pay;v=1", "post /pay"] {
+        let response = gateway.call(unkeyed(line, who)).await;
+        let expected = (422, "key-reused".to_owned());
+        assert_eq!(response.problem(), expected, "{line}");
+    }
+    assert!(gateway.call(unkeyed("POST /pay", who)).await.is_replay());
+    assert_eq!(upstream.effects(), 1);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use http::header::{CONTENT_ENCODING, HOST};
 use http::request::Parts;
-use http::{HeaderName, Uri};
+use http::{HeaderName, Method, Uri};
 use semel_core::fingerprint::Builder;
 
 use super::content::Content;
@@ -26,6 +26,33 @@ impl Default for Head {
             authority: true,
             headers: Vec::new(),
         }
+    }
+}
+
+/// Headers that name another method to services that read them.
+pub static METHOD_OVERRIDES: [HeaderName; 3] = [
+    HeaderName::from_static("x-http-method-override"),
+    HeaderName::from_static("x-http-method"),
+    HeaderName::from_static("x-method-override"),
+];
+
+/// How lenient services read a request's method and URI, as an extension of it. A derived key is made of this: two
+/// spellings of one request are then one operation, and the second is refused by its fingerprint.
+#[derive(Debug, Clone)]
+pub struct UsualReading {
+    /// The method in capitals.
+    pub method: Method,
+    /// The URI with its path in small letters and without needless marks.
+    pub uri: Uri,
+}
+
+impl UsualReading {
+    /// The head of a request as it is usually read.
+    pub(crate) fn of(&self, parts: &Parts) -> Parts {
+        let mut parts = parts.clone();
+        parts.method = self.method.clone();
+        parts.extensions.insert(AskedUri(self.uri.clone()));
+        parts
     }
 }
 
@@ -58,7 +85,7 @@ impl Head {
         let all = |name| parts.headers.get_all(name).iter();
         let pair =
             |name: &HeaderName, value: &[u8]| (name.as_str().into(), value.trim_ascii().into());
-        let headers = self.headers.iter();
+        let headers = METHOD_OVERRIDES.iter().chain(&self.headers);
         headers.flat_map(move |name| all(name).map(move |value| pair(name, value.as_bytes())))
     }
 }

@@ -8,7 +8,7 @@ mod head;
 mod multipart;
 pub mod query;
 
-pub use head::{AskedUri, HEADERS_MAX, Head};
+pub use head::{AskedUri, HEADERS_MAX, Head, METHOD_OVERRIDES, UsualReading};
 
 use bytes::Bytes;
 use http::header::CONTENT_ENCODING;

@@ -8,12 +8,12 @@ use http_body_util::Either;
 use semel_core::{Fingerprint, Identity, Key, Tenant};
 use tokio::time::Instant;
 
-use super::answer::{Admitted, Asked, Kept};
+use super::answer::{Admitted, Asked, Kept, no_room_to_answer};
 use super::spool::{Spooled, spool};
 use super::{Admission, Guard, Inner};
 use crate::body::{AnyBody, Body};
 use crate::event::{Event, What};
-use crate::fingerprint::By;
+use crate::fingerprint::{By, UsualReading};
 use crate::key::{self, Found, Whole};
 use crate::problem::{Problem, Type};
 use crate::rules::{Missing, Mode, Rules};
@@ -54,6 +54,9 @@ impl Guard {
             return Ok(self.pass(parts, Either::Left(body), began));
         }
         let tenant = self.0.tenant(&parts).await?;
+        if !self.0.budgets.memory.takes_responses() {
+            return Err(no_room_to_answer());
+        }
         let spooled = match spool(&self.0, &parts, body).await? {
             Spooled::Whole(spooled) => spooled,
             Spooled::TooLarge(_) => return Err(too_large(rules.request_bytes_max)),
@@ -159,13 +162,17 @@ impl Inner {
             let why = "a request without a key must name its sender in Authorization, nothing ran";
             return Err(Problem::new(Type::TenantMissing, why));
         }
-        let content = match &self.rules.fingerprint {
+        let usual = parts.extensions.get::<UsualReading>();
+        let usual = usual.map(|reading| reading.of(parts));
+        let head = &self.rules.fingerprint_head;
+        let content = match (&self.rules.fingerprint, usual) {
             // What is not compared still tells one request from another.
-            By::Off => {
-                let head = &self.rules.fingerprint_head;
+            (By::Off, usual) => {
+                let parts = usual.as_ref().unwrap_or(parts);
                 By::CanonicalJson.of(head, parts, body).await
             }
-            _ => fingerprint,
+            (by, Some(usual)) => by.of(head, &usual, body).await,
+            (_, None) => fingerprint,
         };
         Ok(content.derive_key(&self.rules.scope.to_string()))
     }

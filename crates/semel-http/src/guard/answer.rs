@@ -16,7 +16,8 @@ use super::spool::Read;
 use super::{Failure, Guard, Upstream};
 use crate::body::Body;
 use crate::event::What;
-use crate::problem::{Problem, Type};
+use crate::memory::Full;
+use crate::problem::{Problem, Ran, Type};
 use crate::replay;
 
 /// A request that is to take effect once.
@@ -166,9 +167,12 @@ impl Answering {
         let State::Settled(settled) = &record.state else {
             unreachable!("only settled records are replayed");
         };
-        let response = replay::response(self.guard.rules(), &self.method, settled)
-            .map(|body| body.counted(&self.guard.0.budgets.memory));
-        self.dressed(response, What::Replayed)
+        let response = replay::response(self.guard.rules(), &self.method, settled);
+        let (head, body) = response.into_parts();
+        match body.counted(&self.guard.0.budgets.memory) {
+            Ok(body) => self.dressed(Response::from_parts(head, body), What::Replayed),
+            Err(Full) => self.refused(no_room_to_answer().ran(Ran::Yes)),
+        }
     }
 
     /// Adds what the route promises to say with every answer.
@@ -236,7 +240,13 @@ fn refusal_problem(refusal: &Refusal, guard: &Guard) -> Problem {
     }
 }
 
-/// As many operations run, or duplicates wait, as may.
+/// Clients do not read their answers, and nothing more may wait for them.
+pub(super) fn no_room_to_answer() -> Problem {
+    let detail = "the memory for answers is used up, this request ran nothing";
+    Problem::new(Type::Overloaded, detail).with("budget", "response_bytes")
+}
+
+/// As many operations run, or duplicates wait, as may. This request ran nothing; another one with its key may have.
 fn too_many(refusal: &Refusal) -> Problem {
     let budget = match refusal {
         Refusal::TooManyWaiting => "waiting",
@@ -247,6 +257,7 @@ fn too_many(refusal: &Refusal) -> Problem {
         format!("{refusal}; the same request may be sent again"),
     )
     .with("budget", budget)
+    .ran(Ran::Maybe)
 }
 
 fn unknown(cause: UnknownCause) -> Problem {

@@ -44,7 +44,9 @@ impl<U: Upstream> Exchange<U> {
         let headers = self.request.headers_mut();
         headers.insert(ATTEMPT, run.attempt().into());
         headers.insert(FENCE, run.fence().get().into());
-        let ended = self.exchange().await;
+        let handover = self.upstream.handover();
+        handover.only_while(move || run.may_begin());
+        let ended = self.exchange(handover).await;
         ended.unwrap_or_else(|failure| Finished {
             settlement: match failure {
                 Failure::NotReached(_) => Settlement::Release,
@@ -56,7 +58,7 @@ impl<U: Upstream> Exchange<U> {
         })
     }
 
-    async fn exchange(self: Box<Self>) -> Result<Finished<Ended>, Failure> {
+    async fn exchange(self: Box<Self>, handover: Handover) -> Result<Finished<Ended>, Failure> {
         let Self {
             guard,
             request,
@@ -64,7 +66,6 @@ impl<U: Upstream> Exchange<U> {
             early,
         } = *self;
         let limit = guard.rules().timeout;
-        let handover = upstream.handover();
         // Dropping the call closes the connection to the service; what it did until then is not known.
         let called = timeout(limit, upstream.call(request)).await;
         let response = called.unwrap_or_else(|_| Err(overdue(&handover, limit)))?;
@@ -186,6 +187,8 @@ impl Word {
     fn take(head: &mut response::Parts) -> Self {
         let word = match head.headers.remove(OUTCOME) {
             None => Self::None,
+            // Of two words that differ the service cannot have meant both.
+            Some(_) if head.headers.contains_key(OUTCOME) => Self::None,
             Some(value) => match value.as_bytes().trim_ascii() {
                 b"final" => Self::Final,
                 b"retryable" => Self::Retryable,

@@ -1,14 +1,28 @@
 //! Whether a request has left our hands.
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Tells a guard whether a request was handed to something that can act on it. A timer that ends before
 /// that leaves nothing unknown: the claim is released.
 ///
 /// Without a word it is assumed to be handed over, because that is the safe mistake.
 #[derive(Debug, Clone, Default)]
-pub struct Handover(Option<Arc<AtomicBool>>);
+pub struct Handover(Option<Arc<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    is_done: AtomicBool,
+    /// Whether it may still happen: the claim's lease may have ended while a connection was made.
+    may_happen: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.is_done.load(Ordering::Acquire))
+    }
+}
 
 impl Handover {
     /// One that happens when [`Handover::mark`] says so.
@@ -16,9 +30,23 @@ impl Handover {
         Self(Some(Arc::default()))
     }
 
-    /// The request is being handed over: from now on it may take effect.
-    pub fn mark(&self) {
-        self.set(true);
+    /// From now on it happens only while `may_happen` says so.
+    pub(super) fn only_while(&self, may_happen: impl Fn() -> bool + Send + Sync + 'static) {
+        if let Some(inner) = &self.0 {
+            // Said once, by the guard that made the claim.
+            let _ = inner.may_happen.set(Box::new(may_happen));
+        }
+    }
+
+    /// The request is being handed over: from now on it may take effect. `false` if it must not be any more, because
+    /// its claim has ended meanwhile.
+    #[must_use]
+    pub fn mark(&self) -> bool {
+        let inner = self.0.as_ref();
+        let may_happen = inner.and_then(|inner| inner.may_happen.get());
+        let may_happen = may_happen.is_none_or(|may_happen| may_happen());
+        self.set(may_happen);
+        may_happen
     }
 
     /// The request came back, and it is certain that nothing acted on it.
@@ -27,8 +55,8 @@ impl Handover {
     }
 
     fn set(&self, done: bool) {
-        if let Some(flag) = &self.0 {
-            flag.store(done, Ordering::Release);
+        if let Some(inner) = &self.0 {
+            inner.is_done.store(done, Ordering::Release);
         }
     }
 
@@ -36,7 +64,7 @@ impl Handover {
     pub fn is_done(&self) -> bool {
         self.0
             .as_ref()
-            .is_none_or(|flag| flag.load(Ordering::Acquire))
+            .is_none_or(|inner| inner.is_done.load(Ordering::Acquire))
     }
 }
 
@@ -51,9 +79,22 @@ mod tests {
         assert!(silent.is_done());
         let pending = Handover::pending();
         assert!(!pending.is_done());
-        pending.clone().mark();
+        assert!(pending.clone().mark());
         assert!(pending.is_done());
         pending.take_back();
         assert!(!pending.is_done());
+    }
+
+    #[test]
+    fn what_may_not_happen_any_more_is_not_handed_over() {
+        let handover = Handover::pending();
+        let lease = Arc::new(AtomicBool::new(true));
+        let held = lease.clone();
+        handover.only_while(move || held.load(Ordering::Acquire));
+        assert!(handover.mark());
+        handover.take_back();
+        lease.store(false, Ordering::Release);
+        assert!(!handover.mark());
+        assert!(!handover.is_done());
     }
 }

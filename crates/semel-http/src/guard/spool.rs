@@ -140,7 +140,10 @@ impl Gathered {
 
     /// An empty one for a response under a claim of `budgets`' guard.
     pub(super) fn response(budgets: &Budgets) -> Self {
-        Self::new(&budgets.memory, usize::MAX)
+        Self {
+            buffer: Buffer::response(&budgets.memory, usize::MAX),
+            trailers: None,
+        }
     }
 
     /// How many bytes it has.

@@ -4,7 +4,8 @@
 //!
 //! A client that reads slowly holds the service back, within limits; one that reads too slowly, or not at
 //! all, or hangs up, loses the response, and the service is read to its end without it. So the memory for
-//! a response is bounded, and what the record says does not depend on the client.
+//! a response is bounded, and what the record says does not depend on the client, unless the service itself gives up
+//! writing while it is held back: with `client_stall` below the service's own write timeout it does not.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -30,7 +31,7 @@ const PIECES_MAX: usize = 8;
 
 /// The slowest client that is waited for, on average, in bytes per second: each byte that was sent allows
 /// for as much more waiting. Otherwise one byte at a time would hold a run, and its place, for days.
-const CLIENT_RATE_MIN: u64 = 4 * 1024;
+const CLIENT_RATE_MIN: u64 = 32 * 1024;
 
 /// What is on its way to the client.
 #[derive(Debug)]

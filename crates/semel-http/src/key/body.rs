@@ -18,6 +18,8 @@ use crate::fingerprint::query;
 
 /// The most parts of a multipart form that are looked at.
 const PARTS_MAX: usize = 1_024;
+/// How deep names with brackets may lead.
+const DEPTH_MAX: usize = 8;
 
 /// The fields of a body; `None` if it is empty.
 pub(super) async fn read(request: &Whole<'_>) -> Result<Option<Value>> {
@@ -75,7 +77,7 @@ fn form(body: &[u8]) -> Result<Value> {
         let value = String::from_utf8(value).map_or_else(|_| opaque(), Value::String);
         add(&mut fields, &name, value);
     }
-    Ok(Value::Object(fields))
+    nested(fields)
 }
 
 async fn multipart(body: &[u8], boundary: &str) -> Result<Value> {
@@ -89,7 +91,7 @@ async fn multipart(body: &[u8], boundary: &str) -> Result<Value> {
     let mut fields = Map::new();
     for _ in 0..PARTS_MAX {
         let Some(part) = parts.next_field().await.map_err(|_| bad())? else {
-            return Ok(Value::Object(fields));
+            return nested(fields);
         };
         let name = part.name().unwrap_or_default().to_owned();
         let is_file = part.file_name().is_some();
@@ -118,4 +120,38 @@ fn add(fields: &mut Map<String, Value>, name: &[u8], value: Value) {
         false => value,
     };
     fields.insert(name, value);
+}
+
+/// Adds what services read from names with brackets: to Rails, PHP and Express `order[id]` is the field `id` of `order`.
+fn nested(mut fields: Map<String, Value>) -> Result<Value> {
+    let written: Vec<_> = fields
+        .keys()
+        .filter(|name| name.contains('['))
+        .cloned()
+        .collect();
+    for name in written {
+        let Some((first, rest)) = name.split_once('[') else {
+            continue;
+        };
+        let steps = rest.trim_end_matches(']').split("][");
+        let value = fields[&name].clone();
+        let mut at = fields
+            .entry(first.to_owned())
+            .or_insert_with(|| Value::Object(Map::new()));
+        for step in steps.take(DEPTH_MAX) {
+            if !at.is_object() {
+                return Err(Error::invalid(
+                    "the form names a field with and without brackets, which services read in different ways",
+                ));
+            }
+            at = &mut at[step];
+            if at.is_null() {
+                *at = Value::Object(Map::new());
+            }
+        }
+        if at.as_object().is_some_and(Map::is_empty) {
+            *at = value;
+        }
+    }
+    Ok(Value::Object(fields))
 }

@@ -219,6 +219,24 @@ async fn forms_have_fields_too() {
 }
 
 #[tokio::test]
+async fn names_with_brackets_lead_into_a_form_as_services_read_them() {
+    let rules = rules(vec![Source::Body("$.order.id".parse().unwrap())]);
+    let found = async |body: &str| in_body(&rules, FORM, body).await;
+    assert_eq!(found("order[id]=7&order[at]=1").await.unwrap(), key("7"));
+    assert_eq!(found("order%5Bid%5D=7").await.unwrap(), key("7"));
+    assert_eq!(found("order[line]=7").await.unwrap(), Found::Missing);
+    for bad in [
+        "order[id]=7&order[id]=8",
+        "order=1&order[id]=7",
+        "order[id][x]=7",
+    ] {
+        assert!(found(bad).await.is_err(), "{bad}");
+    }
+    let deep = format!("order{}=7", "[x]".repeat(1_000));
+    assert_eq!(found(&deep).await.unwrap(), Found::Missing);
+}
+
+#[tokio::test]
 async fn a_template_sees_body_path_query_and_headers() {
     let template = "{orderId}#{path.id}#{query.v}#{header.X-Line:lower}"
         .parse()

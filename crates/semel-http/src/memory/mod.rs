@@ -6,6 +6,9 @@
 //!
 //! A body draws from the budget as its buffer grows, never for a length that is only announced. A quarter of the
 //! budget is for the first [`SMALL_BYTES`] of each body, so that large bodies, however many, keep no small one out.
+//! Responses draw from a second budget of the same size: clients that do not read their answers must not keep requests of
+//! others out. Replays may use half of it. An answer of the service is kept whether there is room or not; without room
+//! nothing new begins.
 //! Beside the budget a connection has its read and write buffers, which its listener limits.
 
 mod read;
@@ -23,9 +26,12 @@ pub const SMALL_BYTES: usize = 16 * 1024;
 /// The smallest buffer; smaller ones would only be moved.
 const BUFFER_BYTES_MIN: usize = 4 * 1024;
 
-/// The budget of bytes that bodies hold. Cheap to clone; clones share it.
+/// The budgets of bytes that bodies hold. Cheap to clone; clones share them.
 #[derive(Debug, Clone)]
-pub struct Memory(Budget);
+pub struct Memory {
+    requests: Budget,
+    responses: Budget,
+}
 
 impl Default for Memory {
     fn default() -> Self {
@@ -34,19 +40,37 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// At most `bytes_max` at once.
+    /// At most `bytes_max` of requests at once, and as many of responses.
     pub fn new(bytes_max: usize) -> Self {
-        Self(Budget::new(bytes_max))
+        Self {
+            requests: Budget::new(bytes_max),
+            responses: Budget::new(bytes_max),
+        }
     }
 
     /// The bytes that bodies hold now.
     pub fn held(&self) -> usize {
-        self.0.used()
+        self.requests.used() + self.responses.used()
     }
 
-    /// The budget itself.
-    pub const fn budget(&self) -> &Budget {
-        &self.0
+    /// Both budgets by their names.
+    pub const fn budgets(&self) -> [(&'static str, &Budget); 2] {
+        [
+            ("buffered_bytes", &self.requests),
+            ("response_bytes", &self.responses),
+        ]
+    }
+
+    /// Takes another limit. What is held stays.
+    pub fn set_max(&self, bytes_max: usize) {
+        for (_, budget) in self.budgets() {
+            budget.set_max(bytes_max);
+        }
+    }
+
+    /// Whether there is room for what an operation may answer.
+    pub fn takes_responses(&self) -> bool {
+        self.responses.used() <= self.responses.max()
     }
 
     /// The largest body that has room if there is no other.
@@ -54,11 +78,22 @@ impl Memory {
         bytes_max - bytes_max / 4
     }
 
-    /// Counts bytes that are in memory already.
+    /// Counts bytes of a request that are in memory already.
     pub fn hold(&self, bytes: usize) -> Permit {
-        let mut permit = self.0.permit();
+        let mut permit = self.requests.permit();
         permit.grow(bytes);
         permit
+    }
+
+    /// Counts bytes of a response that is replayed, unless answers that are not read use up half of their budget
+    /// already: the rest is for operations that run. One that is larger than that is answered too, alone.
+    pub fn try_respond(&self, bytes: usize) -> Result<Permit, Full> {
+        if self.responses.used() > self.responses.max() / 2 {
+            return Err(Full);
+        }
+        let mut permit = self.responses.permit();
+        permit.grow(bytes);
+        Ok(permit)
     }
 }
 
@@ -89,8 +124,16 @@ impl Buffer {
     pub fn new(memory: &Memory, expected_max: usize) -> Self {
         Self {
             kept: Kept::Piece(Bytes::new()),
-            permit: memory.0.permit(),
+            permit: memory.requests.permit(),
             expected_max,
+        }
+    }
+
+    /// The same for a response.
+    pub fn response(memory: &Memory, expected_max: usize) -> Self {
+        Self {
+            permit: memory.responses.permit(),
+            ..Self::new(memory, expected_max)
         }
     }
 

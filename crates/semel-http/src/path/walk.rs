@@ -2,7 +2,7 @@
 //!
 //! The library writes the location of every match into a string of its own: a long field name above many matches costs
 //! gigabytes. Names, indices, slices, wildcards and `..` are walked here instead, within [`VISITS_MAX`]. Filters are
-//! left to the library.
+//! left to the library, in documents of at most [`FILTERED_MAX`] values.
 
 use jsonpath_rust::parser::model::{JpQuery, Segment, Selector};
 use jsonpath_rust::query::js_path_process;
@@ -12,10 +12,15 @@ use serde_json::Value;
 /// several `..` visits one of them more than a few times.
 pub(super) const VISITS_MAX: usize = 4 * 1024 * 1024;
 
+/// The most values of a document that a path with a filter is looked for in.
+const FILTERED_MAX: usize = 10_000;
+
 /// The values that `query` finds, in the document's order; `None` if that would take more than [`VISITS_MAX`] visits.
 pub(super) fn find<'a>(query: &JpQuery, document: &'a Value) -> Option<Vec<&'a Value>> {
     if query.segments.iter().any(has_filter) {
-        let found = js_path_process(query, document).unwrap_or_default();
+        let mut walk = Walk { left: FILTERED_MAX };
+        walk.descend(document, &mut Vec::new())?;
+        let found = js_path_process(query, document).ok()?;
         return Some(found.into_iter().map(|found| found.val).collect());
     }
     let mut walk = Walk { left: VISITS_MAX };

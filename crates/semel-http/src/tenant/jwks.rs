@@ -1,8 +1,8 @@
 //! Sets of public keys (RFC 7517), as issuers of tokens publish and rotate them.
 //!
 //! A set is loaded when the first token needs it, and loaded again when it has become old or when a token
-//! names a key that is not in it. What cannot be loaded again stays in use: an issuer that is away for an
-//! hour does not stop callers whose keys are known.
+//! names a key that is not in it. What cannot be loaded again stays in use for a day: an issuer that is away
+//! for an hour does not stop callers whose keys are known.
 //!
 //! This module does no IO: a [`Load`] brings the document. Routes that name one place share one set, and a
 //! configuration that is read again does not forget it.
@@ -27,6 +27,9 @@ pub const BYTES_MAX: usize = 256 * 1024;
 pub const KEYS_MAX: usize = 100;
 /// How old a set may be before it is loaded again beside the requests that use it.
 const REFRESH_AFTER: Duration = Duration::from_secs(300);
+/// How old a set may be at most: after a day in which its issuer could not be reached, keys may have been withdrawn
+/// of which this process does not know.
+const STALE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// The least time between two loads, however many tokens name keys that are not there.
 const LOAD_EVERY: Duration = Duration::from_secs(1);
 
@@ -116,7 +119,7 @@ impl Jwks {
     /// An error means that there are no keys at all: no token can be checked, and nothing may run.
     pub(super) async fn prepare(&self, id: Option<&str>, algorithm: Algorithm) -> Result<()> {
         let current = self.current();
-        let is_known = current.find(id, algorithm).is_some();
+        let is_known = current.find(id, algorithm).is_some() && !current.is_stale();
         if is_known && current.is_young() {
             return Ok(());
         }
@@ -130,9 +133,10 @@ impl Jwks {
         }
         let turn = self.0.turn.clone().lock_owned().await;
         self.renew(turn, current.tried).await;
-        match self.current().keys {
-            Some(_) => Ok(()),
-            None => Err(Error::new(
+        let current = self.current();
+        match &current.keys {
+            Some(keys) if !keys.is_empty() && !current.is_stale() => Ok(()),
+            _ => Err(Error::new(
                 Kind::Unavailable,
                 "the keys that tokens are checked with cannot be loaded",
             )),
@@ -198,6 +202,11 @@ impl std::ops::Deref for SharedKey {
 }
 
 impl Current {
+    fn is_stale(&self) -> bool {
+        self.loaded
+            .is_none_or(|loaded| loaded.elapsed() >= STALE_MAX)
+    }
+
     fn is_young(&self) -> bool {
         let within = |at: Option<Instant>, limit| at.is_some_and(|at| at.elapsed() < limit);
         within(self.loaded, REFRESH_AFTER) || within(self.tried, LOAD_EVERY)
@@ -234,13 +243,8 @@ fn read(document: &[u8]) -> std::result::Result<Vec<SetKey>, String> {
     if document.keys.len() > KEYS_MAX {
         return Err(format!("{expected} of at most {KEYS_MAX} keys"));
     }
-    let keys: Vec<_> = document.keys.into_iter().filter_map(usable).collect();
-    match keys.is_empty() {
-        true => Err(format!(
-            "{expected} with a public key for signatures, found none"
-        )),
-        false => Ok(keys),
-    }
+    // A set from which all keys were withdrawn replaces the one before: then no token is accepted.
+    Ok(document.keys.into_iter().filter_map(usable).collect())
 }
 
 /// A public key for signatures. A shared secret in a published document would be no secret.
