@@ -7,6 +7,7 @@ use semel_core::fingerprint::Builder;
 
 use super::content::Content;
 use super::{joined, query};
+use crate::host;
 
 /// The most headers that one route compares.
 pub const HEADERS_MAX: usize = 32;
@@ -90,19 +91,15 @@ impl Head {
     }
 }
 
-/// The host that the client means: of HTTP/2 and of absolute targets in the URI, otherwise in `Host`. Case, a final dot
-/// and the ports that schemes imply say nothing; which scheme it was cannot be told behind a proxy that ends TLS.
+/// The host that the client means, without its port: a gateway that was moved to another port, or another node of it, is
+/// the same shop.
 fn authority(uri: &Uri, parts: &Parts) -> String {
-    let in_uri = uri
-        .authority()
-        .map(|authority| authority.as_str().as_bytes());
-    let written = in_uri.or_else(|| parts.headers.get(HOST).map(|value| value.as_bytes()));
-    let written = String::from_utf8_lossy(written.unwrap_or_default().trim_ascii());
-    let host = written.rsplit_once('@').map_or(&*written, |(_, host)| host);
-    let host = host.to_ascii_lowercase();
-    let without_port = host
-        .strip_suffix(":443")
-        .or_else(|| host.strip_suffix(":80"));
-    let host = without_port.unwrap_or(&host);
-    host.strip_suffix('.').unwrap_or(host).to_owned()
+    let unreadable = || {
+        let written = parts
+            .headers
+            .get(HOST)
+            .map_or(&b""[..], |value| value.as_bytes());
+        String::from_utf8_lossy(written).into_owned()
+    };
+    host::meant(uri, &parts.headers).unwrap_or_else(unreadable)
 }
