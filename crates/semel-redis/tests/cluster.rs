@@ -350,14 +350,20 @@ async fn a_shard_that_is_away_keeps_no_orphan_of_another_from_being_given_back()
         }
     }
     for identity in orphans {
-        while beside
-            .look_up_one(identity.clone())
+        let given_back = async {
+            while beside
+                .look_up_one(identity.clone())
+                .await
+                .unwrap()
+                .is_some()
+            {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        // Longer than a lease: what was not given back by then never is.
+        tokio::time::timeout(Duration::from_secs(60), given_back)
             .await
-            .unwrap()
-            .is_some()
-        {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+            .expect("the claim to be given back");
         let names = beside.history(identity).await.unwrap();
         assert_eq!(names.len(), 1, "it was granted and released: {names:?}");
     }

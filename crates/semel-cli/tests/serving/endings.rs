@@ -39,8 +39,7 @@ fn a_run_goes_on_to_its_end_even_if_its_client_left_before_the_drain() {
     let (shop, dir) = (Shop::open(), tempfile::tempdir().unwrap());
     let url = shop.url();
     let mut server = Semel::start(dir.path(), &gateway(&url));
-    let request =
-        "POST /slow HTTP/1.1\r\nHost: 127.0.0.1\r\nIdempotency-Key: k\r\nContent-Length: 2\r\n\r\n{}";
+    let request = "POST /slow HTTP/1.1\r\nHost: 127.0.0.1\r\nIdempotency-Key: k\r\nContent-Length: 2\r\n\r\n{}";
     let mut stream = std::net::TcpStream::connect(server.gateway).unwrap();
     std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
     let go = shop.began();
