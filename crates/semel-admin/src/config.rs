@@ -63,7 +63,7 @@ impl Config {
         }
     }
 
-    /// What the listener is told.
+    /// The listener's settings.
     pub(crate) fn settings(&self) -> Settings {
         Settings {
             connections_max: CONNECTIONS_MAX,

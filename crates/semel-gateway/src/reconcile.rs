@@ -41,9 +41,9 @@ const PLACEHOLDERS: [&str; 4] = ["{key}", "{tenant}", "{scope}", "{fence}"];
 ///
 /// - 2xx: it happened, and this response is what callers get from now on;
 /// - 404 or 410: it did not happen, and it may be run again;
-/// - anything else, a redirect included, or none in time: nobody knows, callers get 409 `outcome-unknown`.
+/// - anything else, a redirect included, or none in time: the outcome stays unknown, callers get 409 `outcome-unknown`.
 ///
-/// An operation whose key would make another path of it, such as `..`, is not asked about: nobody knows either.
+/// An operation whose key would make another path of it, such as `..`, is not asked about and stays unknown too.
 ///
 /// **404 must be final for that fence.** A slow owner may still be on its way: a service that says 404 and
 /// then lets the owner of that fence go on will have the effect twice. It must refuse fences up to the one

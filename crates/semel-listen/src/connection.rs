@@ -210,9 +210,9 @@ async fn last_words(serving: impl Future) {
 /// What becomes of a connection that was looked at.
 enum Verdict {
     Fine,
-    /// It has been idle, or has lived, for too long, and is told so.
+    /// It has been idle, or has lived, for too long: its client hears that it ends.
     End,
-    /// It was told and is still there.
+    /// Its client heard that and is still there.
     CutOff,
 }
 

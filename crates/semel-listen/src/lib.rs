@@ -2,7 +2,7 @@
 //!
 //! Read it in this order:
 //!
-//! 1. [`Settings`] is everything that a listener is told; [`Address`] is where it listens.
+//! 1. [`Settings`] is everything that a listener can be set to; [`Address`] is where it listens.
 //! 2. [`Listener`] binds, serves and drains; a [`Handle`] looks at it and changes it while it serves.
 //! 3. `accept` takes connections and makes room at the limit; `crowd` knows which connection has idled longest.
 //! 4. `connection` serves one client, `heads` and [`wire`] watch its bytes, [`load`] counts it.

@@ -21,7 +21,7 @@ const CONNECTION_BYTES_MAX: u32 = 1024 * 1024;
 /// What one HTTP/2 stream holds for a client that reads slowly.
 const SEND_BYTES_MAX: usize = 64 * 1024;
 
-/// What a listener is told.
+/// The settings of a listener.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Open connections. At the limit the connection without a request in flight that has been silent longest is closed for a new

@@ -29,7 +29,7 @@ impl Tool for Apps {
         "SEMEL_TEST_APPS"
     }
 
-    /// Any version will do in a directory that somebody else looks after.
+    /// Any version will do in a directory that the user looks after.
     fn works(&self, dir: &Path) -> Result<()> {
         express(dir)?;
         flask(dir).map(drop)

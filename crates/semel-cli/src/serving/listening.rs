@@ -44,7 +44,7 @@ pub(super) fn show(port: &'static str, handle: &Handle, metrics: &Metrics, healt
         while refused.changed().await.is_ok() {
             let part = health.part(name);
             if refused.borrow_and_update().is_some() {
-                // The log names the file; readiness is told to every caller.
+                // The log names the file; every caller can read readiness.
                 part.ready_but("the new certificate is not used, the old one stays");
             }
         }

@@ -25,7 +25,7 @@ pub struct Limits {
     pub receiving_max: Option<usize>,
     /// Duplicates that wait for a run.
     pub waiting_max: Option<usize>,
-    /// Duplicates that wait for one key; the next one is told at once that it is in progress.
+    /// Duplicates that wait for one key; the next one gets the in-progress answer at once.
     pub waiting_per_key_max: usize,
     /// Requests that no route guards, until their responses have been sent.
     pub passing_max: Option<usize>,

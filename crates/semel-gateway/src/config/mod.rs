@@ -65,7 +65,7 @@ impl Config {
             trust_forwarded: false,
         }
     }
-    /// What the listener is told.
+    /// The listener's settings.
     pub(crate) fn settings(&self) -> Settings {
         let Self {
             limits, timeouts, ..

@@ -2,7 +2,7 @@
 
 use http::header::{CONNECTION, HeaderMap, HeaderName, TE, TRAILER};
 
-/// The most names in `Connection` that are looked at; a request with more is told apart by `screen`.
+/// The most names in `Connection` that are looked at; `screen` refuses a request with more.
 pub(super) const NAMES_MAX: usize = 64;
 
 /// Removes the headers of one connection, and those that `Connection` names. Of a client's request `screen` has made sure

@@ -46,10 +46,10 @@ const FORWARDED: &str = "x-forwarded-";
 #[derive(Debug, Default)]
 pub(crate) struct Relied {
     names: HashSet<HeaderName>,
-    /// The same with `-` for every `_`.
+    /// The same with `-` for every other mark.
     folded: HashSet<String>,
-    /// Whether a route's own header is written with `_`: then also the one with `-` may be a forgery.
-    has_underscores: bool,
+    /// Whether a route's own header is written with another mark than `-`: then also the one with `-` may be a forgery.
+    has_other_marks: bool,
 }
 
 impl Relied {
@@ -58,7 +58,7 @@ impl Relied {
         let names: HashSet<HeaderName> = rules.flat_map(headers).collect();
         Self {
             folded: names.iter().map(fold).collect(),
-            has_underscores: names.iter().any(has_underscore),
+            has_other_marks: names.iter().any(has_other_mark),
             names,
         }
     }
@@ -70,7 +70,7 @@ impl Relied {
     /// Whether a service could take this header for another one that counts.
     fn is_imitated_by(&self, name: &HeaderName, headers: &HeaderMap) -> bool {
         let folded = fold(name);
-        let is_other = has_underscore(name) && !self.names.contains(name);
+        let is_other = has_other_mark(name) && !self.names.contains(name);
         is_reserved(&folded)
             || (is_other && (self.has(&folded) || headers.contains_key(&folded)))
             || (self.folded.contains(&folded) && !self.names.contains(name))
@@ -98,8 +98,8 @@ fn headers(rules: &Rules) -> Vec<HeaderName> {
 
 /// Removes what a client must not say. Before anything else looks at the headers.
 pub(crate) fn disarm(headers: &mut HeaderMap, relied: &Relied) {
-    let is_suspicious = |name: &HeaderName| has_underscore(name) || is_reserved(name.as_str());
-    if relied.has_underscores || headers.keys().any(is_suspicious) {
+    let is_suspicious = |name: &HeaderName| has_other_mark(name) || is_reserved(name.as_str());
+    if relied.has_other_marks || headers.keys().any(is_suspicious) {
         remove(headers, |name, headers| {
             relied.is_imitated_by(name, headers)
         });
@@ -144,7 +144,7 @@ fn is_reserved(folded: &str) -> bool {
 }
 
 /// Whether a name has marks that services replace by others.
-fn has_underscore(name: &HeaderName) -> bool {
+fn has_other_mark(name: &HeaderName) -> bool {
     let is_mark = |byte: u8| !byte.is_ascii_alphanumeric() && byte != b'-';
     name.as_str().bytes().any(is_mark)
 }

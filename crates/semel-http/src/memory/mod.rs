@@ -18,7 +18,7 @@ pub use read::{Unread, counted, read, stated};
 use bytes::Bytes;
 use semel_core::{Budget, Permit};
 
-/// How many bytes of bodies a process holds unless it is told otherwise.
+/// How many bytes of bodies a process holds by default.
 pub const BUFFERED_BYTES: usize = 256 * 1024 * 1024;
 /// What a body may have of the quarter that is kept for small ones, in bytes.
 pub const SMALL_BYTES: usize = 16 * 1024;

@@ -40,7 +40,7 @@ pub struct Limits {
     pub receiving: Option<Word<Count>>,
     /// Duplicates that wait for the first request. Default: in_flight.
     pub waiting: Option<Word<Count>>,
-    /// Duplicates that wait for one key; the next one is told at once that it is in progress. Default: 64.
+    /// Duplicates that wait for one key; the next one gets the in-progress answer at once. Default: 64.
     pub waiting_per_key: Word<Count>,
     /// Requests that no route guards. Default: in_flight.
     pub passing: Option<Word<Count>>,

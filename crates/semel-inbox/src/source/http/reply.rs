@@ -148,7 +148,7 @@ const fn kind(refusal: &Refusal) -> Type {
     }
 }
 
-/// What a sender is told about something that is no message of the consumer.
+/// The refusal of something that is no message of the consumer.
 pub(super) fn problem(refusal: &Refusal) -> Problem {
     Problem::new(kind(refusal), format!("{refusal}, nothing was stored"))
 }
