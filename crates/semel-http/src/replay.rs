@@ -24,7 +24,7 @@ pub const EXPIRES: HeaderName = HeaderName::from_static("idempotency-expires");
 pub const OUTCOME: HeaderName = HeaderName::from_static("semel-outcome");
 
 /// Headers of one connection only (RFC 9110 §7.6.1).
-pub const HOP_BY_HOP: [HeaderName; 9] = [
+pub const HOP_BY_HOP: [HeaderName; 10] = [
     CONNECTION,
     PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION,
@@ -32,6 +32,7 @@ pub const HOP_BY_HOP: [HeaderName; 9] = [
     TRAILER,
     TRANSFER_ENCODING,
     UPGRADE,
+    HeaderName::from_static("http2-settings"),
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
 ];

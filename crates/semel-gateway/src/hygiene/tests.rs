@@ -225,3 +225,16 @@ fn a_forward_proxy_it_is_not() {
     let response = screen(&request).unwrap_err().into_response();
     assert_eq!(response.status(), StatusCode::NOT_IMPLEMENTED);
 }
+
+#[test]
+fn what_is_not_replayed_because_of_its_connection_does_not_cross_either() {
+    // Two lists, because this one is asked for every header of every request and is matched by text; trailers are
+    // announced end to end here.
+    let not_replayed = semel_http::replay::HOP_BY_HOP;
+    for name in not_replayed
+        .iter()
+        .filter(|name| **name != http::header::TRAILER)
+    {
+        assert!(super::hop::is_hop_by_hop(name), "{name}");
+    }
+}
