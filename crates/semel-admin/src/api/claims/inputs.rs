@@ -68,6 +68,8 @@ impl ClaimInput {
             fingerprint,
             lease: self.lease,
             takeover: self.takeover.into(),
+            about: None,
+            nonce: None,
         })
     }
 }
@@ -248,6 +250,7 @@ impl UnknownInput {
         MarkRequest {
             claim: Claim { identity, fence },
             cause: self.cause.into(),
+            evidence: None,
         }
     }
 }

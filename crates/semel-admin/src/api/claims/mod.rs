@@ -87,7 +87,14 @@ async fn give_back(store: &Metered, lease: Lease) {
         // What was unknown before the takeover is unknown again: released, it would be forgotten.
         _ => {
             let cause = UnknownCause::RunUndecided;
-            store.mark_one(MarkRequest { claim, cause }).await.map(drop)
+            store
+                .mark_one(MarkRequest {
+                    claim,
+                    cause,
+                    evidence: None,
+                })
+                .await
+                .map(drop)
         }
     };
 }

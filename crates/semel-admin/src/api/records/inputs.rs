@@ -51,6 +51,8 @@ impl ListParams {
             tenant: self.tenant.map(|tenant| tenant.to_string()),
             scope: self.scope.map(|scope| scope.to_string()),
             before: self.before,
+            key: None,
+            method: None,
             limit,
         })
     }
@@ -171,6 +173,7 @@ impl ResolveInput {
             claim,
             by: self.by.clone(),
             resolution: self.resolution()?,
+            reason: None,
         })
     }
 
