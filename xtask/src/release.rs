@@ -15,6 +15,13 @@ use crate::workspace::cargo;
 const MANIFEST: &str = "Cargo.toml";
 const CHANGELOG: &str = "CHANGELOG.md";
 const UNRELEASED: &str = "Unreleased";
+const PACKAGE: &[&str] = &[
+    "package",
+    "--workspace",
+    "--no-verify",
+    "--allow-dirty",
+    "--quiet",
+];
 
 /// Releases the version that is named.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
@@ -29,6 +36,8 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     let path = root.join(MANIFEST);
     fs::write(&path, bumped(&manifest, &old, version)).map_err(Error::at("write", &path))?;
     output(&mut cargo(root, &["update", "--workspace", "--quiet"]))?;
+    // What cannot be packed cannot be published; better to hear it before there is a tag.
+    output(&mut cargo(root, PACKAGE))?;
     commit(root, version)?;
     note(&format!(
         "tagged v{version}; nothing was pushed or published"
