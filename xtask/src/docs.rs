@@ -10,14 +10,25 @@ use crate::error::{Error, Result};
 
 /// Makes the tests write what they otherwise compare.
 const WRITE: &str = "SEMEL_WRITE_DOCS";
-/// Packages with such pages, and the tests that write them.
-const PAGES: [(&str, &str); 1] = [("semel-http", "problem_pages")];
+/// Packages with such pages, and the tests that write them: a target, and what their names have in common.
+const PAGES: [(&str, &str, &str); 2] = [
+    ("semel-http", "problem_pages", ""),
+    ("semel-cli", "cli", "the_page_about"),
+];
 
 /// Writes them all.
 pub(crate) fn run(root: &Path) -> Result<()> {
-    for (package, test) in PAGES {
+    for (package, target, names) in PAGES {
         let mut write = Command::new("cargo");
-        write.args(["test", "--quiet", "--package", package, "--test", test]);
+        write.args([
+            "test",
+            "--quiet",
+            "--package",
+            package,
+            "--test",
+            target,
+            names,
+        ]);
         write.current_dir(root).env(WRITE, "1");
         let ended = write.status().map_err(Error::when("run cargo"))?;
         if !ended.success() {

@@ -11,10 +11,18 @@ use std::env;
 use std::path::Path;
 use std::process::ExitCode;
 
+mod book;
+mod deny;
+mod dist;
 mod docs;
 mod error;
+mod features;
 mod guard;
+mod json;
 mod output;
+mod packages;
+mod process;
+mod release;
 mod results;
 mod services;
 mod steps;
@@ -28,10 +36,17 @@ const USAGE: &str = "\
 usage: cargo xtask <verb>
 
   test [--keep-services] [CARGO TEST ARGS...]
-                            format, tidy, clippy, services, tests, docs
+                            format, tidy, deny, clippy, services, tests, docs, book
   ci                        what CI runs: the same as `test`
   tidy                      check the repository's rules
   docs                      write the pages that are made from code
+  book                      the same, and build the book into target/book
+  features                  check that each feature of a published crate compiles alone
+  deny [--advisories]       check licences, bans and sources of the lock file with cargo-deny;
+                            with the newest advisories from the network
+  dist [--profile NAME] [--target TRIPLE] [--out DIR] [--binary FILE]
+                            make a static archive and a Debian package; prints their paths
+  release VERSION           set the version, commit and tag it; pushes and publishes nothing
   services up [NAME...]     start or install what is missing; prints `export` lines
   services down [NAME...]   stop what `up` started, and remove its data
   services status           say what is running or installed
@@ -70,6 +85,11 @@ fn run(root: &Path, args: &[String]) -> Result<()> {
         "test" | "ci" => test::run(root, rest),
         "tidy" => tidy::run(root),
         "docs" => docs::run(root),
+        "book" => book::run(root),
+        "features" => features::run(root),
+        "deny" => deny::run(root, rest),
+        "dist" => dist::run(root, rest),
+        "release" => release::run(root, rest),
         "services" => services::run(root, rest),
         guard::VERB => guard::watch(root, rest),
         "help" | "--help" | "-h" => {

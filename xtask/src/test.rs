@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+use crate::book;
+use crate::deny;
 use crate::error::{Error, Result};
 use crate::guard::Guard;
 use crate::output::note;
@@ -41,6 +43,7 @@ fn check(
         guard.run(cargo(root, &["fmt", "--all", "--check"]))
     })?;
     steps.run("tidy", || tidy::run(root))?;
+    steps.run("deny", || deny::run(root, &[]))?;
     steps.run("clippy", || guard.run(cargo(root, CLIPPY)))?;
     let variables = steps.run("services", || services::for_tests(root, slot))?;
     steps.run("test", || test(root, options, &variables, guard))?;
@@ -48,7 +51,8 @@ fn check(
         let mut docs = cargo(root, &["doc", "--workspace", "--no-deps", "--locked"]);
         docs.env("RUSTDOCFLAGS", "-D warnings");
         guard.run(docs)
-    })
+    })?;
+    steps.run("book", || guard.run(book::build(root)?))
 }
 
 const CLIPPY: &[&str] = &[

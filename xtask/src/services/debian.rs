@@ -13,7 +13,7 @@ use super::account::own_uid;
 use super::process;
 
 /// Installs `package`, or explains what the person has to do.
-pub(super) fn install(package: &str) -> Result<()> {
+pub(crate) fn install(package: &str) -> Result<()> {
     let advice = format!("install it with `apt-get install {package}`, or an equivalent");
     if !Path::new("/usr/bin/apt-get").exists() {
         return Err(Error::failed(format!(

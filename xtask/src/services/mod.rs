@@ -13,6 +13,7 @@
 
 mod account;
 mod apps;
+mod cargo_tool;
 mod command;
 mod debian;
 mod endpoint;
@@ -25,7 +26,6 @@ mod pgbouncer;
 mod port;
 mod postgres;
 mod private;
-mod process;
 mod program;
 mod python;
 mod redis;
@@ -38,7 +38,12 @@ mod tool;
 mod variable;
 mod wait;
 
+use crate::process;
+
+pub(crate) use cargo_tool::{CARGO_DENY, MDBOOK, installed};
 pub(crate) use command::run;
+pub(crate) use debian::install as install_package;
 pub(crate) use lifecycle::{for_tests, stop_abandoned_runs, stop_run};
-pub(crate) use slot::Slot;
+pub(crate) use program::find as find_program;
+pub(crate) use slot::{Slot, remove_dir};
 pub(crate) use variable::Variable;

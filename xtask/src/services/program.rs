@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const SYSTEM_DIRS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
 /// The program with this name, in the system's directories or in PATH.
-pub(super) fn find(name: &str) -> Option<PathBuf> {
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let dirs = SYSTEM_DIRS.map(PathBuf::from).into_iter();
     in_dirs(dirs.chain(env::split_paths(&path)), Path::new(name))

@@ -223,7 +223,7 @@ pub(super) fn create_dir(dir: &Path) -> Result<()> {
 }
 
 /// Removes a directory and all in it; one that is not there is fine.
-pub(super) fn remove_dir(dir: &Path) -> Result<()> {
+pub(crate) fn remove_dir(dir: &Path) -> Result<()> {
     match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(Error::at("remove", dir)(error))

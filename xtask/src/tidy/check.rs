@@ -4,15 +4,20 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::output::data;
+use crate::packages;
 
 use super::files::{self, Files};
 use super::finding::Finding;
-use super::{docs_rules, manifest_rules, rust_rules, shape_rules, text_rules};
+use super::{
+    docs_rules, link_rules, manifest_rules, package_rules, rust_rules, shape_rules, text_rules,
+};
 
 /// Fails if any rule is broken.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let files = files::read(root)?;
-    let findings = check(root, &files);
+    let mut findings = check(root, &files);
+    let (packages, compiler) = (packages::read(root)?, packages::compiler()?);
+    findings.extend(package_rules::check(&files, &packages, compiler));
     for finding in &findings {
         data(&finding.to_string())?;
     }
@@ -32,11 +37,12 @@ fn check(root: &Path, files: &Files) -> Vec<Finding> {
             findings.extend(rust_rules::check(path, text));
         }
         if path.ends_with(".md") {
-            findings.extend(docs_rules::check_links(path, text, &exists));
+            findings.extend(link_rules::check(path, files, &exists));
         }
     }
     findings.extend(manifest_rules::check(files));
     findings.extend(docs_rules::check_architecture(files));
+    findings.extend(docs_rules::check_book(files));
     findings.extend(shape_rules::check(files));
     findings
 }

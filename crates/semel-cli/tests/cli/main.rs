@@ -7,7 +7,11 @@
 
 mod deciding;
 mod demo;
+mod dist;
 mod failing;
 mod fixture;
 mod inbox;
+mod metrics_page;
+mod pages;
 mod reading;
+mod schema_page;

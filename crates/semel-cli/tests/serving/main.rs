@@ -10,7 +10,7 @@ mod consumers_reloaded;
 mod endings;
 mod handler;
 mod messages;
+mod pasted;
 mod python;
-mod readme;
 mod reloading;
 mod support;

@@ -3,10 +3,35 @@
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
-use crate::readme::{Shop, block, python};
 use crate::support::{Semel, ask, semel};
+
+/// The first block of a page that begins with this fence.
+fn block(page: &str, fence: &str) -> String {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let page = fs::read_to_string(format!("{root}/{page}")).unwrap();
+    let (_, rest) = page.split_once(fence).unwrap();
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+/// The Python that tests use.
+pub(crate) fn python() -> String {
+    std::env::var("SEMEL_TEST_PYTHON").expect(
+        "SEMEL_TEST_PYTHON names no Python: run the tests with `cargo xtask test`, or \
+         `cargo xtask services up python` and export what it prints",
+    )
+}
+
+/// A script that runs, and is killed with the test.
+struct Script(Child);
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
 
 fn free_port() -> String {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -44,7 +69,7 @@ fn the_handler_of_the_page_about_messages_gets_each_mail_once() {
         .stdout(fs::File::create(&mails).unwrap())
         .stderr(Stdio::null())
         .spawn();
-    let _mailer = Shop(mailer.unwrap());
+    let _mailer = Script(mailer.unwrap());
     let addr: SocketAddr = format!("127.0.0.1:{port}").parse().unwrap();
     // Whatever it says to a GET, it is up then.
     while ask(addr, "GET", "/", &[], "").is_none() {

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use crate::error::{Error, Result};
 
 /// Runs a command to its end and returns what it wrote to stdout.
-pub(super) fn output(command: &mut Command) -> Result<String> {
+pub(crate) fn output(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command
         .output()
@@ -21,7 +21,7 @@ pub(super) fn output(command: &mut Command) -> Result<String> {
 }
 
 /// The last `lines` lines of a text.
-pub(super) fn tail(text: &str, lines: usize) -> String {
+pub(crate) fn tail(text: &str, lines: usize) -> String {
     let all: Vec<&str> = text.lines().collect();
     all[all.len().saturating_sub(lines)..].join("\n")
 }
