@@ -87,6 +87,7 @@ impl Guard {
             guard: self.clone(),
             operation: self.0.once.operation(identity, fingerprint),
             asked: Asked::new(parts, spooled),
+            fingerprint,
             began,
             kept: Kept::default(),
         }))
