@@ -112,9 +112,13 @@ pub(crate) fn lease<'de, D: Deserializer<'de>>(input: D) -> Result<LeaseTerm, D:
     Ok(term.map_err(D::Error::custom)?.unwrap_or_default())
 }
 
-/// Who decides.
-pub(crate) fn actor<'de, D: Deserializer<'de>>(input: D) -> Result<Actor, D::Error> {
-    Actor::new(String::deserialize(input)?).map_err(D::Error::custom)
+/// Who decides, where it may be left out.
+pub(crate) fn actor_or_none<'de, D: Deserializer<'de>>(
+    input: D,
+) -> Result<Option<Actor>, D::Error> {
+    let name = Option::<String>::deserialize(input)?;
+    name.map(|name| Actor::new(name).map_err(D::Error::custom))
+        .transpose()
 }
 
 /// A fingerprint that the caller made: 64 hexadecimal digits.

@@ -7,6 +7,7 @@ use semel_core::{LeaseTerm, Retention};
 use serde_json::{Value, json};
 
 use super::refusals::members;
+use crate::api::claims::WAIT_MAX;
 use crate::api::fields::NUMBER_MAX;
 use crate::api::inbox::REASON_BYTES_MAX;
 
@@ -84,6 +85,7 @@ fn limits(field: &str) -> Value {
         "fingerprint" => json!({ "pattern": HEX }),
         "lease" => json!({ "pattern": durations(1, LeaseTerm::MAX.as_millis()) }),
         "retention" => json!({ "pattern": durations(1, Retention::MAX.as_millis()) }),
+        "wait" => json!({ "pattern": durations(0, WAIT_MAX.as_millis()) }),
         "took" => json!({ "pattern": durations(0, Retention::MAX.as_millis()) }),
         "status" => json!({ "minimum": 200, "maximum": 599 }),
         "headers" => json!({ "items": {
@@ -224,7 +226,9 @@ mod tests {
         assert_eq!(claim["fingerprint"]["pattern"], HEX);
         let look_up = &DOCUMENT["paths"]["/api/v1/claims"]["get"]["parameters"];
         for parameter in look_up.as_array().unwrap() {
-            assert_eq!(parameter["schema"]["minLength"], 1, "{parameter}");
+            let is_wait = parameter["name"] == "wait";
+            let limited = if is_wait { "pattern" } else { "minLength" };
+            assert!(parameter["schema"][limited] != Value::Null, "{parameter}");
         }
         let listed = DOCUMENT["paths"]["/api/v1/records"]["get"]["parameters"]
             .as_array()

@@ -20,4 +20,6 @@ mod races;
 mod records;
 mod refusals;
 mod server;
+mod tokens;
+mod waits;
 mod watched;

@@ -11,3 +11,4 @@ mod failing;
 mod fixture;
 mod inbox;
 mod reading;
+mod tokens;

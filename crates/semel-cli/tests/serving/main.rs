@@ -14,3 +14,4 @@ mod python;
 mod readme;
 mod reloading;
 mod support;
+mod tokens;

@@ -2,8 +2,10 @@
 
 mod answers;
 mod inputs;
+mod waiting;
 
 pub(crate) use answers::not_found;
+pub(crate) use waiting::{WAIT_MAX, waiters};
 
 use axum::Json;
 use axum::extract::State;
@@ -15,12 +17,14 @@ use semel_core::store::{
 };
 use semel_core::{Error, Kind, StoreExt};
 use tokio::sync::oneshot;
+use tracing::Instrument;
 
 use super::problem::Problem;
-use crate::input::{self, Params};
+use crate::input::Params;
 use crate::metered::Metered;
 use crate::refused::{Refused, ask, change};
 use crate::router::Shared;
+use crate::tokens::{Caller, Reached};
 use answers::{
     Granted, OnRecord, Renewed, Stands, in_progress, key_reused, late_outcome, lease_lost,
     never_granted, outcome_unknown,
@@ -29,7 +33,8 @@ use inputs::{ClaimInput, LookUpParams, ReleaseInput, RenewInput, SettleInput, Un
 
 /// Asks for the right to run an operation.
 ///
-/// 201 means: run it, and settle it under the fence. 200 means: it is done, and this is what it brought.
+/// 201 means: run it, and settle it under the fence. 200 means: it is done, and this is what it brought. With `wait` a claim of an operation
+/// that runs is answered when that run has ended.
 #[utoipa::path(post, path = "/api/v1/claims", tag = "claims", request_body = ClaimInput,
     responses(
         (status = 201, description = "Granted: run it", body = Granted),
@@ -42,11 +47,11 @@ use inputs::{ClaimInput, LookUpParams, ReleaseInput, RenewInput, SettleInput, Un
     ))]
 pub(crate) async fn claim(
     State(app): State<Shared>,
-    input: input::Json<ClaimInput>,
+    Reached(input): Reached<ClaimInput>,
 ) -> Result<Response, Refused> {
-    let request = input.value.request()?;
+    let (request, wait) = input.into_value().request()?;
     let term = request.lease;
-    match claim_for_caller(app.parts.store.clone(), request).await? {
+    match waiting::claim(&app, request, wait).await? {
         ClaimAnswer::Granted(lease) => {
             let granted = Json(Granted::of(&lease, term));
             Ok((StatusCode::CREATED, granted).into_response())
@@ -66,12 +71,13 @@ pub(crate) async fn claim(
 /// begun, because it does not know the fence: the claim is given back.
 async fn claim_for_caller(store: Metered, request: ClaimRequest) -> Result<ClaimAnswer, Refused> {
     let (tell, told) = oneshot::channel();
-    tokio::spawn(async move {
+    let claiming = async move {
         let answer = store.claim_one(request).await;
         if let Err(Ok(ClaimAnswer::Granted(lease))) = tell.send(answer) {
             give_back(&store, lease).await;
         }
-    });
+    };
+    tokio::spawn(claiming.in_current_span());
     ask(async {
         let died = |e| Error::new(Kind::Internal, "a claim panicked").caused_by(e);
         told.await.map_err(died)?
@@ -102,7 +108,7 @@ async fn give_back(store: &Metered, lease: Lease) {
     ))]
 pub(crate) async fn renew(
     State(app): State<Shared>,
-    input: input::Json<RenewInput>,
+    Reached(input): Reached<RenewInput>,
 ) -> Result<Json<Renewed>, Refused> {
     let (store, request) = (app.parts.store.clone(), input.value.request());
     let claim = request.claim.clone();
@@ -126,7 +132,7 @@ pub(crate) async fn renew(
     ))]
 pub(crate) async fn settle(
     State(app): State<Shared>,
-    input: input::Json<SettleInput>,
+    Reached(input): Reached<SettleInput>,
 ) -> Result<Json<Stands>, Refused> {
     let (store, request) = (app.parts.store.clone(), input.value.request()?);
     let claim = request.claim.clone();
@@ -147,7 +153,7 @@ pub(crate) async fn settle(
     ))]
 pub(crate) async fn release(
     State(app): State<Shared>,
-    input: input::Json<ReleaseInput>,
+    Reached(input): Reached<ReleaseInput>,
 ) -> Result<Json<Stands>, Refused> {
     let (store, claim) = (app.parts.store.clone(), input.value.claim());
     let released = claim.clone();
@@ -167,7 +173,7 @@ pub(crate) async fn release(
     ))]
 pub(crate) async fn mark_unknown(
     State(app): State<Shared>,
-    input: input::Json<UnknownInput>,
+    Reached(input): Reached<UnknownInput>,
 ) -> Result<Json<Stands>, Refused> {
     let (store, request) = (app.parts.store.clone(), input.value.request());
     let claim = request.claim.clone();
@@ -177,7 +183,7 @@ pub(crate) async fn mark_unknown(
     }
 }
 
-/// What is on record about an operation. Never waits for writers.
+/// What is on record about an operation. Never waits for writers; with `wait` it waits while the operation runs.
 #[utoipa::path(get, path = "/api/v1/claims", tag = "claims", params(LookUpParams),
     responses(
         (status = 200, description = "The record, and the outcome of a settled one", body = OnRecord),
@@ -187,10 +193,12 @@ pub(crate) async fn mark_unknown(
     ))]
 pub(crate) async fn look_up(
     State(app): State<Shared>,
+    caller: Caller,
     Params(params): Params<LookUpParams>,
 ) -> Result<Json<OnRecord>, Refused> {
-    let identity = params.identity();
-    let found = ask(app.parts.store.look_up_one(identity.clone())).await?;
+    let (identity, wait) = params.asked()?;
+    caller.must_reach(&identity)?;
+    let found = waiting::look(&app, &identity, wait).await?;
     let record = found.ok_or_else(|| not_found(&identity))?;
     Ok(Json(OnRecord::of(&record, app.now())))
 }
