@@ -116,6 +116,8 @@ impl Subject {
             fingerprint,
             lease: LeaseTerm::default(),
             takeover,
+            about: None,
+            nonce: None,
         };
         match self.store.claim_one(request).await.unwrap() {
             ClaimAnswer::Granted(lease) => Some(lease.claim),
@@ -146,6 +148,7 @@ impl Subject {
             claim,
             by,
             resolution,
+            reason: None,
         };
         self.store.resolve_one(resolve).await.unwrap();
     }
@@ -170,7 +173,11 @@ async fn every_change_of_state_is_logged_once() {
     let (claim, cause) = (third.clone(), UnknownCause::RunUndecided);
     subject
         .store
-        .mark_one(MarkRequest { claim, cause })
+        .mark_one(MarkRequest {
+            claim,
+            cause,
+            evidence: None,
+        })
         .await
         .unwrap();
     subject.resolve(third, Resolution::Release).await;

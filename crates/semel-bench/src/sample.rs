@@ -45,6 +45,8 @@ impl Sample {
             fingerprint: self.fingerprint,
             lease: LeaseTerm::default(),
             takeover: Takeover::Never,
+            about: None,
+            nonce: None,
         }
     }
 

@@ -23,6 +23,7 @@ pub mod error;
 pub mod fingerprint;
 pub mod identity;
 pub mod inbox;
+pub mod known;
 pub mod memory;
 pub mod once;
 pub mod outcome;
@@ -39,6 +40,7 @@ pub use error::{Error, Kind, Result};
 pub use fingerprint::Fingerprint;
 pub use identity::{Digest, Identity, Key, Scope, Tenant};
 pub use inbox::Inbox;
+pub use known::{About, Evidence};
 pub use memory::MemoryStore;
 pub use once::Once;
 

@@ -6,7 +6,7 @@
 
 mod keep;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,13 +16,16 @@ use crate::identity::{Digest, Identity};
 use crate::protocol::{self, Change, Step};
 use crate::record::{Claim, Event, EventKind, Fence, Record, State};
 use crate::store::{
-    Answer, Answers, Batch, ClaimAnswer, ClaimRequest, EVENTS_MAX, Limits, MarkAnswer, MarkRequest,
-    Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest,
-    SettleAnswer, SettleRequest, StateFilter, Stats, Store, Swept, check_batch, each_fails,
+    Answer, Answers, AuditEntry, Batch, ClaimAnswer, ClaimRequest, EVENTS_MAX, Limits, MarkAnswer,
+    MarkRequest, Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer,
+    ResolveRequest, SettleAnswer, SettleRequest, StateFilter, Stats, Store, Swept, check_batch,
+    each_fails,
 };
 
 /// The most records that the store holds; claims beyond it are refused.
 pub const RECORDS_MAX: usize = 1_000_000;
+/// The most lines of the audit; the oldest go first.
+const AUDIT_MAX: usize = 10_000;
 
 /// A store that lives and dies with the process.
 #[derive(Debug)]
@@ -40,6 +43,8 @@ struct Table {
     last_fence: u64,
     /// The lowest fences that may still keep an outcome.
     bars: HashMap<Digest, Fence>,
+    /// What people decided, the newest last; at most [`AUDIT_MAX`] lines.
+    audit: VecDeque<AuditEntry>,
 }
 
 impl MemoryStore {
@@ -100,6 +105,9 @@ impl Table {
                 });
             }
         }
+        self.audit.extend(step.audit);
+        let excess = self.audit.len().saturating_sub(AUDIT_MAX);
+        self.audit.drain(..excess);
         if step.change != Change::None {
             let current = self.records.remove(&digest);
             if matches!(step.change, Change::Grant(_)) {
@@ -221,8 +229,8 @@ impl Table {
                 .filter_map(|r| protocol::view(Some(r), now))
                 .collect()
         };
-        found.retain(|record| archived || matches(query, record));
-        found.retain(|record| of_query(query, record));
+        found.retain(|record| query.state.is_none_or(|filter| filter.takes(&record.state)));
+        found.retain(|record| query.is_about(record));
         found.retain(|record| behind.is_none_or(|behind| record.fence < behind));
         for record in &mut found {
             if let State::Settled(settled) = &mut record.state {
@@ -244,18 +252,6 @@ fn is_due(record: &Record, now: Timestamp) -> bool {
         State::Unknown { .. } => false,
         State::Settled(settled) => settled.expires_at <= now,
     }
-}
-
-fn matches(query: &Query, record: &Record) -> bool {
-    query
-        .state
-        .is_none_or(|filter| filter.name() == record.state.name())
-}
-
-fn of_query(query: &Query, record: &Record) -> bool {
-    let identity = &record.identity;
-    let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|w| w == found);
-    is(&query.tenant, identity.tenant().as_str()) && is(&query.scope, &identity.scope().to_string())
 }
 
 /// Nothing in memory waits, so every verb answers at once.
@@ -334,5 +330,10 @@ impl Store for MemoryStore {
     fn stats(&self) -> Answer<'_, Stats> {
         let (table, now) = self.table();
         ready(Ok(table.stats(now)))
+    }
+
+    fn audit(&self, limit: usize) -> Answer<'_, Vec<AuditEntry>> {
+        let (table, _) = self.table();
+        ready(Ok(table.audit.iter().rev().take(limit).cloned().collect()))
     }
 }

@@ -282,6 +282,8 @@ pub struct Settled {
     pub expires_at: Timestamp,
     /// Whether the record is archived rather than deleted when retention ends.
     pub archive: bool,
+    /// Whether a decision about an unknown outcome put it on record, rather than the run itself.
+    pub resolved: bool,
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@ use std::fmt;
 use crate::clock::Timestamp;
 use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
+use crate::known::{About, Evidence};
 use crate::outcome::{Outcome, Settled};
+use crate::store::Nonce;
 
 /// A number that grows with every claim in a store and is never used twice.
 ///
@@ -95,6 +97,8 @@ pub enum State {
         since: Timestamp,
         /// Why nobody knows.
         cause: UnknownCause,
+        /// What its owner could still say about it.
+        evidence: Option<Evidence>,
     },
     /// The outcome is on record and does not change until its retention ends.
     Settled(Settled),
@@ -124,8 +128,22 @@ pub struct Record {
     pub attempt: u32,
     /// When the current claim was granted.
     pub claimed_at: Timestamp,
+    /// What was asked, for people.
+    pub about: Option<About>,
+    /// What the claimer called its claim, in stores that keep it with the record.
+    pub nonce: Option<Nonce>,
     /// Where it stands.
     pub state: State,
+}
+
+impl Record {
+    /// The HTTP method that was asked with: said with the claim, or by a scope that begins with it.
+    pub fn method(&self) -> Option<&str> {
+        match &self.about {
+            Some(about) => about.method(),
+            None => crate::known::method_of(self.identity.scope().name()),
+        }
+    }
 }
 
 /// Something unusual that happened to an operation, kept for the audit.
@@ -150,13 +168,20 @@ pub enum EventKind {
     /// The owner gave the claim back: nothing happened.
     Released,
     /// The outcome became unknown.
-    BecameUnknown(UnknownCause),
-    /// An unknown outcome was decided.
+    BecameUnknown {
+        /// Why.
+        cause: UnknownCause,
+        /// What the owner could still say about it.
+        evidence: Option<Evidence>,
+    },
+    /// An unknown outcome was decided, or the outcome of such a decision corrected.
     Resolved {
         /// Who decided.
         by: String,
         /// What was decided.
         how: Resolved,
+        /// Why.
+        reason: Option<String>,
     },
     /// An owner that had lost its lease brought this; it is never served.
     LateOutcome(Outcome),
@@ -166,6 +191,8 @@ pub enum EventKind {
     Erased {
         /// Who removed it.
         by: String,
+        /// Why.
+        reason: Option<String>,
     },
 }
 
@@ -176,15 +203,55 @@ pub enum Resolved {
     Settled,
     /// It did not happen: the next attempt runs.
     Released,
+    /// It happened, but otherwise than was decided before: another outcome is on record.
+    Corrected,
+}
+
+impl Resolved {
+    /// Every decision, in the order of their codes.
+    pub const ALL: [Self; 3] = [Self::Released, Self::Settled, Self::Corrected];
+
+    /// The number that stores keep.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Released => 0,
+            Self::Settled => 1,
+            Self::Corrected => 2,
+        }
+    }
+
+    /// The decision with this number.
+    pub fn from_code(code: i64) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|resolved| i64::from(resolved.code()) == code)
+    }
 }
 
 impl EventKind {
+    /// Whether a lease ended without a settle.
+    pub const fn is_lease_end(&self) -> bool {
+        matches!(
+            self,
+            Self::BecameUnknown {
+                cause: UnknownCause::LeaseEnded,
+                ..
+            }
+        )
+    }
+
+    /// A lease ended without a settle.
+    pub const LEASE_ENDED: Self = Self::BecameUnknown {
+        cause: UnknownCause::LeaseEnded,
+        evidence: None,
+    };
+
     /// The lowercase name used in SQL, JSON and on the command line.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::TookOver { .. } => "took-over",
             Self::Released => "released",
-            Self::BecameUnknown(_) => "became-unknown",
+            Self::BecameUnknown { .. } => "became-unknown",
             Self::Resolved { .. } => "resolved",
             Self::LateOutcome(_) => "late-outcome",
             Self::Mismatch(_) => "mismatch",

@@ -142,6 +142,7 @@ impl Verdicts {
                 self.repair.marks.push(MarkRequest {
                     claim: lease.claim.clone(),
                     cause: UnknownCause::LeaseEnded,
+                    evidence: None,
                 });
             }
             ClaimAnswer::Granted(lease) => self.repair.releases.push(lease.claim.clone()),

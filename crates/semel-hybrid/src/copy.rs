@@ -62,14 +62,15 @@ pub(crate) fn drop_copy(claim: Claim) -> ResolveRequest {
 fn decided(claim: Claim, resolution: Resolution) -> ResolveRequest {
     ResolveRequest {
         claim,
-        by: Actor::new(HYBRID).expect("a short name is valid"),
+        by: Actor::component(HYBRID),
         resolution,
+        reason: None,
     }
 }
 
 /// Whether an event of the fast store tells only of a copy that was removed.
 pub(crate) fn is_about_a_copy(event: &semel_core::Event) -> bool {
-    matches!(&event.kind, semel_core::EventKind::Erased { by } if by == HYBRID)
+    matches!(&event.kind, semel_core::EventKind::Erased { by, .. } if by == HYBRID)
 }
 
 pub(crate) fn claim_of(record: &Record) -> Claim {

@@ -36,6 +36,7 @@ impl Hybrid {
             }
             Resolution::Release => self.resolve_as_not_happened(item).await,
             Resolution::Erase => self.erase(item).await,
+            Resolution::Correct { .. } => self.correct(item).await,
         }
     }
 
@@ -57,6 +58,8 @@ impl Hybrid {
             outcome: outcome.clone(),
             took: Duration::ZERO,
             retention,
+            about: record.about.clone(),
+            resolved: true,
         };
         match only(self.durable.keep(one(request)).await)? {
             KeepAnswer::Superseded => return Ok(ResolveAnswer::Refused),
@@ -75,6 +78,7 @@ impl Hybrid {
             let kind = EventKind::Resolved {
                 by: item.by.as_str().to_owned(),
                 how: Resolved::Settled,
+                reason: item.reason.map(|reason| reason.as_str().to_owned()),
             };
             let claim = item.claim;
             only(self.durable.note(one(NoteRequest { claim, kind })).await)?;
@@ -103,11 +107,26 @@ impl Hybrid {
         }
         // A keep that is still on its way for a second time must not bring it back.
         only(self.durable.bar(one(above(&item.claim))).await)?;
-        let copy = self.fast.look_up_one(item.claim.identity).await?;
+        self.drop_copy_of(item.claim).await?;
+        Ok(ResolveAnswer::Resolved)
+    }
+
+    /// The durable store's word counts; the copy of what was decided before goes.
+    async fn correct(&self, item: ResolveRequest) -> Result<ResolveAnswer> {
+        let claim = item.claim.clone();
+        let corrected = self.durable.resolve_one(item).await?;
+        if corrected == ResolveAnswer::Resolved {
+            self.drop_copy_of(claim).await?;
+        }
+        Ok(corrected)
+    }
+
+    async fn drop_copy_of(&self, claim: Claim) -> Result<()> {
+        let copy = self.fast.look_up_one(claim.identity).await?;
         if let Some(copy) = copy.filter(|copy| is_settled(copy)) {
             self.fast.resolve_one(drop_copy(claim_of(&copy))).await?;
         }
-        Ok(ResolveAnswer::Resolved)
+        Ok(())
     }
 
     /// The fast store's record of this very claim, if its outcome is unknown.

@@ -129,6 +129,7 @@ impl Hybrid {
                 Ok(()) => marks.push(MarkRequest {
                     claim: items[place].claim.clone(),
                     cause: UnknownCause::RunUndecided,
+                    evidence: None,
                 }),
                 Err(error) => answers[place] = Err(error),
             }
@@ -177,6 +178,8 @@ fn request_of(item: &SettleRequest, record: &Record) -> KeepRequest {
         outcome: item.outcome.clone(),
         took: item.took,
         retention: item.retention,
+        about: record.about.clone(),
+        resolved: false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use semel_core::record::{Claim, Event};
 use semel_core::store::{
-    Answer, Answers, Batch, ClaimAnswer, ClaimRequest, Limits, MarkAnswer, MarkRequest,
+    Answer, Answers, AuditEntry, Batch, ClaimAnswer, ClaimRequest, Limits, MarkAnswer, MarkRequest,
     OutcomeStore, Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer,
     ResolveRequest, SettleAnswer, SettleRequest, Stats, Swept,
 };
@@ -94,5 +94,9 @@ impl Store for Hybrid {
 
     fn stats(&self) -> Answer<'_, Stats> {
         Box::pin(self.merged_stats())
+    }
+
+    fn audit(&self, limit: usize) -> Answer<'_, Vec<AuditEntry>> {
+        Box::pin(self.merged_audit(limit))
     }
 }

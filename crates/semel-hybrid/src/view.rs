@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use semel_core::record::{Event, EventKind, Record};
 use semel_core::store::{
-    Batch, Cursor, EVENTS_MAX, PAGE_MAX, Page, Query, StateFilter, Stats, Swept, all,
+    AuditEntry, Batch, Cursor, EVENTS_MAX, PAGE_MAX, Page, Query, StateFilter, Stats, Swept, all,
 };
 use semel_core::{Fence, Identity, Result};
 
@@ -12,6 +12,15 @@ use crate::Hybrid;
 use crate::copy::{Repair, claim_of, end_unknown, is_about_a_copy, is_settled};
 
 impl Hybrid {
+    /// Each decision is in the audit of the store that carried it out.
+    pub(crate) async fn merged_audit(&self, limit: usize) -> Result<Vec<AuditEntry>> {
+        let mut lines = self.durable.audit(limit).await?;
+        lines.extend(self.fast.audit(limit).await?);
+        lines.sort_by_key(|line| std::cmp::Reverse(line.at));
+        lines.truncate(limit);
+        Ok(lines)
+    }
+
     /// The fast store first: an outcome that is kept in between is found in the durable one.
     pub(crate) async fn look_up_all(
         &self,
@@ -53,9 +62,10 @@ impl Hybrid {
         };
         match state {
             StateFilter::Running | StateFilter::Unknown => self.list_unsettled(query).await,
-            StateFilter::Succeeded | StateFilter::Failed | StateFilter::Archived => {
-                self.durable.list(query).await
-            }
+            StateFilter::Succeeded
+            | StateFilter::Failed
+            | StateFilter::Settled
+            | StateFilter::Archived => self.durable.list(query).await,
         }
     }
 

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::connection::{Failure, Link, Wait};
 use crate::engine::{Engine, Tried, Verb};
 use crate::records::{FLAG_BARRED, OutcomeColumns, Stored, digest, sql_fence, sql_ms};
-use crate::session::{Session, settled_values};
+use crate::session::{Session, about_value, settled_values};
 use crate::store::{PostgresStore, send};
 use crate::value::Value;
 use crate::verbs::decisions::{Sent, weight};
@@ -160,10 +160,10 @@ async fn keep_over(
     ];
     let mut settled = settled_values(settled);
     if stored.record.is_none() {
-        let flags = OutcomeColumns::of(&item.outcome, item.retention.archive()).flags;
-        settled[3] = Value::int(flags | FLAG_BARRED);
+        settled[3] = Value::int(columns_of(item).flags | FLAG_BARRED);
     }
-    let values = values.into_iter().chain(settled);
+    let about = about_value(item.about.as_ref());
+    let values = values.into_iter().chain(settled).chain([about]);
     let sql = session.sql;
     session.change(&sql.adopt, stored, values).await?;
     Ok(KeepAnswer::Kept)
@@ -254,6 +254,10 @@ pub(crate) fn bar_values(identity: &Identity, fence: Option<Fence>, keep_ms: i64
     ]
 }
 
+fn columns_of(item: &KeepRequest) -> OutcomeColumns {
+    OutcomeColumns::of(&item.outcome, item.retention.archive()).resolved(item.resolved)
+}
+
 fn keep_values(items: &[&Sent<KeepRequest>]) -> Vec<Value> {
     let identities = || items.iter().map(|item| &item.0.claim.identity);
     let ints = |of: &dyn Fn(&KeepRequest) -> i64| {
@@ -262,9 +266,9 @@ fn keep_values(items: &[&Sent<KeepRequest>]) -> Vec<Value> {
     let prints = items
         .iter()
         .map(|item| Some(Bytes::copy_from_slice(item.0.fingerprint.as_bytes())));
-    let columns = items
-        .iter()
-        .map(|item| OutcomeColumns::of(&item.0.outcome, item.0.retention.archive()));
+    let columns = items.iter().map(|item| columns_of(&item.0));
+    let abouts = items.iter().map(|item| item.0.about.as_ref());
+    let abouts = abouts.map(|about| about.map(|about| about.as_str().to_owned()));
     let mut values = vec![
         Value::Uuids(identities().map(digest).collect()),
         Value::texts(identities().map(|i| i.tenant().as_str())),
@@ -283,6 +287,7 @@ fn keep_values(items: &[&Sent<KeepRequest>]) -> Vec<Value> {
         ints(&|item| i64::try_from(item.took.as_millis()).unwrap_or(i64::MAX)),
     ];
     values.extend(OutcomeColumns::arrays(columns));
+    values.push(Value::Texts(abouts.collect()));
     values
 }
 

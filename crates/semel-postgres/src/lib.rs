@@ -14,6 +14,7 @@
 pub mod config;
 pub mod consumer;
 
+mod audit;
 mod connection;
 mod engine;
 mod error;

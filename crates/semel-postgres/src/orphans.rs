@@ -25,14 +25,15 @@ impl GiveBack for Engine {
 }
 
 impl ClaimItem {
-    /// This claim, in case that its caller does not hear of it. It may arrive for as long as it is tried.
-    pub(crate) fn orphan(&self, engine: &Engine) -> Orphan {
-        Orphan {
+    /// This claim, in case that its caller does not hear of it. It may arrive for as long as it is tried. A claim with
+    /// a name is not given back: its caller may be asking for it again at this moment.
+    pub(crate) fn orphan(&self, engine: &Engine) -> Option<Orphan> {
+        (!self.is_named()).then(|| Orphan {
             identity: self.identity().clone(),
             nonce: self.nonce,
             lease: self.request.lease.get(),
             arrives_until: Instant::now() + engine.patience,
-        }
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use semel_core::protocol::view;
 use semel_core::record::{Event, EventKind, Resolved};
 use semel_core::store::batcher::{Follow, Item};
 use semel_core::store::{Cursor, Page, Query, StateFilter, Stats};
-use semel_core::{Fence, Fingerprint, Identity, Record, Result, Scope, Timestamp};
+use semel_core::{Evidence, Fence, Fingerprint, Identity, Record, Result, Scope, Timestamp};
 use uuid::Uuid;
 
 use crate::connection::Failure;
@@ -98,6 +98,7 @@ impl Engine {
             Some(StateFilter::Unknown) => (&self.sql.list_open, Some(0)),
             Some(StateFilter::Succeeded) => (&self.sql.list, Some(0)),
             Some(StateFilter::Failed) => (&self.sql.list, Some(1)),
+            Some(StateFilter::Settled) => (&self.sql.list, Some(2)),
             Some(StateFilter::Archived) => (&self.sql.list_archived, None),
             None => (&self.sql.list, None),
         };
@@ -146,7 +147,7 @@ impl Engine {
 }
 
 /// `None` for a scope that no record can have.
-fn list_values(query: &Query, behind: Option<Fence>, choice: Option<i64>) -> Option<[Value; 6]> {
+fn list_values(query: &Query, behind: Option<Fence>, choice: Option<i64>) -> Option<[Value; 8]> {
     let (scope, version) = match &query.scope {
         None => (None, None),
         Some(text) => {
@@ -166,6 +167,8 @@ fn list_values(query: &Query, behind: Option<Fence>, choice: Option<i64>) -> Opt
         Value::Int(version),
         Value::Int(choice),
         Value::int(limit),
+        Value::Text(query.key.clone()),
+        Value::Text(query.method.clone()),
     ])
 }
 
@@ -179,22 +182,28 @@ fn event_of(row: &Row) -> Result<Event> {
 
 fn kind_of(row: &Row) -> Result<EventKind> {
     let detail = || Ok::<_, semel_core::Error>(row.text(3)?.unwrap_or_default().to_owned());
+    let note = || Ok::<_, semel_core::Error>(row.text(12)?.map(str::to_owned));
     Ok(match row.text(2)?.unwrap_or_default() {
         "took-over" => EventKind::TookOver {
             from: fence_of(row.number(4)?),
         },
         "released" => EventKind::Released,
-        "became-unknown" => EventKind::BecameUnknown(cause_of(row.text(3)?)?),
+        "became-unknown" => EventKind::BecameUnknown {
+            cause: cause_of(row.text(3)?)?,
+            evidence: row.text(12)?.and_then(Evidence::decode),
+        },
         "resolved" => EventKind::Resolved {
             by: detail()?,
-            how: match row.number(4)? {
-                0 => Resolved::Released,
-                _ => Resolved::Settled,
-            },
+            how: Resolved::from_code(row.number(4)?)
+                .ok_or_else(|| damaged("a decision is not known"))?,
+            reason: note()?,
         },
         "late-outcome" => EventKind::LateOutcome(outcome_of(row, 6)?),
         "mismatch" => EventKind::Mismatch(Fingerprint::from_bytes(bytes32(row, 5)?)),
-        "erased" => EventKind::Erased { by: detail()? },
+        "erased" => EventKind::Erased {
+            by: detail()?,
+            reason: note()?,
+        },
         other => return Err(damaged(&format!("an event of the kind {other:?}"))),
     })
 }

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use semel_core::outcome::{BODY_BYTES_MAX, Settled};
 use semel_core::record::UnknownCause;
 use semel_core::{
-    Body, Error, Fence, Fingerprint, Headers, Identity, Key, Outcome, Record, Result, Scope, State,
-    Tenant, Timestamp, Verdict,
+    About, Body, Error, Evidence, Fence, Fingerprint, Headers, Identity, Key, Outcome, Record,
+    Result, Scope, State, Tenant, Timestamp, Verdict,
 };
 use uuid::Uuid;
 
@@ -18,6 +18,8 @@ const FLAG_FAILED: i64 = 1;
 const FLAG_ARCHIVE: i64 = 2;
 /// The record took the place of a bar.
 pub(crate) const FLAG_BARRED: i64 = 4;
+/// The outcome was decided, not brought by its run.
+const FLAG_RESOLVED: i64 = 8;
 
 /// The place of an identity in the tables.
 pub(crate) fn digest(identity: &Identity) -> Uuid {
@@ -79,6 +81,8 @@ fn record_of(row: &Row, expected: Option<&Identity>) -> Result<Option<Record>> {
         fence: fence_of(row.number(1)?),
         attempt: small(row, 9)?,
         claimed_at: Timestamp::from_millis(row.number(10)?),
+        about: row.text(23)?.and_then(About::new),
+        nonce: None,
         state,
     }))
 }
@@ -92,6 +96,7 @@ fn state_of(row: &Row) -> Result<Option<State>> {
         1 => State::Unknown {
             since: ms(12)?,
             cause: cause_of(row.text(13)?)?,
+            evidence: row.text(24)?.and_then(Evidence::decode),
         },
         2 => State::Settled(Settled {
             expires_at: ms(14)?,
@@ -99,6 +104,7 @@ fn state_of(row: &Row) -> Result<Option<State>> {
             took: Duration::from_millis(u64::try_from(row.number(16)?).unwrap_or(0)),
             archive: row.number(17)? & FLAG_ARCHIVE != 0,
             outcome: outcome_of(row, 17)?,
+            resolved: row.number(17)? & FLAG_RESOLVED != 0,
         }),
         3 => return Ok(None),
         other => return Err(damaged(&format!("a record has the state {other}"))),
@@ -206,6 +212,12 @@ impl OutcomeColumns {
             },
             omitted_digest: if kept.is_some() { None } else { digest() },
         }
+    }
+
+    /// The same for an outcome that was decided, if it was.
+    pub(crate) const fn resolved(mut self, resolved: bool) -> Self {
+        self.flags |= if resolved { FLAG_RESOLVED } else { 0 };
+        self
     }
 
     /// Those of many outcomes, a parameter per column, in the order of the columns.

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use semel_core::outcome::Settled;
 use semel_core::protocol::{Change, Step};
-use semel_core::record::{Claim, Event, EventKind, Resolved, UnknownCause};
+use semel_core::record::{Claim, Event, EventKind};
 use semel_core::store::EVENTS_MAX;
-use semel_core::{Error, Fence, Identity, Kind, Record, Result, State, Timestamp};
+use semel_core::{About, Error, Evidence, Fence, Identity, Kind, Record, Result, State, Timestamp};
 use uuid::Uuid;
 
 use crate::records::{OutcomeColumns, Stored, digest, sql_fence, sql_ms};
@@ -124,10 +124,13 @@ impl<'a, D: Driver> Session<'a, D> {
             .await?;
         for event in &step.events {
             self.remember(identity, event).await?;
-            if event.kind == EventKind::BecameUnknown(UnknownCause::LeaseEnded) {
+            if event.kind.is_lease_end() {
                 let (identity, fence) = (identity.clone(), event.fence);
                 self.ended.push(Claim { identity, fence });
             }
+        }
+        if let Some(line) = &step.audit {
+            self.note_audit(line).await?;
         }
         Ok(step.answer)
     }
@@ -156,8 +159,16 @@ impl<'a, D: Driver> Session<'a, D> {
                 let until = Value::int(lease_until.as_millis());
                 self.change(&sql.extend, stored, [until]).await
             }
-            Change::Unknown { since, cause } => {
-                let values = [Value::int(since.as_millis()), Value::text(cause.name())];
+            Change::Unknown {
+                since,
+                cause,
+                evidence,
+            } => {
+                let values = [
+                    Value::int(since.as_millis()),
+                    Value::text(cause.name()),
+                    Value::Text(evidence.as_ref().map(Evidence::encode)),
+                ];
                 self.change(&sql.unknown, stored, values).await
             }
             Change::Settle(settled) => {
@@ -238,7 +249,7 @@ fn first(rows: &[Row]) -> Result<&Row> {
         .ok_or_else(|| crate::error::damaged("no answer to a question about the time"))
 }
 
-fn grant_values(record: &Record, nonce: i64) -> [Value; 6] {
+fn grant_values(record: &Record, nonce: i64) -> [Value; 7] {
     let State::Running { lease_until } = record.state else {
         unreachable!("a granted record is running");
     };
@@ -249,12 +260,15 @@ fn grant_values(record: &Record, nonce: i64) -> [Value; 6] {
         Value::int(nonce),
         Value::int(record.attempt),
         Value::bytes(record.fingerprint.as_bytes()),
+        about_value(record.about.as_ref()),
     ]
 }
 
 pub(crate) fn settled_values(settled: &Settled) -> [Value; 9] {
     let [flags, status, headers, body, len, digest] =
-        OutcomeColumns::of(&settled.outcome, settled.archive).values();
+        OutcomeColumns::of(&settled.outcome, settled.archive)
+            .resolved(settled.resolved)
+            .values();
     [
         Value::int(settled.at.as_millis()),
         Value::int(settled.expires_at.as_millis()),
@@ -268,20 +282,31 @@ pub(crate) fn settled_values(settled: &Settled) -> [Value; 9] {
     ]
 }
 
-/// Detail, fence, fingerprint and outcome of an event.
+/// What was asked, as a column.
+pub(crate) fn about_value(about: Option<&About>) -> Value {
+    Value::Text(about.map(|about| about.as_str().to_owned()))
+}
+
+/// Detail, fence, fingerprint, outcome and note of an event.
 fn event_values(kind: &EventKind) -> Vec<Value> {
     let (mut detail, mut from, mut print, mut outcome) = (None, None, None, None);
+    let mut note = None;
     match kind {
         EventKind::TookOver { from: fence } => from = Some(sql_fence(*fence)),
         EventKind::Released => {}
-        EventKind::BecameUnknown(cause) => detail = Some(cause.name().to_owned()),
-        EventKind::Resolved { by, how } => {
-            detail = Some(by.clone());
-            from = Some(i64::from(matches!(how, Resolved::Settled)));
+        EventKind::BecameUnknown { cause, evidence } => {
+            detail = Some(cause.name().to_owned());
+            note = evidence.as_ref().map(Evidence::encode);
+        }
+        EventKind::Resolved { by, how, reason } => {
+            (detail, note) = (Some(by.clone()), reason.clone());
+            from = Some(i64::from(how.code()));
         }
         EventKind::LateOutcome(late) => outcome = Some(OutcomeColumns::of(late, false)),
         EventKind::Mismatch(found) => print = Some(found.as_bytes().to_vec().into()),
-        EventKind::Erased { by } => detail = Some(by.clone()),
+        EventKind::Erased { by, reason } => {
+            (detail, note) = (Some(by.clone()), reason.clone());
+        }
     }
     let mut values = vec![Value::Text(detail), Value::Int(from), Value::Bytes(print)];
     match outcome {
@@ -292,5 +317,6 @@ fn event_values(kind: &EventKind) -> Vec<Value> {
             values.extend([Value::Bytes(None), Value::Int(None), Value::Bytes(None)]);
         }
     }
+    values.push(Value::Text(note));
     values
 }

@@ -10,18 +10,18 @@ const BRIEF: &str = "set_config('lock_timeout', '30', true)";
 /// The columns that [`crate::records::Stored`] is read from.
 const RECORD: &str = "r.digest, r.fence, r.nonce, r.state, r.tenant, r.scope, r.version, r.key, r.fingerprint, \
     r.attempt, r.claimed_ms, r.lease_ms, r.since_ms, r.cause, r.expires_ms, r.settled_ms, r.took_ms, r.flags, \
-    r.status, r.headers, r.body, r.omitted_len, r.omitted_digest";
+    r.status, r.headers, r.body, r.omitted_len, r.omitted_digest, r.about, r.evidence";
 
 /// The same without bodies, of which only the length is told.
 const LISTED: &str = "r.digest, r.fence, r.nonce, r.state, r.tenant, r.scope, r.version, r.key, r.fingerprint, \
     r.attempt, r.claimed_ms, r.lease_ms, r.since_ms, r.cause, r.expires_ms, r.settled_ms, r.took_ms, r.flags, \
-    r.status, r.headers, NULL::bytea, coalesce(r.omitted_len, octet_length(r.body), 0)::bigint, NULL::bytea";
+    r.status, r.headers, NULL::bytea, coalesce(r.omitted_len, octet_length(r.body), 0)::bigint, NULL::bytea, r.about, r.evidence";
 
 /// The same of an archived record.
 const ARCHIVED: &str = "'00000000-0000-0000-0000-000000000000'::uuid, r.fence, 0, 2, r.tenant, r.scope, r.version, r.key, \
     r.fingerprint, r.attempt, r.claimed_ms, NULL::bigint, NULL::bigint, NULL::text, r.expires_ms, r.settled_ms, \
     r.took_ms, r.flags, r.status, r.headers, NULL::bytea, coalesce(r.omitted_len, octet_length(r.body), 0)::bigint, \
-    NULL::bytea";
+    NULL::bytea, r.about, NULL::text";
 
 /// A new fence: see `migrations/0003_sweep.sql`.
 const FENCE: &str = "{s}semel_draw()";
@@ -62,14 +62,14 @@ const KEPT: &str = "(w.digest IS NOT NULL OR (r.digest IS NOT NULL AND NOT EXIST
 /// What a record that comes with finished work does to one that is there: a settled or open one stays.
 const SETTLED_ANEW: &str = "ON CONFLICT (digest) DO UPDATE \
     SET fence = excluded.fence, claimed_ms = excluded.claimed_ms, nonce = 0, state = 2, attempt = excluded.attempt, \
-        fingerprint = excluded.fingerprint, lease_ms = NULL, since_ms = NULL, cause = NULL, \
+        fingerprint = excluded.fingerprint, lease_ms = NULL, since_ms = NULL, cause = NULL, about = NULL, evidence = NULL, \
         expires_ms = excluded.expires_ms, settled_ms = excluded.settled_ms, took_ms = excluded.took_ms, \
         flags = excluded.flags, status = excluded.status, headers = excluded.headers, body = excluded.body, \
         omitted_len = excluded.omitted_len, omitted_digest = excluded.omitted_digest \
     WHERE r.state = 3 OR (r.state = 2 AND r.expires_ms <= excluded.settled_ms)";
 
 /// How many columns a record has; what a statement adds comes after them.
-pub(crate) const RECORD_COLUMNS: usize = 23;
+pub(crate) const RECORD_COLUMNS: usize = 25;
 
 /// Fills in a statement.
 pub(crate) fn text(schema: &str, template: &str) -> String {
@@ -141,6 +141,8 @@ statements! {
     list_open,
     list_archived,
     stats,
+    audit,
+    note_audit,
     turn,
     follow,
     followed,
@@ -184,8 +186,6 @@ statements! {
     transitions,
     counts,
     gaps,
-    audit,
-    note_audit,
     tenants,
     select_ids,
     select_work,

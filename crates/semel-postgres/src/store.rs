@@ -7,8 +7,8 @@ use semel_core::store::batcher::{Batcher, Item, RoundTrip};
 use semel_core::store::outcomes::KeepRequest;
 use semel_core::store::remote::{Failure, Orphans};
 use semel_core::store::{
-    Answer, Answers, BATCH_MAX, Batch, ClaimAnswer, ClaimRequest, Counts, Limits, MarkAnswer,
-    MarkRequest, Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer,
+    Answer, Answers, AuditEntry, BATCH_MAX, Batch, ClaimAnswer, ClaimRequest, Counts, Limits,
+    MarkAnswer, MarkRequest, Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer,
     ResolveRequest, SettleAnswer, SettleRequest, Stats, Swept, each_fails, merge,
 };
 use semel_core::{Clock, Identity, Kind, Record, Result, Store, Timestamp};
@@ -168,7 +168,9 @@ fn claims(engine: Arc<Engine>, orphans: &Orphans<Engine>, lanes: usize) -> Batch
                     // What is locked is asked again by itself, if that was not done yet.
                     let is_over = wait == Wait::Patiently || failure.error.kind() != Kind::Locked;
                     if is_lost && is_over {
-                        orphans.add(item.orphan(&engine));
+                        item.orphan(&engine)
+                            .into_iter()
+                            .for_each(|orphan| orphans.add(orphan));
                     }
                 }
                 heard(answers).collect()
@@ -204,7 +206,9 @@ impl Store for PostgresStore {
         Box::pin(async move {
             let items: Batch<ClaimItem> = items.into_iter().map(ClaimItem::new).collect();
             let orphan = |item: &ClaimItem| item.orphan(&self.engine);
-            let unheard = self.orphans.unheard(items.iter().map(orphan).collect());
+            let unheard = self
+                .orphans
+                .unheard(items.iter().filter_map(orphan).collect());
             let answers = self.claims.call(items).await;
             unheard.heard();
             answers
@@ -255,5 +259,9 @@ impl Store for PostgresStore {
 
     fn stats(&self) -> Answer<'_, Stats> {
         Box::pin(async move { self.engine.stats().await })
+    }
+
+    fn audit(&self, limit: usize) -> Answer<'_, Vec<AuditEntry>> {
+        Box::pin(async move { self.engine.audit(limit).await })
     }
 }

@@ -4,17 +4,13 @@
 //! transaction must be `READ COMMITTED`, which is PostgreSQL's default.
 //!
 //! ```no_run
-//! use semel_core::store::{ClaimAnswer, ClaimRequest, SettleRequest, Takeover};
-//! use semel_core::{Fingerprint, Identity, LeaseTerm, Outcome, Retention};
+//! use semel_core::store::{ClaimAnswer, ClaimRequest, SettleRequest};
+//! use semel_core::{Fingerprint, Identity, Outcome, Retention};
 //! use semel_postgres::{claim_in, settle_in};
 //!
 //! # async fn deposit(client: &mut tokio_postgres::Client) -> Result<(), Box<dyn std::error::Error>> {
-//! let request = ClaimRequest {
-//!     identity: Identity::parse("acme", "deposits@1", "msg-1")?,
-//!     fingerprint: Fingerprint::of(&100)?,
-//!     lease: LeaseTerm::default(),
-//!     takeover: Takeover::Never,
-//! };
+//! let identity = Identity::parse("acme", "deposits@1", "msg-1")?;
+//! let request = ClaimRequest::new(identity, Fingerprint::of(&100)?);
 //! let mut tx = client.transaction().await?;
 //! if let ClaimAnswer::Granted(lease) = claim_in(&mut tx, &request).await? {
 //!     tx.execute("UPDATE account SET balance = balance + 100", &[]).await?;

@@ -16,6 +16,8 @@ fn request(key: &str) -> ClaimRequest {
         fingerprint: Fingerprint::of_bytes(b"1"),
         lease: LeaseTerm::new(Duration::from_secs(60)).expect("a valid term"),
         takeover: Takeover::Never,
+        about: None,
+        nonce: None,
     }
 }
 

@@ -223,6 +223,7 @@ async fn what_was_open_when_it_was_followed_is_deleted_when_it_has_expired() {
         claim: erased.claim.clone(),
         resolution: Resolution::Erase,
         by: semel_core::store::Actor::new("anna").unwrap(),
+        reason: None,
     };
     store.resolve_one(resolve).await.unwrap();
     // An hour later, as far as the tables know.

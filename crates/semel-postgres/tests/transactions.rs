@@ -43,6 +43,8 @@ fn request(key: &str) -> ClaimRequest {
         fingerprint: Fingerprint::of_bytes(b"100"),
         lease: LeaseTerm::default(),
         takeover: Takeover::Never,
+        about: None,
+        nonce: None,
     }
 }
 

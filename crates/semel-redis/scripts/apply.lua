@@ -1,14 +1,14 @@
 -- Makes a change that the protocol decided on, if the record is still what it was decided on.
 -- KEYS: record, meta, running, all, expiring, unknown by since, unknown by fence, history, late
---       outcomes, histories, archived, archive of this fence, token
+--       outcomes, histories, archived, archive of this fence, token, audit
 -- ARGV: expected start of the record ('' for none), '1' if its lease must be alive, deadline_ms ('' for none),
 --       change, record after it, '1' if the record is to be archived first, score, token_ms,
---       unit of fences in microseconds;
+--       unit of fences in microseconds, line of the audit ('' for none), the most lines of it;
 --       then per event: its list, its fence ('' for the one that is drawn here), its time and content
 local record, meta, running, all, expiring, unknown, unknown_by_fence, history, late, histories, archived, archive,
-  token = unpack(KEYS)
-local expected, alive, deadline_ms, change, value, to_archive, score, token_ms, unit_us =
-  unpack(ARGV, 1, 9)
+  token, audit = unpack(KEYS)
+local expected, alive, deadline_ms, change, value, to_archive, score, token_ms, unit_us, line, lines_max =
+  unpack(ARGV, 1, 11)
 local time = redis.call('TIME')
 local us = time[1] * 1000000 + time[2]
 local ms = math.floor(us / 1000)
@@ -37,7 +37,12 @@ if change == 'grant' then
 end
 redis.call('SET', token, fence, 'PX', token_ms)
 
-for event = 10, #ARGV, 3 do
+if line ~= '' then
+  redis.call('RPUSH', audit, line)
+  redis.call('LTRIM', audit, -lines_max, -1)
+end
+
+for event = 12, #ARGV, 3 do
   local list, of, content = ARGV[event], ARGV[event + 1], ARGV[event + 2]
   local key = list == 'late' and late or history
   local number = redis.call('HINCRBY', meta, 'events', 1)

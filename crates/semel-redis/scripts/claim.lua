@@ -26,7 +26,7 @@ for item = 1, #KEYS - 3 do
   local value = none and '' or redis.call('GETRANGE', record, 0, 4095)
   local arg = item * 4 - 1
   if string.sub(value, 77, 92) == ARGV[arg + 2] and string.sub(value, 2, 2) == 'r'
-      and tonumber(string.sub(value, 19, 34)) > ms then
+      and tonumber(string.sub(value, 19, 34)) > ms and string.sub(value, 93, 124) == string.sub(ARGV[arg + 3], 1, 32) then
     -- The same claim, sent again because its answer was lost.
     replies[item] = {us, 'granted', string.sub(value, 3, 18), string.sub(value, 19, 34), string.sub(value, 67, 76)}
     if ARGV[1] == '1' then

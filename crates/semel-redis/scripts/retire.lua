@@ -13,7 +13,7 @@ for _, digest in ipairs(redis.call('ZRANGEBYSCORE', expiring, '-inf', ms, 'LIMIT
   local settled = string.sub(head, 2, 2) == 's'
   if settled and tonumber(string.sub(head, 19, 34)) > ms then
     redis.call('ZADD', expiring, string.sub(head, 19, 34), digest)
-  elseif settled and tonumber(string.sub(head, 125, 125)) >= 2 then
+  elseif settled and math.floor(tonumber(string.sub(head, 125, 125)) / 2) % 2 == 1 then
     local fence = string.sub(head, 3, 18)
     redis.call('RENAME', record, ARGV[3] .. fence)
     redis.call('ZADD', archived, fence, fence)

@@ -13,7 +13,11 @@ use crate::config::Config;
 use crate::connection::Link;
 use crate::error::{damaged, from_redis};
 use crate::keys::Keys;
-use crate::records::FORMAT;
+
+/// The format of what is under a prefix. Builds that know only the one before cannot read what was asked.
+const FORMAT: u8 = b'2';
+/// All of it can be read as it is.
+const FORMAT_BEFORE: u8 = b'1';
 
 /// The oldest version whose commands the scripts use.
 const VERSION_MIN: (u32, u32) = (6, 2);
@@ -92,6 +96,12 @@ async fn check_format(link: &Link, keys: &Keys) -> Result<()> {
     if found == Value::Nil {
         link.ask(write).await.map_err(failed)?;
         found = link.ask(read).await.map_err(failed)?;
+    }
+    if found == Value::BulkString(vec![FORMAT_BEFORE]) {
+        let write = redis::cmd("SET").arg(&key).arg([FORMAT].as_slice()).take();
+        // A server that takes no writes at the moment keeps the old number until the next start.
+        let _ = link.ask(write).await;
+        return Ok(());
     }
     if found == Value::BulkString(vec![FORMAT]) {
         return Ok(());

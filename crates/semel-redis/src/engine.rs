@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use redis::Value;
 use semel_core::protocol::{Change, Step};
-use semel_core::record::{Claim, EventKind, UnknownCause};
+use semel_core::record::Claim;
 use semel_core::store::remote::Nonce;
-use semel_core::store::{EVENTS_MAX, StoreObserver};
+use semel_core::store::{AuditEntry, EVENTS_MAX, StoreObserver};
 use semel_core::{Clock, Error, Fence, Identity, Kind, Record, Result, ServerClock, State};
 use tokio::time::Instant;
 
@@ -147,7 +147,7 @@ impl Engine {
     fn tell_ended<A>(&self, identity: &Identity, step: &Step<A>) {
         let Some(watch) = &self.watch else { return };
         for event in &step.events {
-            if event.kind == EventKind::BecameUnknown(UnknownCause::LeaseEnded) {
+            if event.kind.is_lease_end() {
                 let (identity, fence) = (identity.clone(), event.fence);
                 watch.lease_ended(&Claim { identity, fence });
             }
@@ -217,7 +217,14 @@ impl Engine {
             .arg(if archive { "1" } else { "" })
             .number(score)
             .number(token_ms)
-            .number(self.keys.unit_us());
+            .number(self.keys.unit_us())
+            .arg(
+                step.audit
+                    .as_ref()
+                    .map(AuditEntry::encode)
+                    .unwrap_or_default(),
+            )
+            .number(self.keys.audit_max());
         for event in &step.events {
             let drawn = is_grant && event.fence == TO_BE_DRAWN;
             let fence = if drawn {
@@ -237,7 +244,7 @@ impl Engine {
         call
     }
 
-    fn change_keys(&self, identity: &Identity, current: &Loaded) -> [String; 13] {
+    fn change_keys(&self, identity: &Identity, current: &Loaded) -> [String; 14] {
         let bucket = self.keys.bucket(identity);
         let of = |what| self.keys.of(bucket, what);
         let fence = current
@@ -258,6 +265,7 @@ impl Engine {
             of(Of::Archived),
             self.keys.archives(bucket) + &records::fence_text(fence, bucket),
             self.keys.token(bucket, &String::from_utf8_lossy(&token)),
+            of(Of::Audit),
         ]
     }
 }

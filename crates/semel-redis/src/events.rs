@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use semel_core::record::{Event, EventKind, Resolved, UnknownCause};
-use semel_core::{Fence, Fingerprint, Result, Timestamp};
+use semel_core::{Evidence, Fence, Fingerprint, Result, Timestamp};
 
 use crate::error::damaged;
 use crate::keys::Bucket;
@@ -30,16 +30,18 @@ pub(crate) fn encode(event: &Event) -> Vec<u8> {
             out.extend_from_slice(&from.get().to_le_bytes());
         }
         EventKind::Released => out.push(b'r'),
-        EventKind::BecameUnknown(cause) => {
+        EventKind::BecameUnknown { cause, evidence } => {
             out.push(b'u');
-            out.extend_from_slice(cause.name().as_bytes());
+            let note = evidence.as_ref().map(Evidence::encode);
+            out.extend(noted(cause.name(), note.as_deref()));
         }
-        EventKind::Resolved { by, how } => {
+        EventKind::Resolved { by, how, reason } => {
             out.push(match how {
                 Resolved::Settled => b'S',
                 Resolved::Released => b'R',
+                Resolved::Corrected => b'C',
             });
-            out.extend_from_slice(by.as_bytes());
+            out.extend(noted(by, reason.as_deref()));
         }
         EventKind::LateOutcome(outcome) => {
             let head = outcome_head(outcome, Duration::ZERO);
@@ -54,12 +56,35 @@ pub(crate) fn encode(event: &Event) -> Vec<u8> {
             out.push(b'm');
             out.extend_from_slice(print.as_bytes());
         }
-        EventKind::Erased { by } => {
+        EventKind::Erased { by, reason } => {
             out.push(b'e');
-            out.extend_from_slice(by.as_bytes());
+            out.extend(noted(by, reason.as_deref()));
         }
     }
     out
+}
+
+/// A text and a note about it. Neither has line ends.
+fn noted(text: &str, note: Option<&str>) -> Vec<u8> {
+    match note {
+        Some(note) => format!("{text}\n{note}").into_bytes(),
+        None => text.as_bytes().to_vec(),
+    }
+}
+
+/// The inverse of [`noted`].
+fn take_noted(detail: &[u8]) -> Result<(String, Option<String>)> {
+    let text = std::str::from_utf8(detail);
+    let text = text.map_err(|e| damaged("an event is not text").caused_by(e))?;
+    Ok(match text.split_once('\n') {
+        Some((text, note)) => (text.to_owned(), Some(note.to_owned())),
+        None => (text.to_owned(), None),
+    })
+}
+
+fn resolved(detail: &[u8], how: Resolved) -> Result<EventKind> {
+    let (by, reason) = take_noted(detail)?;
+    Ok(EventKind::Resolved { by, how, reason })
 }
 
 /// An event with its number.
@@ -79,11 +104,6 @@ pub(crate) fn decode(bytes: &Bytes, bucket: Bucket) -> Result<(u64, Event)> {
 
 fn kind_of(kind: u8, detail: &[u8], whole: &Bytes) -> Result<EventKind> {
     let cut = || damaged("an event ends in the middle");
-    let text = || {
-        let text = std::str::from_utf8(detail);
-        text.map(str::to_owned)
-            .map_err(|e| damaged("an event is not text").caused_by(e))
-    };
     Ok(match kind {
         b't' => {
             let from = detail.first_chunk().ok_or_else(cut)?;
@@ -93,17 +113,16 @@ fn kind_of(kind: u8, detail: &[u8], whole: &Bytes) -> Result<EventKind> {
         }
         b'r' => EventKind::Released,
         b'u' => {
-            let cause = UnknownCause::from_name(&text()?);
-            EventKind::BecameUnknown(cause.ok_or_else(|| damaged("a cause is not known"))?)
+            let (cause, note) = take_noted(detail)?;
+            let cause = UnknownCause::from_name(&cause);
+            EventKind::BecameUnknown {
+                cause: cause.ok_or_else(|| damaged("a cause is not known"))?,
+                evidence: note.as_deref().and_then(Evidence::decode),
+            }
         }
-        b'S' => EventKind::Resolved {
-            by: text()?,
-            how: Resolved::Settled,
-        },
-        b'R' => EventKind::Resolved {
-            by: text()?,
-            how: Resolved::Released,
-        },
+        b'S' => resolved(detail, Resolved::Settled)?,
+        b'R' => resolved(detail, Resolved::Released)?,
+        b'C' => resolved(detail, Resolved::Corrected)?,
         b'l' => {
             let (flags, rest) = detail.split_first().ok_or_else(cut)?;
             let (len, rest) = rest.split_first_chunk::<4>().ok_or_else(cut)?;
@@ -116,7 +135,10 @@ fn kind_of(kind: u8, detail: &[u8], whole: &Bytes) -> Result<EventKind> {
             let print = detail.first_chunk().ok_or_else(cut)?;
             EventKind::Mismatch(Fingerprint::from_bytes(*print))
         }
-        b'e' => EventKind::Erased { by: text()? },
+        b'e' => {
+            let (by, reason) = take_noted(detail)?;
+            EventKind::Erased { by, reason }
+        }
         _ => return Err(damaged("the history has an event that is not known")),
     })
 }

@@ -28,7 +28,9 @@ impl Item for ClaimItem {
         let same = self.request.fingerprint == later.request.fingerprint
             && self.request.takeover == later.request.takeover;
         let lease_left = self.request.lease.get();
+        let same_name = self.request.nonce.is_some() && self.request.nonce == later.request.nonce;
         let follow = move |answer: &ClaimAnswer| match answer {
+            answer @ ClaimAnswer::Granted(_) if same_name => answer.clone(),
             ClaimAnswer::Granted(lease) => ClaimAnswer::Running {
                 fence: lease.claim.fence,
                 lease_left,

@@ -79,6 +79,8 @@ pub(crate) enum Of {
     Histories,
     /// ZSET of fences of archived records, by fence.
     Archived,
+    /// LIST of what people decided, the newest last.
+    Audit,
 }
 
 impl Of {
@@ -92,6 +94,7 @@ impl Of {
             Self::UnknownByFence => "unknown-by-fence",
             Self::Histories => "histories",
             Self::Archived => "archived",
+            Self::Audit => "audit",
         }
     }
 }
@@ -133,6 +136,11 @@ impl Keys {
     pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket> {
         let last = if self.cluster { u8::MAX } else { 0 };
         (0..=last).map(|number| self.numbered(number))
+    }
+
+    /// The most lines of the audit that a bucket keeps; the oldest go first.
+    pub(crate) const fn audit_max(&self) -> usize {
+        if self.cluster { 1_000 } else { 10_000 }
     }
 
     /// In how many microseconds the number of a fence grows by one.

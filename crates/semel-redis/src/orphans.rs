@@ -29,14 +29,15 @@ impl GiveBack for Engine {
 }
 
 impl ClaimItem {
-    /// This claim, in case that its caller does not hear of it. The server grants nothing after its deadline.
-    pub(crate) fn orphan(&self) -> Orphan {
-        Orphan {
+    /// This claim, in case that its caller does not hear of it. The server grants nothing after its deadline. A claim
+    /// with a name is not given back: its caller may be asking for it again at this moment.
+    pub(crate) fn orphan(&self) -> Option<Orphan> {
+        self.request.nonce.is_none().then(|| Orphan {
             identity: self.request.identity.clone(),
             nonce: self.nonce,
             lease: self.request.lease.get(),
             arrives_until: self.deadline,
-        }
+        })
     }
 }
 
@@ -45,6 +46,7 @@ fn give_back_step(loaded: &Loaded, nonce: Nonce) -> Step<GivenBack> {
         answer,
         change: Change::None,
         events: Vec::new(),
+        audit: None,
     };
     let Some(stored) = loaded
         .stored
@@ -63,8 +65,9 @@ fn give_back_step(loaded: &Loaded, nonce: Nonce) -> Step<GivenBack> {
             let (identity, fence) = (record.identity.clone(), record.fence);
             let request = ResolveRequest {
                 claim: Claim { identity, fence },
-                by: Actor::new("the store, whose answer was lost").expect("a short name is valid"),
+                by: Actor::component("the store, whose answer was lost"),
                 resolution: Resolution::Release,
+                reason: None,
             };
             let step = protocol::resolve(Some(record), &request, loaded.now);
             (step.change, step.events)
@@ -78,5 +81,6 @@ fn give_back_step(loaded: &Loaded, nonce: Nonce) -> Step<GivenBack> {
         answer: GivenBack::Done,
         change,
         events,
+        audit: None,
     }
 }

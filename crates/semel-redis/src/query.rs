@@ -6,11 +6,12 @@ use redis::Value;
 use semel_core::protocol::view;
 use semel_core::record::Event;
 use semel_core::store::batcher::BYTES_MAX;
-use semel_core::store::{EVENTS_MAX, Page, Query, StateFilter, Stats};
+use semel_core::store::{AuditEntry, EVENTS_MAX, PAGE_MAX, Page, Query, StateFilter, Stats};
 use semel_core::{Fence, Identity, Record, Result, Scope, State, Timestamp};
 use tokio::time::Instant;
 
 use crate::engine::Engine;
+use crate::error::damaged;
 use crate::events;
 use crate::keys::{Bucket, Of};
 use crate::records;
@@ -85,6 +86,29 @@ impl Engine {
         Ok(stats)
     }
 
+    /// What people decided, the newest first: each bucket knows about its own records.
+    pub(crate) async fn audit(&self, limit: usize) -> Result<Vec<AuditEntry>> {
+        let limit = limit.min(PAGE_MAX);
+        let deadline = self.link.deadline();
+        let newest = format!("-{}", limit.max(1));
+        let call = |bucket| {
+            let all = Call::plain("LRANGE").keys([self.keys.of(bucket, Of::Audit)]);
+            all.arg(newest.clone()).number(-1)
+        };
+        let calls = self.keys.buckets().map(call).collect();
+        let mut lines = Vec::new();
+        for all in self.link.call_all(calls, deadline).await {
+            for line in reply::array(all?)?.into_iter().rev() {
+                let line = reply::bytes(line)?.ok_or_else(reply::unexpected)?;
+                let line = std::str::from_utf8(&line).ok().and_then(AuditEntry::decode);
+                lines.push(line.ok_or_else(|| damaged("a line of the audit is not known"))?);
+            }
+        }
+        lines.sort_by_key(|line: &AuditEntry| std::cmp::Reverse(line.at));
+        lines.truncate(limit);
+        Ok(lines)
+    }
+
     /// One page of records, the newest claim first; bodies are left out.
     pub(crate) async fn list(&self, query: &Query) -> Result<Page> {
         let filter = Filter::of(query)?;
@@ -102,7 +126,7 @@ impl Engine {
             Some(StateFilter::Archived) => {
                 self.indexed(Of::Archived, &filter, query, deadline).await?
             }
-            None | Some(StateFilter::Succeeded | StateFilter::Failed) => {
+            None | Some(StateFilter::Succeeded | StateFilter::Failed | StateFilter::Settled) => {
                 self.indexed(Of::All, &filter, query, deadline).await?
             }
         };
@@ -274,17 +298,20 @@ impl Source {
 /// Which records a query wants.
 struct Filter<'a> {
     query: &'a Query,
-    scope: Option<Scope>,
     behind: Option<Fence>,
 }
 
 impl<'a> Filter<'a> {
     fn of(query: &'a Query) -> Result<Self> {
-        let scope = query.scope.as_deref().map(str::parse).transpose()?;
+        // A scope that breaks the rules is a mistake, not a scope without records.
+        query
+            .scope
+            .as_deref()
+            .map(str::parse::<Scope>)
+            .transpose()?;
         Ok(Self {
             behind: query.before_fence()?,
             query,
-            scope,
         })
     }
 
@@ -294,19 +321,9 @@ impl<'a> Filter<'a> {
             Some(StateFilter::Archived) => record,
             _ => view(Some(record), now)?,
         };
-        let (query, identity) = (self.query, &record.identity);
-        let of_state = |filter: StateFilter| {
-            filter == StateFilter::Archived || filter.name() == record.state.name()
-        };
-        let wanted = query.state.is_none_or(of_state)
-            && query
-                .tenant
-                .as_deref()
-                .is_none_or(|tenant| tenant == identity.tenant().as_str())
-            && self
-                .scope
-                .as_ref()
-                .is_none_or(|scope| scope == identity.scope())
+        let of_state = |filter: StateFilter| filter.takes(&record.state);
+        let wanted = self.query.state.is_none_or(of_state)
+            && self.query.is_about(&record)
             && self.behind.is_none_or(|before| record.fence < before);
         if let State::Settled(settled) = &mut record.state {
             settled.outcome.body = settled.outcome.body.left_out();

@@ -9,18 +9,21 @@
 //!   0 format '1'          1 state r|u|s         2 fence             18 lease_until|since|expires
 //!  34 claimed at         50 settled at         66 attempt           76 nonce of the claim
 //!  92 fingerprint       124 cause or flags    125 length of identity and outcome head
-//! 135 identity, outcome head, body
+//! 135 what was asked, identity, outcome head or evidence, body
 //! ```
+//!
+//! What was asked is `0`, a length and so many bytes, or nothing: the first byte of an identity is the length of a tenant, which is never 0.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use semel_core::outcome::{BODY_BYTES_MAX, Settled};
 use semel_core::record::UnknownCause;
+use semel_core::store::ClaimRequest;
 use semel_core::store::remote::Nonce;
 use semel_core::{
-    Body, Error, Fence, Fingerprint, Headers, Identity, Key, Outcome, Record, Result, Scope, State,
-    Tenant, Timestamp, Verdict,
+    About, Body, Error, Evidence, Fence, Fingerprint, Headers, Identity, Key, Outcome, Record,
+    Result, Scope, State, Tenant, Timestamp, Verdict,
 };
 
 use crate::error::damaged;
@@ -33,6 +36,8 @@ pub(crate) const STAMP_LEN: usize = 34;
 const HEAD_LEN: usize = 135;
 const FLAG_FAILED: u8 = 1;
 const FLAG_ARCHIVE: u8 = 2;
+/// The outcome was decided, not brought by its run.
+const FLAG_RESOLVED: u8 = 4;
 
 /// A record as the server holds it.
 #[derive(Debug, Clone)]
@@ -56,10 +61,10 @@ enum Part {
 }
 
 /// What follows the nonce in the record of a new claim.
-pub(crate) fn rest_of_claim(identity: &Identity, fingerprint: Fingerprint) -> Vec<u8> {
-    let name = identity_bytes(identity);
+pub(crate) fn rest_of_claim(request: &ClaimRequest) -> Vec<u8> {
+    let name = named(request.about.as_ref(), &request.identity);
     let mut rest = Vec::with_capacity(64 + name.len());
-    rest.extend_from_slice(fingerprint.as_bytes());
+    rest.extend_from_slice(request.fingerprint.as_bytes());
     rest.push(b'-');
     rest.extend_from_slice(format!("{:010}", name.len()).as_bytes());
     rest.extend_from_slice(&name);
@@ -77,15 +82,24 @@ pub(crate) fn fence_text(fence: Fence, bucket: Bucket) -> String {
 
 /// A whole record.
 pub(crate) fn encode(record: &Record, nonce: Nonce, bucket: Bucket) -> Vec<u8> {
-    let mut middle = identity_bytes(&record.identity);
+    let mut middle = named(record.about.as_ref(), &record.identity);
     let mut body: &[u8] = &[];
     let (state, time, settled_at, flag) = match &record.state {
         State::Running { lease_until } => (b'r', *lease_until, 0, b'-'),
-        State::Unknown { since, cause } => (b'u', *since, 0, cause_code(*cause)),
+        State::Unknown {
+            since,
+            cause,
+            evidence,
+        } => {
+            let evidence = evidence.as_ref().map(Evidence::encode);
+            middle.extend(evidence.unwrap_or_default().into_bytes());
+            (b'u', *since, 0, cause_code(*cause))
+        }
         State::Settled(settled) => {
             middle.extend(outcome_head(&settled.outcome, settled.took));
             body = body_bytes(&settled.outcome);
-            let flags = b'0' + flags(&settled.outcome, settled.archive);
+            let resolved = if settled.resolved { FLAG_RESOLVED } else { 0 };
+            let flags = b'0' + (flags(&settled.outcome, settled.archive) | resolved);
             (b's', settled.expires_at, settled.at.as_millis(), flags)
         }
     };
@@ -159,6 +173,7 @@ fn decode_as(
         Part::Whole | Part::WithoutBody(_) => middle_end,
     };
     let mut middle = bytes.get(HEAD_LEN..middle_read).ok_or_else(cut)?;
+    let about = take_about(&mut middle)?;
     let identity = take_identity(&mut middle, expected)?;
     let time = Timestamp::from_millis(number(&head[18..34])?);
     let state = match head[1] {
@@ -166,6 +181,7 @@ fn decode_as(
         b'u' => State::Unknown {
             since: time,
             cause: cause_of(head[124])?,
+            evidence: std::str::from_utf8(middle).ok().and_then(Evidence::decode),
         },
         b's' => {
             let flags = head[124].wrapping_sub(b'0');
@@ -183,6 +199,7 @@ fn decode_as(
                 took,
                 expires_at: time,
                 archive: flags & FLAG_ARCHIVE != 0,
+                resolved: flags & FLAG_RESOLVED != 0,
             })
         }
         _ => return Err(damaged("a record has a state that is not known")),
@@ -194,6 +211,8 @@ fn decode_as(
             fence: bucket.fence(number(&head[2..18])?),
             attempt: number(&head[66..76])?,
             claimed_at: Timestamp::from_millis(number(&head[34..50])?),
+            about,
+            nonce: None,
             state,
         },
         nonce: Nonce::from_hex(&head[76..92]).ok_or_else(|| damaged("a nonce was expected"))?,
@@ -229,6 +248,28 @@ fn cause_of(code: u8) -> Result<UnknownCause> {
         .into_iter()
         .find(|cause| cause_code(*cause) == code);
     found.ok_or_else(|| damaged("a cause is not known"))
+}
+
+/// What was asked, if that is known, and the identity.
+fn named(about: Option<&About>, identity: &Identity) -> Vec<u8> {
+    let mut out = Vec::new();
+    if let Some(about) = about {
+        // It has at most 255 bytes.
+        out.extend([0, u8::try_from(about.as_str().len()).unwrap_or(u8::MAX)]);
+        out.extend_from_slice(about.as_str().as_bytes());
+    }
+    out.extend(identity_bytes(identity));
+    out
+}
+
+fn take_about(bytes: &mut &[u8]) -> Result<Option<About>> {
+    let [0, len, rest @ ..] = *bytes else {
+        return Ok(None);
+    };
+    let cut = || damaged("what was asked ends in the middle");
+    let (text, rest) = rest.split_at_checked(usize::from(*len)).ok_or_else(cut)?;
+    *bytes = rest;
+    Ok(std::str::from_utf8(text).ok().and_then(About::new))
 }
 
 fn identity_bytes(identity: &Identity) -> Vec<u8> {

@@ -8,9 +8,9 @@ use semel_core::record::{Claim, Event};
 use semel_core::store::batcher::{Batcher, RoundTrip};
 use semel_core::store::remote::{Nonce, Orphans};
 use semel_core::store::{
-    Answer, Answers, Batch, ClaimAnswer, ClaimRequest, Limits, MarkAnswer, MarkRequest, Page,
-    Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
-    SettleRequest, Stats, Swept, check_batch, each_fails, merge,
+    Answer, Answers, AuditEntry, Batch, ClaimAnswer, ClaimRequest, Limits, MarkAnswer, MarkRequest,
+    Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest,
+    SettleAnswer, SettleRequest, Stats, Swept, check_batch, each_fails, merge,
 };
 use semel_core::{Clock, Identity, Kind, Record, Result, ServerClock, Store, Timestamp};
 use tokio::task::JoinHandle;
@@ -158,13 +158,13 @@ impl Store for RedisStore {
     fn claim(&self, items: Batch<ClaimRequest>) -> Answers<'_, ClaimAnswer> {
         Box::pin(async move {
             let deadline = self.engine.link.deadline();
-            let item = |request| ClaimItem {
+            let item = |request: ClaimRequest| ClaimItem {
+                nonce: request.nonce.unwrap_or_else(Nonce::fresh),
                 request,
-                nonce: Nonce::fresh(),
                 deadline,
             };
             let items: Batch<ClaimItem> = items.into_iter().map(item).collect();
-            let claims = items.iter().map(ClaimItem::orphan).collect();
+            let claims = items.iter().filter_map(ClaimItem::orphan).collect();
             let unheard = self.orphans.unheard(claims);
             let answers = self.claim_patiently(items).await;
             unheard.heard_of(&answers);
@@ -229,5 +229,9 @@ impl Store for RedisStore {
 
     fn stats(&self) -> Answer<'_, Stats> {
         Box::pin(self.engine.stats())
+    }
+
+    fn audit(&self, limit: usize) -> Answer<'_, Vec<AuditEntry>> {
+        Box::pin(self.engine.audit(limit))
     }
 }

@@ -46,7 +46,7 @@ impl Engine {
                 .number(ms(item.request.lease.get()))
                 .number(self.deadline_ms(item.deadline))
                 .arg(item.nonce.to_hex())
-                .arg(records::rest_of_claim(identity, item.request.fingerprint));
+                .arg(records::rest_of_claim(&item.request));
         }
         call
     }
@@ -315,28 +315,27 @@ fn claim_step(loaded: &Loaded, item: &ClaimItem) -> Step<ClaimAnswer> {
         .stored
         .as_ref()
         .filter(|stored| stored.nonce == item.nonce)
+        .filter(|stored| stored.record.fingerprint == request.fingerprint)
     {
         let record = &stored.record;
         match Standing::of(Some(record), loaded.now) {
             Standing::Running { lease_until, .. } => {
-                let claim = Claim {
-                    identity: record.identity.clone(),
-                    fence: record.fence,
-                };
-                let lease = Lease {
-                    claim,
-                    attempt: record.attempt,
-                    until: lease_until,
-                };
                 return Step {
-                    answer: ClaimAnswer::Granted(lease),
+                    answer: ClaimAnswer::Granted(protocol::lease_of(record, lease_until)),
                     change: protocol::Change::None,
                     events: Vec::new(),
+                    audit: None,
                 };
             }
-            Standing::Ended { .. } => request.takeover = Takeover::Of(record.fence),
+            // The caller of a claim with a name may have heard of it, and may have run.
+            Standing::Ended { .. } if item.request.nonce.is_none() => {
+                request.takeover = Takeover::Of(record.fence);
+            }
             // Once it is on record as unknown, somebody may have been told so: it stays a decision of others.
-            Standing::Unknown { .. } | Standing::Absent | Standing::Settled { .. } => {}
+            Standing::Ended { .. }
+            | Standing::Unknown { .. }
+            | Standing::Absent
+            | Standing::Settled { .. } => {}
         }
     }
     protocol::claim(loaded.record(), &request, TO_BE_DRAWN, loaded.now)

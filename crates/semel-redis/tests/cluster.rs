@@ -26,6 +26,8 @@ fn request(key: &str) -> ClaimRequest {
         fingerprint: Fingerprint::none(),
         lease: LeaseTerm::default(),
         takeover: Takeover::Never,
+        about: None,
+        nonce: None,
     }
 }
 

@@ -21,6 +21,8 @@ fn request(n: usize) -> ClaimRequest {
         fingerprint: Fingerprint::none(),
         lease: LeaseTerm::default(),
         takeover: Takeover::Never,
+        about: None,
+        nonce: None,
     }
 }
 
@@ -57,6 +59,7 @@ async fn pages_show_every_record_once_and_in_order() {
     let mark = |claim: &semel_core::Claim| MarkRequest {
         claim: claim.clone(),
         cause,
+        evidence: None,
     };
     let marks = claims[..600].iter().map(mark).collect();
     all(store.mark_unknown(marks).await).unwrap();

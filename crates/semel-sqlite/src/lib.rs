@@ -13,6 +13,7 @@
 //! less than `synchronous=FULL`: a file, a file system or a build that cannot do that is refused at open.
 
 mod at_once;
+mod audit;
 mod checkpoint;
 pub mod config;
 mod connection;

@@ -36,7 +36,7 @@ pub(crate) fn view_kept(found: Option<Record>, now: Timestamp, grace: Duration) 
 /// The events of an identity, oldest first.
 pub(crate) fn history(connection: &Connection, identity: &Identity) -> Result<Vec<Event>> {
     let sql = "SELECT at_ms, fence, event, detail, from_fence, fingerprint, \
-               flags, status, headers, body, omitted_len, omitted_digest \
+               flags, status, headers, body, omitted_len, omitted_digest, note \
                FROM semel_history WHERE digest = ?1 ORDER BY id";
     collect(connection, sql, params![identity.digest().short()], |row| {
         event_of(row).map(Some)
@@ -59,6 +59,7 @@ fn kind_of(row: &Row<'_>, name: &str) -> Result<EventKind> {
     let failed = |e| from_sqlite("reading an event", e);
     let detail = || row.get::<_, String>(3).map_err(failed);
     let from = || row.get::<_, u64>(4).map_err(failed);
+    let note = || row.get::<_, Option<String>>(12).map_err(failed);
     Ok(match name {
         "took-over" => EventKind::TookOver {
             from: Fence::new(from()?),
@@ -66,23 +67,31 @@ fn kind_of(row: &Row<'_>, name: &str) -> Result<EventKind> {
         "released" => EventKind::Released,
         "became-unknown" => {
             let cause = UnknownCause::from_name(&detail()?);
-            EventKind::BecameUnknown(cause.ok_or_else(|| damaged("unknown cause"))?)
+            EventKind::BecameUnknown {
+                cause: cause.ok_or_else(|| damaged("unknown cause"))?,
+                evidence: records::evidence_of(row, 12)?,
+            }
         }
         "resolved" => EventKind::Resolved {
             by: detail()?,
-            how: match from()? {
-                0 => Resolved::Released,
-                _ => Resolved::Settled,
-            },
+            how: resolved_of(row.get(4).map_err(failed)?)?,
+            reason: note()?,
         },
         "late-outcome" => EventKind::LateOutcome(records::outcome_of(row, 6)?),
         "mismatch" => {
             let print = row.get(5).map_err(failed)?;
             EventKind::Mismatch(Fingerprint::from_bytes(print))
         }
-        "erased" => EventKind::Erased { by: detail()? },
+        "erased" => EventKind::Erased {
+            by: detail()?,
+            reason: note()?,
+        },
         other => return Err(damaged(&format!("the history has an event {other:?}"))),
     })
+}
+
+fn resolved_of(code: i64) -> Result<Resolved> {
+    Resolved::from_code(code).ok_or_else(|| damaged("a decision is not known"))
 }
 
 /// One page of records, the newest claim first; bodies are left out.
@@ -101,7 +110,9 @@ pub(crate) fn list(
         scope.as_ref().map(Scope::name),
         scope.as_ref().map(Scope::version),
         now.as_millis(),
-        now.before(grace).as_millis()
+        now.before(grace).as_millis(),
+        query.key,
+        query.method
     ];
     let archived = query.state == Some(StateFilter::Archived);
     let records = collect_some(
@@ -132,7 +143,10 @@ fn sql_for(state: Option<StateFilter>) -> &'static str {
                 " FROM ",
                 $from,
                 " WHERE ?6 IS NOT NULL AND c.fence < ?1 AND (?2 IS NULL OR c.tenant = ?2) \
-                 AND (?3 IS NULL OR c.scope = ?3 AND c.version = ?4) AND ",
+                 AND (?3 IS NULL OR c.scope = ?3 AND c.version = ?4) \
+                 AND (?7 IS NULL OR c.key = ?7) \
+                 AND (?8 IS NULL OR coalesce(c.about, c.scope) >= ?8 || ' ' \
+                      AND coalesce(c.about, c.scope) < ?8 || '!') AND ",
                 $filter,
                 " ORDER BY c.fence DESC"
             )
@@ -160,6 +174,7 @@ fn sql_for(state: Option<StateFilter>) -> &'static str {
         None => live!("(o.expires_ms IS NULL OR o.expires_ms > ?6)"),
         Some(StateFilter::Running) => leased!("l.cause IS NULL AND l.until_ms > ?5"),
         Some(StateFilter::Unknown) => leased!("(l.cause IS NOT NULL OR l.until_ms <= ?5)"),
+        Some(StateFilter::Settled) => live!("o.expires_ms > ?6"),
         Some(StateFilter::Succeeded) => live!("o.expires_ms > ?6 AND o.flags & 1 = 0"),
         Some(StateFilter::Failed) => live!("o.expires_ms > ?6 AND o.flags & 1 = 1"),
         Some(StateFilter::Archived) => sql!(

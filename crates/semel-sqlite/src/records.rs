@@ -8,9 +8,10 @@ use rusqlite::{Connection, Row, params};
 use semel_core::outcome::{BODY_BYTES_MAX, Settled};
 use semel_core::protocol::Change;
 use semel_core::record::UnknownCause;
+use semel_core::store::Nonce;
 use semel_core::{
-    Body, Error, Fence, Fingerprint, Headers, Identity, Key, Outcome, Record, Result, Scope, State,
-    Tenant, Timestamp, Verdict,
+    About, Body, Error, Evidence, Fence, Fingerprint, Headers, Identity, Key, Outcome, Record,
+    Result, Scope, State, Tenant, Timestamp, Verdict,
 };
 
 use crate::error::{damaged, from_sqlite};
@@ -18,16 +19,18 @@ use crate::fences;
 
 const FLAG_FAILED: u8 = 1;
 const FLAG_ARCHIVE: u8 = 2;
+/// The outcome was decided, not brought by its run. 4 means something else in another store.
+const FLAG_RESOLVED: u8 = 8;
 
 /// The columns that [`record_of`] reads, in its order; lists read the length of bodies instead of them.
 macro_rules! record_columns {
     (whole) => {
-        record_columns!("o.body", "o.omitted_len")
+        record_columns!("o.body", "o.omitted_len", "c.nonce")
     };
     (listed) => {
-        record_columns!("NULL", "coalesce(o.omitted_len, length(o.body), 0)")
+        record_columns!("NULL", "coalesce(o.omitted_len, length(o.body), 0)", "NULL")
     };
-    ($body:literal, $omitted_len:literal) => {
+    ($body:literal, $omitted_len:literal, $nonce:literal) => {
         concat!(
             "c.fence, c.tenant, c.scope, c.version, c.key, c.fingerprint, c.attempt, c.claimed_ms, \
              l.until_ms, l.since_ms, l.cause, \
@@ -35,7 +38,8 @@ macro_rules! record_columns {
             $body,
             ", ",
             $omitted_len,
-            ", o.omitted_digest"
+            ", o.omitted_digest, c.about, l.evidence, ",
+            $nonce
         )
     };
 }
@@ -87,15 +91,20 @@ pub(crate) fn record_of(row: &Row<'_>, expected: Option<&Identity>) -> Result<Re
     let read = || -> rusqlite::Result<_> {
         let fence: u64 = row.get(0)?;
         let print: [u8; 32] = row.get(5)?;
-        Ok((fence, print, row.get(6)?, row.get(7)?))
+        let (about, nonce) = (row.get_ref(20)?.as_str_or_null()?, row.get(22)?);
+        let known = (about.and_then(About::new), nonce);
+        Ok((fence, print, row.get(6)?, row.get(7)?, known))
     };
-    let (fence, print, attempt, claimed_ms) = read().map_err(failed)?;
+    let (fence, print, attempt, claimed_ms, (about, nonce)) = read().map_err(failed)?;
+    let nonce: Option<i64> = nonce;
     Ok(Record {
         identity: identity_of(row, expected)?,
         fingerprint: Fingerprint::from_bytes(print),
         fence: Fence::new(fence),
         attempt,
         claimed_at: Timestamp::from_millis(claimed_ms),
+        about,
+        nonce: nonce.and_then(Nonce::from_i64),
         state: state_of(row)?,
     })
 }
@@ -138,9 +147,17 @@ fn state_of(row: &Row<'_>) -> Result<State> {
         ((Some(_), Some(since_ms)), Some(cause)) => Ok(State::Unknown {
             since: Timestamp::from_millis(since_ms),
             cause: UnknownCause::from_name(cause).ok_or_else(|| damaged("unknown cause"))?,
+            evidence: evidence_of(row, 21)?,
         }),
         _ => Err(damaged("a claim has neither a lease nor an outcome")),
     }
+}
+
+/// What the owner of an unknown outcome could still say.
+pub(crate) fn evidence_of(row: &Row<'_>, column: usize) -> Result<Option<Evidence>> {
+    let found = row.get_ref(column).and_then(|v| Ok(v.as_str_or_null()?));
+    let found = found.map_err(|e| from_sqlite("reading evidence", e))?;
+    Ok(found.and_then(Evidence::decode))
 }
 
 fn settled_of(row: &Row<'_>, expires_ms: i64) -> Result<Settled> {
@@ -154,6 +171,7 @@ fn settled_of(row: &Row<'_>, expires_ms: i64) -> Result<Settled> {
         took: Duration::from_millis(took_ms),
         expires_at: Timestamp::from_millis(expires_ms),
         archive: flags & FLAG_ARCHIVE != 0,
+        resolved: flags & FLAG_RESOLVED != 0,
     })
 }
 
@@ -256,12 +274,29 @@ fn write(
             "UPDATE semel_leases SET until_ms = ?2 WHERE fence = ?1",
             params![record.fence.get(), lease_until.as_millis()],
         ),
-        (Change::Unknown { since, cause }, Some(record)) => run(
+        (
+            Change::Unknown {
+                since,
+                cause,
+                evidence,
+            },
+            Some(record),
+        ) => run(
             connection,
-            "UPDATE semel_leases SET since_ms = ?2, cause = ?3 WHERE fence = ?1",
-            params![record.fence.get(), since.as_millis(), cause.name()],
+            "UPDATE semel_leases SET since_ms = ?2, cause = ?3, evidence = ?4 WHERE fence = ?1",
+            params![
+                record.fence.get(),
+                since.as_millis(),
+                cause.name(),
+                evidence.as_ref().map(Evidence::encode),
+            ],
         ),
-        (Change::Settle(settled), Some(record)) => settle(connection, record.fence, settled),
+        (Change::Settle(settled), Some(record)) => {
+            if matches!(record.state, State::Settled(_)) {
+                drop_outcome(connection, record.fence)?;
+            }
+            settle(connection, record.fence, settled)
+        }
         (Change::Remove, Some(record)) => remove(connection, identity, record),
         (
             Change::Extend { .. } | Change::Unknown { .. } | Change::Settle(_) | Change::Remove,
@@ -284,8 +319,8 @@ fn grant(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
     run(
         connection,
         "INSERT INTO semel_claims \
-         (fence, tenant, scope, version, key, fingerprint, attempt, claimed_ms) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+         (fence, tenant, scope, version, key, fingerprint, attempt, claimed_ms, about, nonce) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         params![
             record.fence.get(),
             identity.tenant().as_str(),
@@ -295,6 +330,8 @@ fn grant(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
             record.fingerprint.as_bytes(),
             record.attempt,
             record.claimed_at.as_millis(),
+            record.about.as_ref().map(About::as_str),
+            record.nonce.map(Nonce::to_i64),
         ],
     )?;
     run(
@@ -316,6 +353,7 @@ fn settle(connection: &Connection, fence: Fence, settled: &Settled) -> rusqlite:
         params![fence.get()],
     )?;
     let columns = outcome_columns(&settled.outcome, settled.archive);
+    let resolved = if settled.resolved { FLAG_RESOLVED } else { 0 };
     run(
         connection,
         INSERT_OUTCOME,
@@ -324,13 +362,22 @@ fn settle(connection: &Connection, fence: Fence, settled: &Settled) -> rusqlite:
             settled.expires_at.as_millis(),
             settled.at.as_millis(),
             i64::try_from(settled.took.as_millis()).unwrap_or(i64::MAX),
-            columns.0,
+            columns.0 | resolved,
             columns.1,
             columns.2,
             columns.3,
             columns.4,
             columns.5,
         ],
+    )
+}
+
+/// A decision that is corrected: the other outcome takes the place of this one.
+fn drop_outcome(connection: &Connection, fence: Fence) -> rusqlite::Result<()> {
+    run(
+        connection,
+        "DELETE FROM semel_outcomes WHERE fence = ?1",
+        params![fence.get()],
     )
 }
 
@@ -376,10 +423,10 @@ fn archive(connection: &Connection, fence: Fence) -> rusqlite::Result<()> {
         connection,
         "INSERT INTO semel_archive \
          (fence, tenant, scope, version, key, fingerprint, attempt, claimed_ms, \
-          expires_ms, settled_ms, took_ms, flags, status, headers, body, omitted_len, omitted_digest) \
+          expires_ms, settled_ms, took_ms, flags, status, headers, body, omitted_len, omitted_digest, about) \
          SELECT c.fence, c.tenant, c.scope, c.version, c.key, c.fingerprint, c.attempt, c.claimed_ms, \
                 o.expires_ms, o.settled_ms, o.took_ms, o.flags, o.status, o.headers, o.body, \
-                o.omitted_len, o.omitted_digest \
+                o.omitted_len, o.omitted_digest, c.about \
          FROM semel_claims c JOIN semel_outcomes o USING (fence) WHERE fence = ?1",
         params![fence.get()],
     )

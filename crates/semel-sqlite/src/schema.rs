@@ -7,15 +7,16 @@ use crate::config::Config;
 use crate::error::from_sqlite;
 
 /// The migrations in order; a file at version `n` has had the first `n`.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("../migrations/0001_records.sql"),
     include_str!("../migrations/0002_bars.sql"),
     include_str!("../migrations/0003_inbox.sql"),
     include_str!("../migrations/0004_counts.sql"),
     include_str!("../migrations/0005_lanes.sql"),
+    include_str!("../migrations/0006_known.sql"),
 ];
 /// The oldest version whose tables are this version's, so that it can be looked at as it is.
-const SAME_TABLES_SINCE: usize = 5;
+const SAME_TABLES_SINCE: usize = 6;
 
 /// Refuses, before anything is written, a file that a newer version wrote, and one that is no store
 /// of ours where it was to be one.

@@ -11,9 +11,9 @@ use semel_core::clock::Doubt;
 use semel_core::inbox::{CountsCache, WakeUps};
 use semel_core::record::{Claim, Event};
 use semel_core::store::{
-    Answer, Answers, Batch, ClaimAnswer, ClaimRequest, Limits, MarkAnswer, MarkRequest, Page,
-    Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
-    SettleRequest, Stats, Swept, check_batch, each_fails, merge, one, only,
+    Answer, Answers, AuditEntry, Batch, ClaimAnswer, ClaimRequest, Limits, MarkAnswer, MarkRequest,
+    Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest,
+    SettleAnswer, SettleRequest, Stats, Swept, check_batch, each_fails, merge, one, only,
 };
 use semel_core::{Error, Identity, Kind, Record, Result, SteadyClock, Store, Timestamp};
 use tokio::sync::oneshot;
@@ -30,7 +30,7 @@ use crate::sweeper::{self, Stop};
 use crate::time::FileTime;
 use crate::verbs::Session;
 use crate::writer::Writer;
-use crate::{connection, query, schema};
+use crate::{audit, connection, query, schema};
 
 /// Semel's embedded store. Dropping it lets waiting calls finish and closes the file.
 ///
@@ -432,6 +432,12 @@ impl Store for SqliteStore {
         let clock = self.clock.clone();
         self.read(&self.slow_reads, move |connection| {
             query::stats(connection, clock.now())
+        })
+    }
+
+    fn audit(&self, limit: usize) -> Answer<'_, Vec<AuditEntry>> {
+        self.read(&self.slow_reads, move |connection| {
+            audit::list(connection, limit)
         })
     }
 }

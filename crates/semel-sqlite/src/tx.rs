@@ -5,20 +5,16 @@
 //!
 //! ```
 //! use rusqlite::{Connection, TransactionBehavior};
-//! use semel_core::store::{ClaimAnswer, ClaimRequest, SettleRequest, Takeover};
-//! use semel_core::{Fingerprint, Identity, LeaseTerm, Outcome, Retention};
+//! use semel_core::store::{ClaimAnswer, ClaimRequest, SettleRequest};
+//! use semel_core::{Fingerprint, Identity, Outcome, Retention};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut connection = Connection::open_in_memory()?;
 //! semel_sqlite::tx::install(&mut connection)?;
 //! connection.execute_batch("CREATE TABLE account (balance INTEGER); INSERT INTO account VALUES (0)")?;
 //!
-//! let request = ClaimRequest {
-//!     identity: Identity::parse("acme", "deposits@1", "msg-1")?,
-//!     fingerprint: Fingerprint::of(&100)?,
-//!     lease: LeaseTerm::default(),
-//!     takeover: Takeover::Never,
-//! };
+//! let identity = Identity::parse("acme", "deposits@1", "msg-1")?;
+//! let request = ClaimRequest::new(identity, Fingerprint::of(&100)?);
 //! for _delivery in 0..2 {
 //!     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
 //!     if let ClaimAnswer::Granted(lease) = semel_sqlite::claim_in(&tx, &request)? {

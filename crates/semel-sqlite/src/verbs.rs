@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 use semel_core::protocol::{self, Change, Step};
-use semel_core::record::{Claim, Event, EventKind, Resolved, UnknownCause};
+use semel_core::record::{Claim, Event, EventKind};
 use semel_core::store::{
     ClaimAnswer, ClaimRequest, EVENTS_MAX, Limits, MarkAnswer, MarkRequest, ReleaseAnswer,
     RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest,
 };
-use semel_core::{Error, Fence, Identity, Record, Result, Scope, SteadyClock, Timestamp};
+use semel_core::{Error, Evidence, Fence, Identity, Record, Result, Scope, SteadyClock, Timestamp};
 
+use crate::audit;
 use crate::inbox::Notes;
 use crate::records::{self, run};
 use crate::time::FileTime;
@@ -156,10 +157,13 @@ impl<'a> Session<'a> {
         records::apply(self.connection, identity, current, &step.change)?;
         for event in &step.events {
             remember(self.connection, identity, event).map_err(records::writing)?;
-            if event.kind == EventKind::BecameUnknown(UnknownCause::LeaseEnded) {
+            if event.kind.is_lease_end() {
                 let (identity, fence) = (identity.clone(), event.fence);
                 self.ended.push(Claim { identity, fence });
             }
+        }
+        if let Some(line) = &step.audit {
+            audit::note(self.connection, line)?;
         }
         Ok(step.answer)
     }
@@ -199,17 +203,23 @@ pub(crate) fn remember(
 ) -> rusqlite::Result<()> {
     let digest = identity.digest().short();
     let (mut detail, mut from, mut print, mut outcome) = (None, None, None, None);
+    let mut note = None;
     match &event.kind {
         EventKind::TookOver { from: fence } => from = Some(sql_fence(*fence)),
         EventKind::Released => {}
-        EventKind::BecameUnknown(cause) => detail = Some(cause.name().to_owned()),
-        EventKind::Resolved { by, how } => {
-            detail = Some(by.clone());
-            from = Some(i64::from(matches!(how, Resolved::Settled)));
+        EventKind::BecameUnknown { cause, evidence } => {
+            detail = Some(cause.name().to_owned());
+            note = evidence.as_ref().map(Evidence::encode);
+        }
+        EventKind::Resolved { by, how, reason } => {
+            (detail, note) = (Some(by.clone()), reason.clone());
+            from = Some(i64::from(how.code()));
         }
         EventKind::LateOutcome(late) => outcome = Some(records::outcome_columns(late, false)),
         EventKind::Mismatch(found) => print = Some(*found.as_bytes()),
-        EventKind::Erased { by } => detail = Some(by.clone()),
+        EventKind::Erased { by, reason } => {
+            (detail, note) = (Some(by.clone()), reason.clone());
+        }
     }
     let outcome_is_late = outcome.is_some();
     let (flags, status, headers, body, omitted_len, omitted_digest) = match outcome {
@@ -221,8 +231,8 @@ pub(crate) fn remember(
     run(
         connection,
         "INSERT INTO semel_history (digest, at_ms, fence, event, detail, from_fence, fingerprint, \
-         flags, status, headers, body, omitted_len, omitted_digest) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+         flags, status, headers, body, omitted_len, omitted_digest, note) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         params![
             digest,
             event.at.as_millis(),
@@ -237,6 +247,7 @@ pub(crate) fn remember(
             body,
             omitted_len,
             omitted_digest,
+            note,
         ],
     )?;
     run(

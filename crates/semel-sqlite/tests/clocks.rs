@@ -122,6 +122,8 @@ impl Process {
             fingerprint: Fingerprint::none(),
             lease: LeaseTerm::default(),
             takeover: Takeover::Never,
+            about: None,
+            nonce: None,
         };
         self.store.claim_one(request).await.unwrap()
     }

@@ -103,6 +103,8 @@ fn request(key: &str) -> ClaimRequest {
         fingerprint: Fingerprint::none(),
         lease: LeaseTerm::default(),
         takeover: Takeover::Never,
+        about: None,
+        nonce: None,
     }
 }
 

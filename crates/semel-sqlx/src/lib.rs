@@ -8,17 +8,13 @@
 //! The tables are in a schema beside the user's, made by [`Config::connect`].
 //!
 //! ```no_run
-//! use semel_core::store::{ClaimAnswer, ClaimRequest, SettleRequest, Takeover};
-//! use semel_core::{Fingerprint, Identity, LeaseTerm, Outcome, Retention};
+//! use semel_core::store::{ClaimAnswer, ClaimRequest, SettleRequest};
+//! use semel_core::{Fingerprint, Identity, Outcome, Retention};
 //! use semel_sqlx::{claim_in, settle_in};
 //!
 //! # async fn deposit(pool: &sqlx::PgPool) -> Result<(), Box<dyn std::error::Error>> {
-//! let request = ClaimRequest {
-//!     identity: Identity::parse("acme", "deposits@1", "msg-1")?,
-//!     fingerprint: Fingerprint::of(&100)?,
-//!     lease: LeaseTerm::default(),
-//!     takeover: Takeover::Never,
-//! };
+//! let identity = Identity::parse("acme", "deposits@1", "msg-1")?;
+//! let request = ClaimRequest::new(identity, Fingerprint::of(&100)?);
 //! let mut tx = pool.begin().await?;
 //! if let ClaimAnswer::Granted(lease) = claim_in(&mut tx, &request).await? {
 //!     sqlx::query("UPDATE account SET cents = cents + 100").execute(&mut *tx).await?;

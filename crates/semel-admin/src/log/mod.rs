@@ -79,6 +79,7 @@ pub(crate) fn resolved(claim: &Claim, by: &str, how: How) {
         How::Settle => state!(info, "resolved", claim, by, how = "settled"),
         How::Release => state!(info, "resolved", claim, by, how = "released"),
         How::Erase => state!(info, "erased", claim, by),
+        How::Correct => state!(info, "resolved", claim, by, how = "corrected"),
     }
 }
 
@@ -88,6 +89,7 @@ pub(crate) enum How {
     Settle,
     Release,
     Erase,
+    Correct,
 }
 
 impl How {
@@ -96,6 +98,7 @@ impl How {
             Resolution::Settle { .. } => Self::Settle,
             Resolution::Release => Self::Release,
             Resolution::Erase => Self::Erase,
+            Resolution::Correct { .. } => Self::Correct,
         }
     }
 }

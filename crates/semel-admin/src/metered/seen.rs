@@ -99,7 +99,7 @@ pub(super) fn resolve(
         (ResolveAnswer::Resolved, how) => {
             log::resolved(&claim, by.as_str(), how);
             match how {
-                log::How::Settle | log::How::Release => Met::Resolved,
+                log::How::Settle | log::How::Release | log::How::Correct => Met::Resolved,
                 log::How::Erase => Met::Erased,
             }
         }

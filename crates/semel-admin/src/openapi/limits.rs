@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::refusals::members;
 use crate::api::claims::WAIT_MAX;
-use crate::api::fields::NUMBER_MAX;
+use crate::api::fields::{NONCE_CHARS_MAX, NUMBER_MAX};
 use crate::api::inbox::REASON_BYTES_MAX;
 
 /// No control characters, as every part of an identity.
@@ -81,6 +81,7 @@ fn limits(field: &str) -> Value {
         "states" => json!({ "items": { "type": "string", "enum": State::ALL.map(State::name) } }),
         "cause" => json!({ "enum": Cause::ALL.map(Cause::name) }),
         "fence" => number(),
+        "nonce" => json!({ "minLength": 1, "maxLength": NONCE_CHARS_MAX, "pattern": "^[!-~]+$" }),
         "before" => json!({ "minLength": 1, "maxLength": 1_024, "pattern": "^[!-~]+$" }),
         "fingerprint" => json!({ "pattern": HEX }),
         "lease" => json!({ "pattern": durations(1, LeaseTerm::MAX.as_millis()) }),

@@ -5,7 +5,7 @@ use semel_core::record::Resolved;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Outcome, Payload};
+use super::{Evidence, Outcome, Payload};
 
 /// Something unusual that happened to an operation.
 #[derive(Serialize, ToSchema)]
@@ -25,9 +25,15 @@ pub struct Event {
     /// Who decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
-    /// What was decided: `settled` or `released`.
+    /// What was decided: `settled`, `released` or `corrected`.
     #[serde(skip_serializing_if = "Option::is_none")]
     how: Option<&'static str>,
+    /// Why it was decided so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// What the owner of the run could still say when its outcome became unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<Evidence>,
     /// What was asked by the request that was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     fingerprint: Option<String>,
@@ -47,23 +53,31 @@ impl Event {
             cause: None,
             by: None,
             how: None,
+            reason: None,
+            evidence: None,
             fingerprint: None,
             outcome: None,
         };
         match &event.kind {
             EventKind::TookOver { from } => view.from_fence = Some(from.get()),
             EventKind::Released => {}
-            EventKind::BecameUnknown(cause) => view.cause = Some(cause.name()),
-            EventKind::Resolved { by, how } => {
-                view.by = Some(by.clone());
+            EventKind::BecameUnknown { cause, evidence } => {
+                view.cause = Some(cause.name());
+                view.evidence = evidence.as_ref().map(Evidence::of);
+            }
+            EventKind::Resolved { by, how, reason } => {
+                (view.by, view.reason) = (Some(by.clone()), reason.clone());
                 view.how = Some(match how {
                     Resolved::Settled => "settled",
                     Resolved::Released => "released",
+                    Resolved::Corrected => "corrected",
                 });
             }
             EventKind::LateOutcome(outcome) => view.outcome = Some(Outcome::of(outcome, payload)),
             EventKind::Mismatch(found) => view.fingerprint = Some(found.to_string()),
-            EventKind::Erased { by } => view.by = Some(by.clone()),
+            EventKind::Erased { by, reason } => {
+                (view.by, view.reason) = (Some(by.clone()), reason.clone());
+            }
         }
         view
     }

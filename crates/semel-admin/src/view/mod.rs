@@ -11,7 +11,7 @@ mod stats;
 
 pub use event::Event;
 pub use outcome::{Body, Header, Outcome};
-pub use record::{Lease, Page, Record, Seen, Settled, Unknown};
+pub use record::{Evidence, Lease, Page, Record, Seen, Settled, Unknown};
 pub use stats::{Since, Stats};
 
 use std::time::Duration;

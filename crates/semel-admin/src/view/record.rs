@@ -21,6 +21,8 @@ pub struct Record {
     attempt: u32,
     /// The number of the current claim.
     fence: u64,
+    /// What was asked, in a line for people: `POST /payments`; null if the caller did not say it.
+    about: Option<String>,
     /// What was asked, as 64 hexadecimal digits.
     fingerprint: String,
     /// When the current claim was granted.
@@ -53,6 +55,32 @@ pub struct Unknown {
     age_ms: u64,
     /// `lease-ended`, `run-undecided` or `run-panicked`.
     cause: &'static str,
+    /// What the owner of the run could still say; null if it died or had nothing to say.
+    evidence: Option<Evidence>,
+}
+
+/// What the owner of a run could still say when it could not say what came of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Evidence {
+    /// The status that the service answered with.
+    status: Option<u16>,
+    /// What went wrong.
+    error: Option<String>,
+    /// How long after the run began.
+    after_ms: u64,
+    /// All of it in words.
+    says: String,
+}
+
+impl Evidence {
+    pub(super) fn of(evidence: &semel_core::Evidence) -> Self {
+        Self {
+            status: evidence.status,
+            error: evidence.error().map(str::to_owned),
+            after_ms: millis(evidence.after),
+            says: evidence.to_string(),
+        }
+    }
 }
 
 /// When a record was settled and how long it is kept.
@@ -70,6 +98,8 @@ pub struct Settled {
     status: Option<u16>,
     /// How many bytes the body had.
     body_bytes: u64,
+    /// Whether a decision put the outcome on record, rather than the run; such an outcome can be corrected.
+    resolved: bool,
 }
 
 impl Record {
@@ -83,11 +113,16 @@ impl Record {
                     left_ms: millis(lease_until.since(now)),
                 });
             }
-            State::Unknown { since, cause } => {
+            State::Unknown {
+                since,
+                cause,
+                evidence,
+            } => {
                 unknown = Some(Unknown {
                     since: since.to_string(),
                     age_ms: millis(now.since(*since)),
                     cause: cause.name(),
+                    evidence: evidence.as_ref().map(Evidence::of),
                 });
             }
             State::Settled(found) => settled = Some(Settled::of(found)),
@@ -99,6 +134,7 @@ impl Record {
             state: record.state.name(),
             attempt: record.attempt,
             fence: record.fence.get(),
+            about: record.about.as_ref().map(ToString::to_string),
             fingerprint: record.fingerprint.to_string(),
             claimed_at: record.claimed_at.to_string(),
             age_ms: millis(now.since(record.claimed_at)),
@@ -118,6 +154,7 @@ impl Settled {
             archive: settled.archive,
             status: status(&settled.outcome),
             body_bytes: settled.outcome.body.len(),
+            resolved: settled.resolved,
         }
     }
 }

@@ -14,6 +14,7 @@ mod http;
 mod inbox;
 mod memory;
 mod metrics;
+mod nonces;
 mod openapi;
 mod operating;
 mod races;

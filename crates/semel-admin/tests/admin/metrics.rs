@@ -196,6 +196,8 @@ async fn calls_that_share_a_commit_are_counted_as_one_batch() {
                 fingerprint: semel_core::Fingerprint::none(),
                 lease: semel_core::LeaseTerm::default(),
                 takeover: semel_core::store::Takeover::Never,
+                about: None,
+                nonce: None,
             };
             store.claim_one(request).await.unwrap()
         })

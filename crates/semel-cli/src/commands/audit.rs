@@ -3,8 +3,7 @@
 use clap::builder::styling::Style;
 use semel_admin::view::inbox as view;
 use semel_core::Timestamp;
-use semel_core::inbox::AuditEntry;
-use semel_core::store::PAGE_MAX;
+use semel_core::store::{AuditEntry, PAGE_MAX};
 
 use super::messages::{ConfigArg, Purpose};
 use crate::error::Result;
@@ -29,7 +28,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
     let open = args.config.open(store, Purpose::Look).await?;
     let limit = usize::try_from(args.limit).unwrap_or(PAGE_MAX);
-    let lines = open.inbox.audit(limit).await?;
+    let lines = open.opened.store.audit(limit).await?;
     if args.json {
         return output::json(&view::Audit::of(&lines));
     }
@@ -52,7 +51,7 @@ fn table(lines: &[AuditEntry], now: Timestamp) -> Table {
                 text::ago(line.at, now),
                 text::printable(&line.by),
                 line.verb.clone(),
-                line.consumer.to_string(),
+                line.scope.to_string(),
                 text::count(line.changed),
                 text::printable(&line.selection),
                 reason.unwrap_or_else(|| "-".to_owned()),

@@ -204,6 +204,8 @@ impl Filler {
             fingerprint: Fingerprint::of_bytes(key.as_bytes()),
             lease: LeaseTerm::new(lease).unwrap(),
             takeover: Takeover::Allowed,
+            about: None,
+            nonce: None,
         };
         match self.store.claim_one(request).await.unwrap() {
             ClaimAnswer::Granted(lease) => lease.claim,
@@ -255,6 +257,7 @@ impl Filler {
         let undecided = MarkRequest {
             claim: claim("public", "order-3").await,
             cause: UnknownCause::RunUndecided,
+            evidence: None,
         };
         self.store.mark_one(undecided).await.unwrap();
         claim("public", "order-4").await;

@@ -10,6 +10,7 @@ mod consumers_reloaded;
 mod endings;
 mod handler;
 mod messages;
+mod programs;
 mod python;
 mod readme;
 mod reloading;

@@ -28,6 +28,8 @@ fn request(key: &str) -> ClaimRequest {
         fingerprint: Fingerprint::none(),
         lease: LeaseTerm::default(),
         takeover: Takeover::Never,
+        about: None,
+        nonce: None,
     }
 }
 
@@ -95,6 +97,7 @@ async fn an_operators_hand_is_seen_at_once_here_and_soon_elsewhere() {
         claim,
         by: Actor::new("ada").unwrap(),
         resolution: Resolution::Erase,
+        reason: None,
     };
     let here = fixture.settle("here", "done", DAY).await;
     fixture.cached.resolve_one(erase(here)).await.unwrap();
@@ -123,6 +126,7 @@ async fn an_answer_from_before_a_decision_is_not_learned() {
         claim,
         by: Actor::new("ada").unwrap(),
         resolution: Resolution::Erase,
+        reason: None,
     };
     fixture.cached.resolve_one(erase).await.unwrap();
     fixture.cached.learn(&[Ok(answer)], asked);

@@ -38,7 +38,7 @@ pub mod work;
 pub use crate::record::Claim;
 pub use counting::CountsCache;
 pub use message::{Message, Origin};
-pub use operate::{Action, AuditEntry, Operation, Report, Selection};
+pub use operate::{Action, Operation, Report, Selection};
 pub use order::{Baseline, OnGap, OnTerminal, Order};
 pub use plan::{Plan, UnknownPolicy};
 pub use seen::{Attempt, Counts, Detail, Entry, Gap, Page, Pause, Query, Transition};
@@ -125,7 +125,4 @@ pub trait Inbox: std::fmt::Debug + Send + Sync + 'static {
     /// tools that look for a table of processed messages. Making it again changes nothing. The name is a plain identifier
     /// (`a-z`, `0-9`, `_`, at most 63 characters, no digit first) that does not begin with `semel_`; another kind of object of that name is an error.
     fn expose_processed(&self, view: String) -> Answer<'_, ()>;
-
-    /// The audit, the newest first, at most so many lines.
-    fn audit(&self, limit: usize) -> Answer<'_, Vec<AuditEntry>>;
 }

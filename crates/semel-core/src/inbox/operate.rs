@@ -3,7 +3,7 @@
 use super::plan::Plan;
 use super::state::{Cause, State};
 use crate::clock::Timestamp;
-use crate::identity::{Identity, Key, Scope};
+use crate::identity::{Identity, Key};
 use crate::store::Actor;
 
 /// The most ids that a selection names.
@@ -128,27 +128,6 @@ pub struct Report {
     pub more: bool,
     /// Some of those that change, for people to look at: at most 10.
     pub sample: Vec<Identity>,
-}
-
-/// A line of the audit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditEntry {
-    /// When.
-    pub at: Timestamp,
-    /// Who.
-    pub by: String,
-    /// What: the verb of the operation.
-    pub verb: String,
-    /// The action.
-    pub action: String,
-    /// On which consumer.
-    pub consumer: Scope,
-    /// Which messages, in words.
-    pub selection: String,
-    /// How many changed.
-    pub changed: u64,
-    /// Why.
-    pub reason: Option<String>,
 }
 
 impl Selection {

@@ -34,6 +34,7 @@ impl Table {
             answer: KeepAnswer::Kept,
             change: Change::Grant(request.record(now)),
             events: Vec::new(),
+            audit: None,
         };
         self.apply(identity, step)
     }
@@ -57,6 +58,7 @@ impl Table {
             answer: (),
             change: Change::None,
             events: vec![event],
+            audit: None,
         };
         self.apply(&claim.identity, step);
     }

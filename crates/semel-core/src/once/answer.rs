@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
+use crate::known::Evidence;
 use crate::outcome::{Outcome, Verdict};
 use crate::record::{Fence, Record, UnknownCause};
 
@@ -15,8 +16,8 @@ pub enum Settlement {
     Settle(Outcome),
     /// Nothing happened: the next attempt runs.
     Release,
-    /// It may have happened.
-    Unknown,
+    /// It may have happened; with what the run can still say about it.
+    Unknown(Option<Evidence>),
 }
 
 /// What a run hands back: the value for its caller, and what to record.

@@ -178,11 +178,12 @@ impl Driver {
                         identity: identity.clone(),
                         fence,
                     },
-                    by: Actor::new("reconciler").expect("a short name is valid"),
+                    by: Actor::component("reconciler"),
                     resolution: Resolution::Settle {
                         outcome,
                         retention: once.policy.retention,
                     },
+                    reason: None,
                 };
                 // A refusal means that somebody else decided first; the next claim shows how.
                 let resolved = once.shared.store.resolve_one(request).await;
@@ -200,6 +201,8 @@ pub(super) fn request(operation: &Operation) -> ClaimRequest {
         fingerprint: operation.fingerprint,
         lease: policy.lease,
         takeover: takeover_of(policy.on_unknown),
+        about: operation.about.clone(),
+        nonce: None,
     }
 }
 

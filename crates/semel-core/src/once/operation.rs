@@ -13,6 +13,7 @@ use super::drive::drive;
 use super::owner::Run;
 use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
+use crate::known::About;
 use crate::outcome::{Body, Outcome, Verdict};
 use crate::policy::{OnFailure, Policy};
 use crate::record::{Record, State};
@@ -23,6 +24,7 @@ pub struct Operation {
     pub(super) once: Once,
     pub(super) identity: Identity,
     pub(super) fingerprint: Fingerprint,
+    pub(super) about: Option<About>,
     /// Where a granted operation waits for its turn before it runs; only in batches.
     pub(super) turns: Option<Arc<Semaphore>>,
     /// Whether the function gets a task of its own because it may block its thread: the lease must be
@@ -36,6 +38,7 @@ impl Operation {
             once,
             identity,
             fingerprint,
+            about: None,
             turns: None,
             own_task: false,
         }
@@ -50,6 +53,13 @@ impl Operation {
     pub fn cached(&self) -> Option<Arc<Record>> {
         let store = &self.once.shared.store;
         store.cached(&self.identity, self.fingerprint)
+    }
+
+    /// The same operation, with what was asked in a line for people.
+    #[must_use]
+    pub fn about(mut self, about: Option<About>) -> Self {
+        self.about = about;
+        self
     }
 
     /// The same operation under exactly this policy.
@@ -155,7 +165,7 @@ fn settlement<T: Serialize, E: Serialize>(
         Err(error) => match classify(error) {
             OnFailure::Keep => (Verdict::Failed, serde_json::to_vec(error)),
             OnFailure::Release => return Settlement::Release,
-            OnFailure::Unknown => return Settlement::Unknown,
+            OnFailure::Unknown => return Settlement::Unknown(None),
         },
     };
     // The effect has happened: a result that cannot be written as JSON is left out, not an error.

@@ -121,7 +121,7 @@ impl Owner {
             Begun::Panicked => {
                 let answer = |_recorded| reply(Ended::Ran(Err(Refusal::Panicked)));
                 let cause = UnknownCause::RunPanicked;
-                self.finish(Settlement::Unknown, cause, answer).await;
+                self.finish(Settlement::Unknown(None), cause, answer).await;
             }
             Begun::Finished(Finished { value, settlement }) => {
                 let (fence, attempt) = (self.lease.claim.fence, self.lease.attempt);

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::answer::{Recorded, Settlement};
 use super::owner::Owner;
 use crate::error::{Kind, Result};
+use crate::known::Evidence;
 use crate::record::UnknownCause;
 use crate::store::{
     Actor, MarkAnswer, MarkRequest, ReleaseAnswer, Resolution, ResolveRequest, SettleAnswer,
@@ -32,6 +33,7 @@ impl Owner {
     /// Records a run's settlement.
     pub(super) async fn record(&self, mut settlement: Settlement, cause: UnknownCause) -> Recorded {
         let (began, mut pause) = (Instant::now(), PAUSE_FIRST);
+        settlement.happened_after(self.started.elapsed());
         loop {
             match timeout(TRY_WITHIN, self.offer(&settlement, cause)).await {
                 Ok(Ok(recorded)) => return recorded,
@@ -86,9 +88,13 @@ impl Owner {
                 ReleaseAnswer::Released => Recorded::Released,
                 ReleaseAnswer::Lost => Recorded::Late,
             }),
-            Settlement::Unknown => {
-                let answer = store.mark_one(MarkRequest { claim, cause }).await;
-                answer.map(|answer| match answer {
+            Settlement::Unknown(evidence) => {
+                let request = MarkRequest {
+                    claim,
+                    cause,
+                    evidence: evidence.clone(),
+                };
+                store.mark_one(request).await.map(|answer| match answer {
                     MarkAnswer::Marked => Recorded::Unknown,
                     MarkAnswer::Lost => Recorded::Late,
                 })
@@ -104,7 +110,8 @@ impl Owner {
         if store.release_one(claim.clone()).await? == ReleaseAnswer::Lost {
             let request = ResolveRequest {
                 claim,
-                by: Actor::new("owner, nothing had begun").expect("a short name is valid"),
+                by: Actor::component("owner, nothing had begun"),
+                reason: None,
                 resolution: Resolution::Release,
             };
             // A refusal means that a newer claim has taken over.
@@ -115,6 +122,13 @@ impl Owner {
 }
 
 impl Settlement {
+    /// Doors say what they saw; when that was, the owner knows.
+    fn happened_after(&mut self, after: Duration) {
+        if let Self::Unknown(Some(evidence)) = self {
+            *evidence = Evidence::new(evidence.status, evidence.error(), after);
+        }
+    }
+
     fn omit_body(&mut self) {
         if let Self::Settle(outcome) = self {
             *outcome = outcome.clone().capped(0);

@@ -21,11 +21,13 @@ mod standing;
 mod verbs;
 
 pub use standing::{Standing, view};
-pub use verbs::{claim, mark_unknown, release, renew, resolve, settle, sweep_lease};
+pub use verbs::{claim, lease_of, mark_unknown, release, renew, resolve, settle, sweep_lease};
 
 use crate::clock::Timestamp;
+use crate::known::Evidence;
 use crate::outcome::Settled;
 use crate::record::{Event, Record, UnknownCause};
+use crate::store::AuditEntry;
 
 /// What a verb leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +36,10 @@ pub struct Step<A> {
     pub answer: A,
     /// What becomes of the record.
     pub change: Change,
-    /// What the audit keeps, oldest first.
+    /// What the history keeps, oldest first.
     pub events: Vec<Event>,
+    /// What the audit keeps: only of a person's decision.
+    pub audit: Option<AuditEntry>,
 }
 
 /// What becomes of a record.
@@ -56,6 +60,8 @@ pub enum Change {
         since: Timestamp,
         /// For this reason.
         cause: UnknownCause,
+        /// With what its owner could still say.
+        evidence: Option<Evidence>,
     },
     /// The record is settled from now on.
     Settle(Settled),
@@ -71,7 +77,15 @@ impl Change {
             Self::None => current,
             Self::Grant(record) => Some(record),
             Self::Extend { lease_until } => with(crate::State::Running { lease_until }),
-            Self::Unknown { since, cause } => with(crate::State::Unknown { since, cause }),
+            Self::Unknown {
+                since,
+                cause,
+                evidence,
+            } => with(crate::State::Unknown {
+                since,
+                cause,
+                evidence,
+            }),
             Self::Settle(settled) => with(crate::State::Settled(settled)),
             Self::Remove => None,
         }

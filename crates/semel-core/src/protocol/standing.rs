@@ -56,7 +56,7 @@ impl<'a> Standing<'a> {
                 record,
                 since: *lease_until,
             },
-            State::Unknown { since, cause } => Self::Unknown {
+            State::Unknown { since, cause, .. } => Self::Unknown {
                 record,
                 since: *since,
                 cause: *cause,
@@ -94,6 +94,7 @@ pub fn view(current: Option<Record>, now: Timestamp) -> Option<Record> {
             state: State::Unknown {
                 since,
                 cause: UnknownCause::LeaseEnded,
+                evidence: None,
             },
             ..record
         }),

@@ -111,6 +111,8 @@ impl World {
                         1 => Takeover::Allowed,
                         _ => Takeover::Of(Fence::new(self.next.saturating_sub(1))),
                     },
+                    about: None,
+                    nonce: None,
                 };
                 let step = claim(current, &request, Fence::new(self.next), self.now);
                 let granted = matches!(step.answer, ClaimAnswer::Granted(_));
@@ -137,7 +139,15 @@ impl World {
             Verb::Mark { fence } => {
                 let cause = UnknownCause::RunUndecided;
                 let claim = claim_of(*fence);
-                let step = mark_unknown(current, &MarkRequest { claim, cause }, self.now);
+                let step = mark_unknown(
+                    current,
+                    &MarkRequest {
+                        claim,
+                        cause,
+                        evidence: None,
+                    },
+                    self.now,
+                );
                 (step.change, step.events, false)
             }
             Verb::Resolve { fence, how } => {
@@ -157,6 +167,7 @@ impl World {
                         claim,
                         by,
                         resolution,
+                        reason: None,
                     },
                     self.now,
                 );

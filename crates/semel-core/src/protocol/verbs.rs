@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use super::{Change, Standing, Step};
 use crate::clock::Timestamp;
+use crate::known::Evidence;
 use crate::outcome::{Outcome, Settled};
 use crate::policy::{LeaseTerm, Retention};
 use crate::record::{Claim, Event, EventKind, Fence, Lease, Record, Resolved, State, UnknownCause};
 use crate::store::{
     ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, Resolution,
-    ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Takeover,
+    ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Takeover, audit_of,
 };
 
 impl<A> Step<A> {
@@ -19,6 +20,7 @@ impl<A> Step<A> {
             answer,
             change: Change::None,
             events: Vec::new(),
+            audit: None,
         }
     }
 
@@ -34,7 +36,7 @@ impl<A> Step<A> {
 
     /// Tells the audit that the lease had ended before this was decided.
     fn preceded_by_lease_end(mut self, at: Timestamp, fence: Fence) -> Self {
-        let kind = EventKind::BecameUnknown(UnknownCause::LeaseEnded);
+        let kind = EventKind::LEASE_ENDED;
         self.events.insert(0, Event { at, fence, kind });
         self
     }
@@ -42,11 +44,24 @@ impl<A> Step<A> {
     /// Writes down that a lease has ended, so that no step of the clock can revive it.
     fn lease_ended(self, now: Timestamp, fence: Fence, since: Timestamp) -> Self {
         let cause = UnknownCause::LeaseEnded;
-        self.change(Change::Unknown { since, cause }).event(
-            now,
-            fence,
-            EventKind::BecameUnknown(cause),
-        )
+        self.unknown(now, fence, since, cause, None)
+    }
+
+    fn unknown(
+        self,
+        now: Timestamp,
+        fence: Fence,
+        since: Timestamp,
+        cause: UnknownCause,
+        evidence: Option<Evidence>,
+    ) -> Self {
+        let change = Change::Unknown {
+            since,
+            cause,
+            evidence: evidence.clone(),
+        };
+        let kind = EventKind::BecameUnknown { cause, evidence };
+        self.change(change).event(now, fence, kind)
     }
 }
 
@@ -67,6 +82,13 @@ pub fn claim(
     }
     match standing {
         Standing::Absent => grant(request, next, 1, now),
+        // The same claim, asked for again because its answer was lost.
+        Standing::Running {
+            record,
+            lease_until,
+        } if request.nonce.is_some() && record.nonce == request.nonce => {
+            Step::answer(ClaimAnswer::Granted(lease_of(record, lease_until)))
+        }
         Standing::Running {
             record,
             lease_until,
@@ -118,23 +140,31 @@ fn claim_unknown(
     Ok(grant(request, next, attempt, now).event(now, next, EventKind::TookOver { from }))
 }
 
+/// The lease of a running record, as its owner was granted it.
+pub fn lease_of(record: &Record, until: Timestamp) -> Lease {
+    Lease {
+        claim: Claim {
+            identity: record.identity.clone(),
+            fence: record.fence,
+        },
+        attempt: record.attempt,
+        until,
+    }
+}
+
 fn grant(request: &ClaimRequest, fence: Fence, attempt: u32, now: Timestamp) -> Step<ClaimAnswer> {
     let lease_until = now.after(request.lease.get());
-    let identity = request.identity.clone();
     let record = Record {
-        identity: identity.clone(),
+        identity: request.identity.clone(),
         fingerprint: request.fingerprint,
         fence,
         attempt,
         claimed_at: now,
+        about: request.about.clone(),
+        nonce: request.nonce,
         state: State::Running { lease_until },
     };
-    Step::answer(ClaimAnswer::Granted(Lease {
-        claim: Claim { identity, fence },
-        attempt,
-        until: lease_until,
-    }))
-    .change(Change::Grant(record))
+    Step::answer(ClaimAnswer::Granted(lease_of(&record, lease_until))).change(Change::Grant(record))
 }
 
 /// Extends a lease that is still alive.
@@ -213,6 +243,7 @@ fn on_record(outcome: &Outcome, took: Duration, retention: Retention, now: Times
         took,
         expires_at: now.after(retention.keep()),
         archive: retention.archive(),
+        resolved: false,
     }
 }
 
@@ -247,21 +278,20 @@ pub fn mark_unknown(
         return Step::answer(MarkAnswer::Lost);
     }
     match standing {
-        Standing::Running { .. } => Step::answer(MarkAnswer::Marked)
-            .change(Change::Unknown {
-                since: now,
-                cause: request.cause,
-            })
-            .event(now, fence, EventKind::BecameUnknown(request.cause)),
+        Standing::Running { .. } => {
+            let evidence = request.evidence.clone();
+            Step::answer(MarkAnswer::Marked).unknown(now, fence, now, request.cause, evidence)
+        }
         Standing::Ended { since, .. } => {
-            Step::answer(MarkAnswer::Marked).lease_ended(now, fence, since)
+            let (cause, evidence) = (UnknownCause::LeaseEnded, request.evidence.clone());
+            Step::answer(MarkAnswer::Marked).unknown(now, fence, since, cause, evidence)
         }
         Standing::Unknown { .. } => Step::answer(MarkAnswer::Marked),
         Standing::Absent | Standing::Settled { .. } => Step::answer(MarkAnswer::Lost),
     }
 }
 
-/// Decides an unknown outcome, or erases a settled record.
+/// Decides an unknown outcome, corrects such a decision, or erases a settled record.
 pub fn resolve(
     current: Option<&Record>,
     request: &ResolveRequest,
@@ -273,10 +303,13 @@ pub fn resolve(
         return Step::answer(ResolveAnswer::Refused);
     }
     let by = request.by.as_str().to_owned();
+    let reason = request.reason.as_ref();
+    let reason = reason.map(|reason| reason.as_str().to_owned());
     let done = |change, kind| {
-        let step = Step::answer(ResolveAnswer::Resolved)
+        let mut step = Step::answer(ResolveAnswer::Resolved)
             .change(change)
             .event(now, fence, kind);
+        step.audit = audit_of(request, now);
         match standing {
             Standing::Ended { .. } => step.preceded_by_lease_end(now, fence),
             _ => step,
@@ -287,19 +320,40 @@ pub fn resolve(
             Standing::Unknown { .. } | Standing::Ended { .. },
             Resolution::Settle { outcome, retention },
         ) => {
-            let settled = on_record(outcome, Duration::ZERO, *retention, now);
+            let settled = Settled {
+                resolved: true,
+                ..on_record(outcome, Duration::ZERO, *retention, now)
+            };
             let how = Resolved::Settled;
-            done(Change::Settle(settled), EventKind::Resolved { by, how })
+            let kind = EventKind::Resolved { by, how, reason };
+            done(Change::Settle(settled), kind)
         }
         (Standing::Unknown { .. } | Standing::Ended { .. }, Resolution::Release) => {
             let how = Resolved::Released;
-            done(Change::Remove, EventKind::Resolved { by, how })
+            done(Change::Remove, EventKind::Resolved { by, how, reason })
+        }
+        (Standing::Settled { settled, .. }, Resolution::Correct { outcome })
+            if settled.resolved =>
+        {
+            let corrected = Settled {
+                outcome: outcome.clone(),
+                ..settled.clone()
+            };
+            let how = Resolved::Corrected;
+            let kind = EventKind::Resolved { by, how, reason };
+            done(Change::Settle(corrected), kind)
         }
         (Standing::Settled { .. }, Resolution::Erase) => {
-            done(Change::Remove, EventKind::Erased { by })
+            done(Change::Remove, EventKind::Erased { by, reason })
         }
-        (Standing::Unknown { .. } | Standing::Ended { .. }, Resolution::Erase)
-        | (Standing::Settled { .. }, Resolution::Settle { .. } | Resolution::Release)
+        (
+            Standing::Unknown { .. } | Standing::Ended { .. },
+            Resolution::Erase | Resolution::Correct { .. },
+        )
+        | (
+            Standing::Settled { .. },
+            Resolution::Settle { .. } | Resolution::Release | Resolution::Correct { .. },
+        )
         | (Standing::Absent | Standing::Running { .. }, _) => Step::answer(ResolveAnswer::Refused),
     }
 }

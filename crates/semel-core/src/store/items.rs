@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::identity::{Identity, checked};
+use crate::known::{About, Evidence};
 use crate::outcome::Outcome;
 use crate::policy::{LeaseTerm, Retention};
 use crate::record::{Claim, Fence, Lease, Record, UnknownCause};
+use crate::store::Nonce;
 
 /// Asks for the right to run an operation.
 #[derive(Debug, Clone)]
@@ -22,6 +24,25 @@ pub struct ClaimRequest {
     pub lease: LeaseTerm,
     /// What to do if the outcome of an earlier claim is unknown.
     pub takeover: Takeover,
+    /// What was asked, in a line for people.
+    pub about: Option<About>,
+    /// What the claimer calls this claim. Asked again under the same name while the lease lives, the same claim is
+    /// granted again: for callers whose answer may get lost. Whoever shares a name shares the claim.
+    pub nonce: Option<Nonce>,
+}
+
+impl ClaimRequest {
+    /// Asks for `identity` with the usual lease, never as a takeover.
+    pub fn new(identity: Identity, fingerprint: Fingerprint) -> Self {
+        Self {
+            identity,
+            fingerprint,
+            lease: LeaseTerm::default(),
+            takeover: Takeover::Never,
+            about: None,
+            nonce: None,
+        }
+    }
 }
 
 /// Whether a claim may take over from one whose outcome is unknown.
@@ -122,6 +143,8 @@ pub struct MarkRequest {
     pub claim: Claim,
     /// Why.
     pub cause: UnknownCause,
+    /// What its owner can still say about it.
+    pub evidence: Option<Evidence>,
 }
 
 /// The answer to a mark.
@@ -140,23 +163,73 @@ pub struct ResolveRequest {
     pub claim: Claim,
     /// Who decides, for the audit.
     pub by: Actor,
+    /// Why, for the audit.
+    pub reason: Option<Reason>,
     /// The decision.
     pub resolution: Resolution,
 }
 
-/// Who resolves a record, for the audit: 1–255 bytes without control characters.
+/// Who resolves a record: 1–255 bytes without control characters. What people decide stands in the audit; what a
+/// component decides by itself stands in the record's history only.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Actor(String);
+pub struct Actor {
+    name: String,
+    is_person: bool,
+}
 
 impl Actor {
-    /// An actor by name.
+    /// A person by name.
     pub fn new(name: impl Into<String>) -> Result<Self> {
         let name = name.into();
         checked("the name of who decides", &name)?;
-        Ok(Self(name))
+        let is_person = true;
+        Ok(Self { name, is_person })
+    }
+
+    /// A component of ours that decides by itself.
+    pub fn component(name: &'static str) -> Self {
+        let name = name.to_owned();
+        debug_assert!(checked("the name of a component", &name).is_ok());
+        let is_person = false;
+        Self { name, is_person }
     }
 
     /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether a person decides.
+    pub const fn is_person(&self) -> bool {
+        self.is_person
+    }
+}
+
+/// The most bytes of a [`Reason`].
+pub const REASON_BYTES_MAX: usize = 1_024;
+
+/// Why a person decided: 1–1,024 bytes without control characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason(String);
+
+impl Reason {
+    /// A reason in the person's words.
+    pub fn new(text: impl Into<String>) -> Result<Self> {
+        let text = text.into();
+        let len = text.len();
+        if len == 0 || len > REASON_BYTES_MAX {
+            let message = format!("a reason has 1 to {REASON_BYTES_MAX} bytes, found {len}");
+            return Err(Error::invalid(message));
+        }
+        if text.chars().any(char::is_control) {
+            return Err(Error::invalid(
+                "a reason has no control characters, found one",
+            ));
+        }
+        Ok(Self(text))
+    }
+
+    /// The words.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -177,6 +250,32 @@ pub enum Resolution {
     Release,
     /// The settled record is to be forgotten before its retention ends.
     Erase,
+    /// What an earlier decision put on record was wrong: duplicates get this from now on, until the same retention
+    /// ends. What a run itself settled is not corrected.
+    Correct {
+        /// What duplicates get from now on.
+        outcome: Outcome,
+    },
+}
+
+impl Resolution {
+    /// The name in the audit.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Settle { .. } => "resolve",
+            Self::Release => "release",
+            Self::Erase => "erase",
+            Self::Correct { .. } => "correct",
+        }
+    }
+
+    /// The outcome that it puts on record.
+    pub const fn outcome(&self) -> Option<&Outcome> {
+        match self {
+            Self::Settle { outcome, .. } | Self::Correct { outcome } => Some(outcome),
+            Self::Release | Self::Erase => None,
+        }
+    }
 }
 
 /// The answer to a resolution.

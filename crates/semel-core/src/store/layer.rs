@@ -7,9 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{
-    Answer, Answers, Batch, ClaimAnswer, ClaimRequest, Limits, MarkAnswer, MarkRequest, Page,
-    Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest, SettleAnswer,
-    SettleRequest, Stats, Store, Swept,
+    Answer, Answers, AuditEntry, Batch, ClaimAnswer, ClaimRequest, Limits, MarkAnswer, MarkRequest,
+    Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest,
+    SettleAnswer, SettleRequest, Stats, Store, Swept,
 };
 use crate::clock::Timestamp;
 use crate::fingerprint::Fingerprint;
@@ -41,11 +41,13 @@ pub enum Verb {
     Sweep,
     /// [`Store::stats`].
     Stats,
+    /// [`Store::audit`].
+    Audit,
 }
 
 impl Verb {
     /// Every verb, in the order of their codes.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Claim,
         Self::Renew,
         Self::Settle,
@@ -57,6 +59,7 @@ impl Verb {
         Self::List,
         Self::Sweep,
         Self::Stats,
+        Self::Audit,
     ];
 
     /// The lowercase name used in metrics and logs.
@@ -73,6 +76,7 @@ impl Verb {
             Self::List => "list",
             Self::Sweep => "sweep",
             Self::Stats => "stats",
+            Self::Audit => "audit",
         }
     }
 }
@@ -174,5 +178,6 @@ layer! {
         list(query: Query) -> Page, List;
         sweep(limit: usize) -> Swept, Sweep;
         stats() -> Stats, Stats;
+        audit(limit: usize) -> Vec<AuditEntry>, Audit;
     }
 }

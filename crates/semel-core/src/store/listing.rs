@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::record::{Fence, Record};
+use crate::record::{Fence, Record, State};
 
 use super::PAGE_MAX;
 
@@ -17,6 +17,10 @@ pub struct Query {
     pub tenant: Option<String>,
     /// Only this scope's, as `name@version`.
     pub scope: Option<String>,
+    /// Only this key's, whatever the tenant and the scope.
+    pub key: Option<String>,
+    /// Only what was asked with this HTTP method, in capitals.
+    pub method: Option<String>,
     /// Where the list goes on: the `next` of the page before.
     pub before: Option<Cursor>,
     /// At most this many, up to [`PAGE_MAX`]; 0 means 100.
@@ -24,6 +28,16 @@ pub struct Query {
 }
 
 impl Query {
+    /// Whether a record is one that was asked for, its state and its place in the list left aside.
+    pub fn is_about(&self, record: &Record) -> bool {
+        let identity = &record.identity;
+        let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|w| w == found);
+        is(&self.tenant, identity.tenant().as_str())
+            && is(&self.key, identity.key().as_str())
+            && (self.scope.is_none() || is(&self.scope, &identity.scope().to_string()))
+            && (self.method.is_none() || self.method.as_deref() == record.method())
+    }
+
     /// The fence that all of the page are older than, for stores that list by fence.
     pub fn before_fence(&self) -> Result<Option<Fence>> {
         self.before.as_ref().map(Cursor::fence).transpose()
@@ -49,17 +63,20 @@ pub enum StateFilter {
     Succeeded,
     /// Settled failures.
     Failed,
+    /// Settled, successes and failures alike.
+    Settled,
     /// Records that retention no longer protects and that were to be archived.
     Archived,
 }
 
 impl StateFilter {
     /// Every filter.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Running,
         Self::Unknown,
         Self::Succeeded,
         Self::Failed,
+        Self::Settled,
         Self::Archived,
     ];
 
@@ -70,7 +87,19 @@ impl StateFilter {
             Self::Unknown => "unknown",
             Self::Succeeded => "succeeded",
             Self::Failed => "failed",
+            Self::Settled => "settled",
             Self::Archived => "archived",
+        }
+    }
+}
+
+impl StateFilter {
+    /// Whether a record in this state, as a reader sees it, is meant. An archived record is settled, too: which of
+    /// the two lists is meant is for the store to know.
+    pub fn takes(self, state: &State) -> bool {
+        match (self, state) {
+            (Self::Settled | Self::Archived, State::Settled(_)) => true,
+            _ => self.name() == state.name(),
         }
     }
 }

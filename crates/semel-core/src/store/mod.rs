@@ -11,6 +11,7 @@
 //! Fences grow per identity, and no more is asked of a store. What a store can hold and tell it states in
 //! [`Limits`], its time in [`Store::now`]; callers ask instead of assuming.
 
+mod audit;
 mod batch;
 pub mod batcher;
 mod items;
@@ -21,15 +22,19 @@ pub mod outcomes;
 pub mod remote;
 mod watch;
 
+pub use audit::AuditEntry;
+pub(crate) use audit::audit_of;
 pub use batch::{Batch, all, check_batch, each_fails, merge, one, only};
 pub use items::{
-    Actor, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer,
-    RenewRequest, Resolution, ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, Takeover,
+    Actor, ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, REASON_BYTES_MAX, Reason,
+    ReleaseAnswer, RenewAnswer, RenewRequest, Resolution, ResolveAnswer, ResolveRequest,
+    SettleAnswer, SettleRequest, Takeover,
 };
 pub use layer::{Layer, Verb};
 pub use limits::{Counts, Limits};
 pub use listing::{Cursor, Page, Query, StateFilter, Stats, Swept};
 pub use outcomes::{KeepAnswer, KeepRequest, NoteRequest, OutcomeStore, Room};
+pub use remote::Nonce;
 pub use watch::StoreObserver;
 
 use std::pin::Pin;
@@ -100,6 +105,9 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
 
     /// Counts for operators.
     fn stats(&self) -> Answer<'_, Stats>;
+
+    /// What people decided by hand, about records and about messages, the newest first, at most so many lines.
+    fn audit(&self, limit: usize) -> Answer<'_, Vec<AuditEntry>>;
 }
 
 /// The verbs for a single item.

@@ -25,6 +25,7 @@ use std::time::Duration;
 use super::{Answers, Batch, Store};
 use crate::clock::Timestamp;
 use crate::fingerprint::Fingerprint;
+use crate::known::About;
 use crate::outcome::{Outcome, Settled};
 use crate::policy::Retention;
 use crate::protocol::Standing;
@@ -61,12 +62,16 @@ pub struct KeepRequest {
     pub attempt: u32,
     /// When the claim was granted, by the clock of the store that did.
     pub claimed_at: Timestamp,
+    /// What was asked, for people.
+    pub about: Option<About>,
     /// What came of it.
     pub outcome: Outcome,
     /// How long the run took.
     pub took: Duration,
     /// How long to keep it, from the moment when it is kept.
     pub retention: Retention,
+    /// Whether a decision about an unknown outcome brought it.
+    pub resolved: bool,
 }
 
 impl KeepRequest {
@@ -79,12 +84,15 @@ impl KeepRequest {
             attempt: self.attempt,
             // Stores tell time by their newest claim: a foreign clock must not move theirs.
             claimed_at: self.claimed_at.min(now),
+            about: self.about.clone(),
+            nonce: None,
             state: State::Settled(Settled {
                 outcome: self.outcome.clone(),
                 at: now,
                 took: self.took,
                 expires_at: now.after(self.retention.keep()),
                 archive: self.retention.archive(),
+                resolved: self.resolved,
             }),
         }
     }

@@ -144,7 +144,7 @@ async fn the_untyped_layer_records_what_the_run_says() {
             "failed",
         ),
         ("b", Settlement::Release, Recorded::Released, "absent"),
-        ("c", Settlement::Unknown, Recorded::Unknown, "unknown"),
+        ("c", Settlement::Unknown(None), Recorded::Unknown, "unknown"),
     ] {
         let run = async move |_| Finished {
             value: "for the caller",

@@ -32,6 +32,8 @@ async fn dead_owner(store: &Arc<FaultyStore>, key: &str, lease: Duration) {
         fingerprint: Fingerprint::none(),
         lease: LeaseTerm::new(lease).unwrap(),
         takeover: Takeover::Never,
+        about: None,
+        nonce: None,
     };
     let answer = store.beneath().claim_one(request).await.unwrap();
     assert!(matches!(answer, ClaimAnswer::Granted(_)));
@@ -110,7 +112,11 @@ async fn what_happened_according_to_the_reconciler_is_replayed() {
     let how = Resolved::Settled;
     assert_eq!(
         history.last().unwrap().kind,
-        EventKind::Resolved { by, how }
+        EventKind::Resolved {
+            by,
+            how,
+            reason: None
+        }
     );
 }
 

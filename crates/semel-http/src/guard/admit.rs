@@ -83,9 +83,10 @@ impl Guard {
             .key(found, fingerprint, &parts, &spooled.bytes)
             .await?;
         let identity = Identity::new(tenant, rules.scope.clone(), key);
+        let operation = self.0.once.operation(identity, fingerprint);
         Ok(Admission::Guarded(Admitted {
             guard: self.clone(),
-            operation: self.0.once.operation(identity, fingerprint),
+            operation: operation.about(rules.describe.about(&parts)),
             asked: Asked::new(parts, spooled),
             fingerprint,
             began,

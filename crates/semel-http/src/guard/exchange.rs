@@ -46,12 +46,13 @@ impl<U: Upstream> Exchange<U> {
         headers.insert(FENCE, run.fence().get().into());
         let handover = self.upstream.handover();
         handover.only_while(move || run.may_begin());
+        let describe = self.guard.rules().describe;
         let ended = self.exchange(handover).await;
         ended.unwrap_or_else(|failure| Finished {
             settlement: match failure {
                 Failure::NotReached(_) => Settlement::Release,
                 Failure::Broken(_) | Failure::TimedOut(_) | Failure::Unreadable(_) => {
-                    Settlement::Unknown
+                    Settlement::Unknown(Some(describe.failed(&failure)))
                 }
             },
             value: Ended::Failed(failure),
@@ -142,7 +143,7 @@ pub(super) fn settlement(
     match class {
         Class::Keep => Settlement::Settle(outcome()),
         Class::Release => Settlement::Release,
-        Class::Unknown => Settlement::Unknown,
+        Class::Unknown => Settlement::Unknown(Some(rules.describe.answered(head.status))),
     }
 }
 

@@ -89,7 +89,7 @@ impl Answering {
         match &record.state {
             State::Settled(_) => self.replayed(record),
             State::Running { .. } => self.still_running(),
-            State::Unknown { since, cause } => {
+            State::Unknown { since, cause, .. } => {
                 self.refused(unknown_of(record.fence, *since, *cause))
             }
         }

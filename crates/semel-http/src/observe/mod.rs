@@ -117,6 +117,8 @@ impl Observer {
             fingerprint,
             lease: self.lease,
             takeover: Takeover::Allowed,
+            about: None,
+            nonce: None,
         };
         let asking = self.store.claim_one(request);
         tokio::time::timeout(STORE_PATIENCE, asking)

@@ -1,9 +1,11 @@
 //! Everything that a route decides by. The defaults are safe for payments.
 
+mod describe;
 mod in_progress;
 mod pace;
 mod statuses;
 
+pub use describe::Describe;
 pub use in_progress::{Busy, BusyStatus};
 pub use pace::MinRate;
 pub(crate) use pace::Pace;
@@ -97,6 +99,8 @@ pub struct Rules {
     pub outcomes: Option<Place>,
     /// How refusals look.
     pub profile: Profile,
+    /// How much of a request stands in its record.
+    pub describe: Describe,
     /// Whether `Set-Cookie` is replayed.
     pub replay_cookies: bool,
     /// Whether answers say in `Idempotency-Expires` how long the key is remembered.
@@ -133,6 +137,7 @@ impl Rules {
             mode: Mode::Enforce,
             outcomes: None,
             profile: Profile::Ietf,
+            describe: Describe::default(),
             replay_cookies: false,
             tell_expiry: false,
             request_bytes_max: REQUEST_BYTES,

@@ -146,11 +146,16 @@ mod tests {
         };
         let caller = |value| proven(&Source::Caller, &[("authorization", value)]);
         assert!(caller("Bearer secret") && caller("Basic dTpw") && caller("an-api-key"));
-        assert!(!caller("AWS4-HMAC-SHA256 Credential=AKIA/20261117/eu/s3/aws4_request, Signature=0"));
+        assert!(!caller(
+            "AWS4-HMAC-SHA256 Credential=AKIA/20261117/eu/s3/aws4_request, Signature=0"
+        ));
         assert!(!caller("Digest username=\"ada\", realm=\"r\""));
         assert!(!proven(&Source::Caller, &[]) && !proven(&Source::Public, &[]));
         let x = HeaderName::from_static("x-tenant");
-        assert!(!proven(&Source::Header(x.clone()), &[("x-tenant", "auth:acme")]));
+        assert!(!proven(
+            &Source::Header(x.clone()),
+            &[("x-tenant", "auth:acme")]
+        ));
         assert!(proven(&Source::ApiKey(x), &[("x-tenant", "acme")]));
     }
 

@@ -16,6 +16,8 @@ async fn settle(service: &Service, key: &str, status: u16, headers: &[(&str, &st
         fingerprint: Fingerprint::none(),
         lease: LeaseTerm::default(),
         takeover: Takeover::Never,
+        about: None,
+        nonce: None,
     };
     let ClaimAnswer::Granted(lease) = store.claim_one(request).await.unwrap() else {
         panic!("a first claim is granted");

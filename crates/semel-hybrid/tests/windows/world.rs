@@ -90,6 +90,8 @@ impl World {
             fingerprint: Fingerprint::of_bytes(b"asked"),
             lease: LeaseTerm::default(),
             takeover: Takeover::Never,
+            about: None,
+            nonce: None,
         }
     }
 
@@ -147,6 +149,7 @@ impl World {
             claim: claim.clone(),
             by: Actor::new("a person").unwrap(),
             resolution,
+            reason: None,
         };
         self.hybrid.resolve_one(request).await
     }

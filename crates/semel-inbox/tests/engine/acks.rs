@@ -325,6 +325,8 @@ async fn settle_elsewhere(rig: &Rig, message: &semel_core::inbox::Message) {
         fingerprint: message.fingerprint(),
         lease: LeaseTerm::default(),
         takeover: Takeover::Never,
+        about: None,
+        nonce: None,
     };
     let ClaimAnswer::Granted(granted) = rig.store.claim_one(ask).await.unwrap() else {
         panic!("expected a claim");

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use semel_core::inbox::{
-    Arrivals, AuditEntry, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap,
-    OnTerminal, Operation, Order, Page, Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
+    Arrivals, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, OnTerminal,
+    Operation, Order, Page, Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
 };
 use semel_core::store::{Actor, Answer};
 use semel_core::{Error, Identity, Inbox, Kind, LeaseTerm, Scope};
@@ -104,7 +104,6 @@ over_the_line! {
     counts() -> Vec<Counts>;
     operate(operation: Operation) -> Report;
     expose_processed(view: String) -> ();
-    audit(limit: usize) -> Vec<AuditEntry>;
 }
 
 #[tokio::test]

@@ -96,6 +96,7 @@ impl Settings {
             set(&mut rules.tell_expiry, replay.expires);
         }
         set(&mut rules.mode, self.mode.map(Into::into));
+        set(&mut rules.describe, self.describe.map(Into::into));
         set(
             &mut rules.request_bytes_max,
             self.request_bytes.map(|size| size.0.0),

@@ -131,6 +131,8 @@ impl Deliveries {
             lease: LeaseTerm::new(LeaseTerm::MAX).expect("the longest term is a valid one"),
             // Nothing of a claim in a transaction survives unless it is settled with it.
             takeover: Takeover::Never,
+            about: None,
+            nonce: None,
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use semel_core::inbox::{
-    Arrivals, AuditEntry, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap,
-    Operation, Page, Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
+    Arrivals, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, Operation, Page,
+    Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
 };
 use semel_core::store::{Actor, Answer, check_batch};
 use semel_core::{Identity, Inbox, LeaseTerm, Scope};
@@ -163,9 +163,5 @@ impl Inbox for PostgresStore {
 
     fn expose_processed(&self, view: String) -> Answer<'_, ()> {
         Box::pin(async move { self.engine().expose_processed(&view).await })
-    }
-
-    fn audit(&self, limit: usize) -> Answer<'_, Vec<AuditEntry>> {
-        Box::pin(async move { self.engine().audit(limit).await })
     }
 }

@@ -18,14 +18,14 @@ due AS MATERIALIZED (
 archived AS (
     INSERT INTO {s}semel_archive
     SELECT r.fence, r.claimed_ms, r.attempt, r.version, r.tenant, r.scope, r.key, r.fingerprint, r.expires_ms, r.settled_ms,
-           r.took_ms, r.flags, r.status, r.headers, r.body, r.omitted_len, r.omitted_digest
+           r.took_ms, r.flags, r.status, r.headers, r.body, r.omitted_len, r.omitted_digest, r.about
     FROM due d JOIN {s}semel_records r ON r.ctid = d.place WHERE d.is_archived
     RETURNING 1
 ),
 barred AS (
     UPDATE {s}semel_records r
     SET state = 3, expires_ms = c.now_ms + $5::bigint, settled_ms = NULL, took_ms = NULL, flags = NULL, status = NULL,
-        headers = NULL, body = NULL, omitted_len = NULL, omitted_digest = NULL
+        headers = NULL, body = NULL, omitted_len = NULL, omitted_digest = NULL, about = NULL
     FROM due d, clock c WHERE r.ctid = d.place AND d.is_barred
     RETURNING 1
 ),

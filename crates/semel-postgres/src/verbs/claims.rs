@@ -38,7 +38,8 @@ pub(crate) struct ClaimItem {
 
 impl ClaimItem {
     pub(crate) fn new(request: ClaimRequest) -> Self {
-        let (nonce, lost) = (Nonce::fresh(), Arc::default());
+        let nonce = request.nonce.unwrap_or_else(Nonce::fresh);
+        let lost = Arc::default();
         Self {
             request,
             nonce,
@@ -55,9 +56,15 @@ impl ClaimItem {
         &self.request.identity
     }
 
-    /// Whether `stored` is a claim that was granted to this very item.
-    pub(crate) const fn is_own(&self, stored: &Stored) -> bool {
-        stored.nonce == self.nonce.to_i64()
+    /// Whether the caller named the claim: it may have heard of it long ago, and can ask for it again.
+    pub(crate) const fn is_named(&self) -> bool {
+        self.request.nonce.is_some()
+    }
+
+    /// Whether `stored` is a claim that was granted to this very item, or under the name that it brings.
+    pub(crate) fn is_own(&self, stored: &Stored) -> bool {
+        let same = |record: &Record| record.fingerprint == self.request.fingerprint;
+        stored.nonce == self.nonce.to_i64() && stored.record.as_ref().is_none_or(same)
     }
 }
 
@@ -75,7 +82,9 @@ impl Item for ClaimItem {
             return None;
         }
         let lease_left = first.lease.get();
+        let is_same = first.nonce.is_some() && first.nonce == later.nonce;
         Some(Box::new(move |answer| match answer {
+            answer @ ClaimAnswer::Granted(_) if is_same => answer.clone(),
             ClaimAnswer::Granted(lease) => ClaimAnswer::Running {
                 fence: lease.claim.fence,
                 lease_left,
@@ -292,7 +301,10 @@ fn judge(item: &ClaimItem, stored: Stored, now: Timestamp) -> Judged {
     };
     match &record.state {
         State::Running { lease_until } if own && *lease_until > now => {
-            return Judged::Answer(ClaimAnswer::Granted(lease_of(&record, *lease_until)));
+            return Judged::Answer(ClaimAnswer::Granted(protocol::lease_of(
+                &record,
+                *lease_until,
+            )));
         }
         State::Settled(settled)
             if settled.expires_at > now && record.fingerprint == item.request.fingerprint =>
@@ -305,17 +317,6 @@ fn judge(item: &ClaimItem, stored: Stored, now: Timestamp) -> Judged {
     match step.change == Change::None && step.events.is_empty() {
         true => Judged::Answer(step.answer),
         false => Judged::Unusual,
-    }
-}
-
-fn lease_of(record: &Record, until: Timestamp) -> Lease {
-    Lease {
-        claim: Claim {
-            identity: record.identity.clone(),
-            fence: record.fence,
-        },
-        attempt: record.attempt,
-        until,
     }
 }
 
@@ -364,14 +365,20 @@ async fn decide_one(
     let (now, next) = session.draw(stored).await?;
     let mut request = item.request.clone();
     if item.is_own(stored) {
-        // An earlier try was granted and its answer was lost, so nothing can have run under it.
         if let Some(record) = &stored.record
             && let State::Running { lease_until } = record.state
             && lease_until > now
         {
-            return Ok(ClaimAnswer::Granted(lease_of(record, lease_until)));
+            return Ok(ClaimAnswer::Granted(protocol::lease_of(
+                record,
+                lease_until,
+            )));
         }
-        request.takeover = Takeover::Of(stored.fence);
+        // An earlier try was granted and its answer was lost, so nothing can have run under it; of a claim that the
+        // caller named that cannot be said.
+        if !item.is_named() {
+            request.takeover = Takeover::Of(stored.fence);
+        }
     }
     let step = protocol::claim(stored.record.as_ref(), &request, next, now);
     session
@@ -385,7 +392,7 @@ async fn decide_one(
         .await
 }
 
-pub(crate) fn claim_values(items: &[&ClaimItem]) -> [Value; 8] {
+pub(crate) fn claim_values(items: &[&ClaimItem]) -> [Value; 9] {
     let text = |of: fn(&Identity) -> &str| Value::texts(items.iter().map(|i| of(i.identity())));
     let ints = |of: &dyn Fn(&ClaimItem) -> i64| {
         Value::Ints(items.iter().map(|item| Some(of(item))).collect())
@@ -394,6 +401,8 @@ pub(crate) fn claim_values(items: &[&ClaimItem]) -> [Value; 8] {
         let print = item.request.fingerprint;
         Some(bytes::Bytes::copy_from_slice(print.as_bytes()))
     });
+    let abouts = items.iter().map(|item| item.request.about.as_ref());
+    let abouts = abouts.map(|about| about.map(|about| about.as_str().to_owned()));
     [
         Value::Uuids(items.iter().map(|item| digest(item.identity())).collect()),
         text(|identity| identity.tenant().as_str()),
@@ -403,5 +412,6 @@ pub(crate) fn claim_values(items: &[&ClaimItem]) -> [Value; 8] {
         Value::ByteStrings(prints.collect()),
         ints(&|item| sql_ms(item.request.lease.get())),
         ints(&|item| item.nonce.to_i64()),
+        Value::Texts(abouts.collect()),
     ]
 }

@@ -23,6 +23,8 @@ pub fn request(key: &str) -> ClaimRequest {
         fingerprint: Fingerprint::none(),
         lease: LeaseTerm::default(),
         takeover: Takeover::Never,
+        about: None,
+        nonce: None,
     }
 }
 

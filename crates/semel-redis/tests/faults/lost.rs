@@ -109,6 +109,7 @@ async fn a_decision_whose_answer_was_lost_was_made_once() {
             claim,
             by: Actor::new("a test").unwrap(),
             resolution: Resolution::Erase,
+            reason: None,
         };
         on.proxy.cut_after(cut);
         let answer = on.store.resolve_one(erase).await.unwrap();

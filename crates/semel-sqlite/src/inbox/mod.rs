@@ -31,8 +31,8 @@ pub(crate) use notes::Notes;
 pub use tx::{finish_in, receive_in};
 
 use semel_core::inbox::{
-    Arrivals, AuditEntry, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, Inbox,
-    Operation, Page, Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
+    Arrivals, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, Inbox, Operation,
+    Page, Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
 };
 use semel_core::store::{Actor, Answer};
 use semel_core::{Error, Identity, LeaseTerm, Result, Scope};
@@ -220,12 +220,6 @@ impl Inbox for SqliteStore {
         let checked = inspect::check(&view);
         self.write_one(checked, (view, 0), Manner::FACT, |session, view| {
             session.expose_processed(view)
-        })
-    }
-
-    fn audit(&self, limit: usize) -> Answer<'_, Vec<AuditEntry>> {
-        self.read(&self.slow_reads, move |connection| {
-            inspect::audit(connection, limit)
         })
     }
 }

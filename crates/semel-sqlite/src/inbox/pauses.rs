@@ -2,10 +2,11 @@
 
 use rusqlite::{Connection, params};
 use semel_core::inbox::{Pause, Plan};
-use semel_core::store::Actor;
+use semel_core::store::{Actor, AuditEntry};
 use semel_core::{Result, Scope, Timestamp};
 
 use super::sql;
+use crate::audit;
 use crate::verbs::Session;
 
 /// Whether a consumer is paused.
@@ -78,21 +79,16 @@ impl Session<'_> {
         changed: u64,
         reason: Option<&str>,
     ) -> Result<()> {
-        sql::run(
-            self.connection,
-            "INSERT INTO semel_audit (at_ms, actor, verb, action, consumer, selection, changed, reason) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            params![
-                self.now.as_millis(),
-                by,
-                verb,
-                action,
-                consumer.to_string(),
-                selection,
-                changed,
-                reason,
-            ],
-        )
-        .map(drop)
+        let line = AuditEntry {
+            at: self.now,
+            by: by.to_owned(),
+            verb: verb.to_owned(),
+            action: action.to_owned(),
+            scope: consumer.clone(),
+            selection: selection.to_owned(),
+            changed,
+            reason: reason.map(str::to_owned),
+        };
+        audit::note(self.connection, &line)
     }
 }

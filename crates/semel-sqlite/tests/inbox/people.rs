@@ -58,6 +58,8 @@ async fn what_another_door_settled_is_known_by_its_record() {
         fingerprint: Fingerprint::none(),
         lease: LeaseTerm::default(),
         takeover: Takeover::Never,
+        about: None,
+        nonce: None,
     };
     let answer = fixture.store.claim_one(request).await.unwrap();
     let semel_core::store::ClaimAnswer::Granted(lease) = answer else {

@@ -78,6 +78,7 @@ async fn a_message_whose_record_was_erased_goes_when_its_own_time_is_over() {
         },
         by: Actor::new("ops").unwrap(),
         resolution: Resolution::Erase,
+        reason: None,
     };
     fixture.store.resolve_one(request).await.unwrap();
     fixture.sweep_all().await;

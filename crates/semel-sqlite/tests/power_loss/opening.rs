@@ -119,6 +119,8 @@ fn looked(store: &semel_sqlite::SqliteStore) -> String {
         fingerprint: Fingerprint::none(),
         lease: LeaseTerm::default(),
         takeover: Takeover::Never,
+        about: None,
+        nonce: None,
     }));
     let found = match found {
         Ok(None) => "look-up finds nothing".to_owned(),

@@ -131,6 +131,8 @@ impl Worker {
             fingerprint: Fingerprint::of_bytes(name.as_bytes()),
             lease: lease(),
             takeover: Takeover::Never,
+            about: None,
+            nonce: None,
         };
         match self.store.claim_one(request).await.expect("an answer") {
             ClaimAnswer::Granted(lease) => {

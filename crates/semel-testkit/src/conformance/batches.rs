@@ -72,6 +72,7 @@ pub async fn a_batch_of_releases_answers_like_single_calls(s: Subject) {
     let marks = [&live, &settled].map(|claim| MarkRequest {
         claim: claim.clone(),
         cause,
+        evidence: None,
     });
     let marked = s.store().mark_unknown(marks.into_iter().collect()).await;
     let marked = all(marked).expect("an answer");

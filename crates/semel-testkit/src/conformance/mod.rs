@@ -31,6 +31,7 @@ pub mod batches;
 pub mod claims;
 pub mod clocks;
 pub mod durability;
+pub mod known;
 pub mod leases;
 pub mod operators;
 pub mod outcomes;
@@ -178,6 +179,17 @@ suite! { $ all conformance_of_records in conformance:
     operators::a_late_outcome_outlasts_a_flood_of_mismatches,
     operators::lists_filter_and_page,
     operators::stats_count_each_state,
+    known::what_was_asked_comes_back,
+    known::a_takeover_says_anew_what_was_asked,
+    known::a_named_claim_is_granted_again_while_its_lease_lives,
+    known::a_named_claim_whose_lease_ended_is_unknown,
+    known::a_storm_under_one_name_has_one_claim,
+    known::evidence_of_an_unknown_outcome_is_kept,
+    known::records_are_found_by_key_and_by_method,
+    known::settled_records_are_listed_as_such,
+    known::a_decision_can_be_corrected,
+    known::only_decisions_can_be_corrected,
+    known::the_audit_tells_who_decided_what_and_why,
     stalls::replays_are_answered_while_writers_are_at_work,
 }
 

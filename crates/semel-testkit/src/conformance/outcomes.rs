@@ -37,6 +37,8 @@ fn request(s: &Subject, key: &str, number: u64, body: &str) -> KeepRequest {
         outcome: Outcome::succeeded(body.to_owned()),
         took: Duration::from_millis(7),
         retention: retention(),
+        about: None,
+        resolved: false,
     }
 }
 

@@ -127,6 +127,8 @@ impl Subject {
             fingerprint: print(1),
             lease: lease(),
             takeover: Takeover::Never,
+            about: None,
+            nonce: None,
         }
     }
 
@@ -229,7 +231,14 @@ impl Subject {
     pub async fn mark(&self, claim: &Claim) -> semel_core::store::MarkAnswer {
         let cause = semel_core::record::UnknownCause::RunUndecided;
         let claim = claim.clone();
-        let marked = self.store.mark_one(MarkRequest { claim, cause }).await;
+        let marked = self
+            .store
+            .mark_one(MarkRequest {
+                claim,
+                cause,
+                evidence: None,
+            })
+            .await;
         marked.expect("the store answers")
     }
 
@@ -239,6 +248,7 @@ impl Subject {
             claim: claim.clone(),
             by: Actor::new("the suite").expect("a short name is valid"),
             resolution,
+            reason: None,
         };
         self.store
             .resolve_one(request)

@@ -27,7 +27,8 @@ pub async fn an_ended_lease_is_unknown_to_readers(s: Subject) {
         record.state,
         State::Unknown {
             since: lease.until,
-            cause
+            cause,
+            evidence: None,
         }
     );
 }

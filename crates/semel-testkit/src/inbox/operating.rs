@@ -201,7 +201,7 @@ pub async fn every_operation_leaves_a_line_in_the_audit(s: Subject) {
     assert_eq!(park.reason.as_deref(), Some("INC-7"));
     assert_eq!(park.selection, by_ids(&["a", "b"]).describe());
     assert!(park.at <= unpark.at);
-    assert_eq!(s.inbox().audit(1).await.expect("an answer").len(), 1);
+    assert_eq!(s.store().audit(1).await.expect("an answer").len(), 1);
 }
 
 /// A message's own history says who decided.

@@ -227,6 +227,8 @@ async fn claim_elsewhere(s: &Subject, id: &str, fingerprint: Fingerprint) -> sem
         fingerprint,
         lease: lease(),
         takeover: Takeover::Never,
+        about: None,
+        nonce: None,
     };
     match s.store().claim_one(request).await.expect("an answer") {
         ClaimAnswer::Granted(lease) => lease.claim,

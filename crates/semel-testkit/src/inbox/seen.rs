@@ -1,10 +1,9 @@
 //! Shorthand for what people see of messages and do to them.
 
 use semel_core::inbox::{
-    Action, AuditEntry, Cause, Counts, Detail, Entry, Gap, Operation, Query, Receipt, Report,
-    Selection, State,
+    Action, Cause, Counts, Detail, Entry, Gap, Operation, Query, Receipt, Report, Selection, State,
 };
-use semel_core::store::Actor;
+use semel_core::store::{Actor, AuditEntry};
 
 use super::subject::Subject;
 use super::values::key;
@@ -109,8 +108,8 @@ impl Subject {
 
     /// The lines of the audit about this consumer, the newest first.
     pub async fn audit(&self) -> Vec<AuditEntry> {
-        let audit = self.inbox().audit(1_000).await.expect("the inbox answers");
-        let own = |line: &AuditEntry| line.consumer == *self.consumer();
+        let audit = self.store().audit(1_000).await.expect("the store answers");
+        let own = |line: &AuditEntry| line.scope == *self.consumer();
         audit.into_iter().filter(own).collect()
     }
 }

@@ -81,6 +81,8 @@ impl Mirror {
             attempt: self.attempt,
             claimed_at: self.claimed_at,
             state: self.state.state(),
+            about: None,
+            nonce: None,
         }
     }
 }
@@ -91,7 +93,7 @@ impl Mirrored {
             State::Running { lease_until } => Self::Running {
                 lease_until: *lease_until,
             },
-            State::Unknown { since, cause } => Self::Unknown {
+            State::Unknown { since, cause, .. } => Self::Unknown {
                 since: *since,
                 cause: *cause,
             },
@@ -105,13 +107,18 @@ impl Mirrored {
     fn state(self) -> State {
         match self {
             Self::Running { lease_until } => State::Running { lease_until },
-            Self::Unknown { since, cause } => State::Unknown { since, cause },
+            Self::Unknown { since, cause } => State::Unknown {
+                since,
+                cause,
+                evidence: None,
+            },
             Self::Settled { brought, at } => State::Settled(Settled {
                 outcome: brought.outcome(),
                 at,
                 took: Duration::ZERO,
                 expires_at: at.after(retention().keep()),
                 archive: retention().archive(),
+                resolved: false,
             }),
         }
     }

@@ -57,6 +57,8 @@ impl Store {
                 true => Takeover::Allowed,
                 false => takeover,
             },
+            about: None,
+            nonce: None,
         };
         let seen = self.seen_by(Verb::Claim);
         let answer = self.apply(protocol::claim(seen.as_ref(), &request, next, self.now));
@@ -100,6 +102,7 @@ impl Store {
             let request = MarkRequest {
                 claim: claim_of(shown),
                 cause: UnknownCause::RunUndecided,
+                evidence: None,
             };
             protocol::mark_unknown(current, &request, now)
         })
@@ -115,6 +118,7 @@ impl Store {
             claim: claim_of(self.shown_to(Verb::Resolve, fence)),
             by: Actor::new("reconciler").expect("a short name is an actor"),
             resolution,
+            reason: None,
         };
         let seen = self.seen_by(Verb::Resolve);
         self.apply(protocol::resolve(seen.as_ref(), &request, self.now))

@@ -60,6 +60,16 @@ pub(crate) enum Bug {
     StateFilterIgnored,
     CursorEndsEarly,
     CountsFrozen,
+    // What people are told.
+    AboutDropped,
+    AboutOfTheFirstClaim,
+    NamesForgotten,
+    NamesTakeOver,
+    EvidenceDropped,
+    KeyFilterIgnored,
+    CorrectionIgnored,
+    EverythingCorrected,
+    AuditDropped,
     // Keeping outcomes for others.
     KeepIgnored,
     KeepAgainIsSuperseded,
@@ -273,7 +283,13 @@ pub(crate) const FOUND_BY: &[(Bug, &[&str])] = &[
         Bug::LateOutcomesPushedOut,
         &["a_late_outcome_outlasts_a_flood_of_mismatches"],
     ),
-    (Bug::StateFilterIgnored, &["lists_filter_and_page"]),
+    (
+        Bug::StateFilterIgnored,
+        &[
+            "lists_filter_and_page",
+            "settled_records_are_listed_as_such",
+        ],
+    ),
     (Bug::CursorEndsEarly, &["lists_filter_and_page"]),
     (
         Bug::CountsFrozen,
@@ -335,6 +351,39 @@ pub(crate) const FOUND_BY: &[(Bug, &[&str])] = &[
     (
         Bug::UnknownsForgottenOnOpening,
         &["an_unknown_outcome_survives_reopening"],
+    ),
+    (Bug::AboutDropped, &["what_was_asked_comes_back"]),
+    (
+        Bug::AboutOfTheFirstClaim,
+        &["a_takeover_says_anew_what_was_asked"],
+    ),
+    (
+        Bug::NamesForgotten,
+        &[
+            "a_named_claim_is_granted_again_while_its_lease_lives",
+            "a_storm_under_one_name_has_one_claim",
+        ],
+    ),
+    (
+        Bug::NamesTakeOver,
+        &["a_named_claim_whose_lease_ended_is_unknown"],
+    ),
+    (
+        Bug::EvidenceDropped,
+        &["evidence_of_an_unknown_outcome_is_kept"],
+    ),
+    (
+        Bug::KeyFilterIgnored,
+        &["records_are_found_by_key_and_by_method"],
+    ),
+    (Bug::CorrectionIgnored, &["a_decision_can_be_corrected"]),
+    (
+        Bug::EverythingCorrected,
+        &["only_decisions_can_be_corrected"],
+    ),
+    (
+        Bug::AuditDropped,
+        &["the_audit_tells_who_decided_what_and_why"],
     ),
     (
         Bug::HistoryForgottenOnOpening,

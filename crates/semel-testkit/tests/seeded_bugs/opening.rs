@@ -89,6 +89,7 @@ pub(crate) async fn decide(memory: &MemoryStore, claim: Claim, resolution: Resol
         claim,
         by: Actor::new("a bug").expect("a short name is valid"),
         resolution,
+        reason: None,
     };
     memory.resolve_one(request).await.expect("memory answers");
 }

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use semel_core::outcome::BODY_BYTES_MAX;
 use semel_core::record::{Claim, EventKind, Fence, Lease, UnknownCause};
 use semel_core::store::{
-    Answer, Answers, BATCH_MAX, Batch, ClaimAnswer, ClaimRequest, EVENTS_MAX, Layer, MarkAnswer,
-    MarkRequest, Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, Resolution, ResolveAnswer,
-    ResolveRequest, SettleAnswer, SettleRequest, StateFilter, Stats, StoreExt, Swept, Takeover,
-    check_batch, each_fails,
+    Answer, Answers, AuditEntry, BATCH_MAX, Batch, ClaimAnswer, ClaimRequest, EVENTS_MAX, Layer,
+    MarkAnswer, MarkRequest, Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, Resolution,
+    ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, StateFilter, Stats, StoreExt,
+    Swept, Takeover, check_batch, each_fails,
 };
 use semel_core::{
     Body, Clock, Error, Event, Headers, Identity, Kind, ManualClock, MemoryStore, Record, Result,
@@ -113,10 +113,24 @@ impl Wrong {
         answers
     }
 
+    /// What a claim says for people, and what it is called.
+    fn misunderstand(&self, request: &mut ClaimRequest, current: Option<&Record>) {
+        match self.bug {
+            Bug::AboutDropped => request.about = None,
+            Bug::AboutOfTheFirstClaim if current.is_some() => {
+                request.about = current.and_then(|record| record.about.clone());
+            }
+            Bug::NamesForgotten => request.nonce = None,
+            Bug::NamesTakeOver if request.nonce.is_some() => request.takeover = Takeover::Allowed,
+            _ => {}
+        }
+    }
+
     async fn claim_item(&self, mut request: ClaimRequest) -> Result<ClaimAnswer> {
         request.identity = self.spelled(request.identity);
         let identity = request.identity.clone();
         let current = self.current(&identity).await;
+        self.misunderstand(&mut request, current.as_deref());
         if let Some(answer) = self.answered_without_asking(&identity, current.as_deref()) {
             return Ok(answer);
         }
@@ -273,6 +287,10 @@ impl Wrong {
         let is_unknown = current.is_some_and(|record| record.state.name() == "unknown");
         match self.bug {
             Bug::MarkIgnored => Ok(MarkAnswer::Marked),
+            Bug::EvidenceDropped => {
+                let evidence = None;
+                self.memory.mark_one(MarkRequest { evidence, ..item }).await
+            }
             Bug::MarkAgainIsLost if is_unknown => Ok(MarkAnswer::Lost),
             _ => self.memory.mark_one(item).await,
         }
@@ -282,6 +300,11 @@ impl Wrong {
         item.claim = self.unfenced(item.claim, false).await;
         match self.bug {
             Bug::ResolveIgnored => Ok(ResolveAnswer::Resolved),
+            Bug::CorrectionIgnored | Bug::EverythingCorrected
+                if matches!(item.resolution, Resolution::Correct { .. }) =>
+            {
+                Ok(ResolveAnswer::Resolved)
+            }
             Bug::RefusalReportedAsResolved => {
                 self.memory.resolve_one(item).await?;
                 Ok(ResolveAnswer::Resolved)
@@ -299,7 +322,7 @@ impl Wrong {
         match (self.bug, record.state.clone()) {
             (Bug::RunningReportedAsAbsent, State::Running { .. }) => return Ok(None),
             (Bug::FailureReportedAsAbsent, state) if state.name() == "failed" => return Ok(None),
-            (Bug::EndedLeaseReportedAsRunning, State::Unknown { since, cause })
+            (Bug::EndedLeaseReportedAsRunning, State::Unknown { since, cause, .. })
                 if cause == ended =>
             {
                 let lease_until = since;
@@ -410,6 +433,9 @@ impl Layer for Wrong {
         if self.bug == Bug::StateFilterIgnored {
             query.state = None;
         }
+        if self.bug == Bug::KeyFilterIgnored {
+            query.key = None;
+        }
         Box::pin(async move {
             let mut page = self.memory.list(query).await?;
             page.next.take_if(|_| self.bug == Bug::CursorEndsEarly);
@@ -425,6 +451,13 @@ impl Layer for Wrong {
         match self.bug {
             Bug::CountsFrozen => Box::pin(std::future::ready(Ok(Stats::default()))),
             _ => self.memory.stats(),
+        }
+    }
+
+    fn audit(&self, limit: usize) -> Answer<'_, Vec<AuditEntry>> {
+        match self.bug {
+            Bug::AuditDropped => Box::pin(std::future::ready(Ok(Vec::new()))),
+            _ => self.memory.audit(limit),
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
 use super::waiting::WAIT_MAX;
-use crate::api::fields::{self, CauseInput, TakeoverInput};
+use crate::api::fields::{self, CauseInput, NonceInput, TakeoverInput};
 use crate::api::outcome::{self, VerdictInput};
 use crate::input::{CLAIM_BYTES_MAX, Input, OUTCOME_BYTES_MAX, refuse_field};
 use crate::refused::Refused;
@@ -67,6 +67,11 @@ pub(crate) struct ClaimInput {
     /// Whether to take over from a claim whose outcome is unknown; `never` if left out.
     #[serde(default)]
     takeover: TakeoverInput,
+    /// What the caller calls this claim: 1–64 visible ASCII characters, best a new UUID. A caller whose 201 was lost asks again with the same
+    /// nonce and gets its own claim back as long as its lease lives; another caller must not know it.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[schema(value_type = Option<String>, example = "0b8d2c56-3f0e-4a53-9a55-1f0a3a3f6d11")]
+    nonce: Option<NonceInput>,
     /// How long to wait while another claim runs the operation: up to 30 s, not at all if left out.
     #[serde(default, deserialize_with = "fields::duration_or_none")]
     #[schema(value_type = Option<String>, example = "10s")]
@@ -95,6 +100,8 @@ impl ClaimInput {
             fingerprint,
             lease: self.lease,
             takeover: self.takeover.into(),
+            about: None,
+            nonce: self.nonce.map(|name| name.0),
         };
         Ok((request, wait))
     }
@@ -288,6 +295,7 @@ impl UnknownInput {
         MarkRequest {
             claim: Claim { identity, fence },
             cause: self.cause.into(),
+            evidence: None,
         }
     }
 }

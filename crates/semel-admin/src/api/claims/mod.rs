@@ -15,7 +15,7 @@ use semel_core::record::{Lease, UnknownCause};
 use semel_core::store::{
     ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, SettleAnswer,
 };
-use semel_core::{Error, Kind, StoreExt};
+use semel_core::{Error, Fence, Kind, StoreExt};
 use tokio::sync::oneshot;
 use tracing::Instrument;
 
@@ -23,7 +23,7 @@ use super::problem::Problem;
 use crate::input::Params;
 use crate::metered::Metered;
 use crate::refused::{Refused, ask, change};
-use crate::router::Shared;
+use crate::router::{App, Shared};
 use crate::tokens::{Caller, Reached};
 use answers::{
     Granted, OnRecord, Renewed, Stands, in_progress, key_reused, late_outcome, lease_lost,
@@ -51,10 +51,15 @@ pub(crate) async fn claim(
 ) -> Result<Response, Refused> {
     let (request, wait) = input.into_value().request()?;
     let term = request.lease;
+    let before = named_before(&app, &request).await?;
     match waiting::claim(&app, request, wait).await? {
         ClaimAnswer::Granted(lease) => {
-            let granted = Json(Granted::of(&lease, term));
-            Ok((StatusCode::CREATED, granted).into_response())
+            let granted = Granted::of(&lease, term);
+            let granted = match before == Some(lease.claim.fence) {
+                true => granted.repeated(lease.until.since(app.now())),
+                false => granted,
+            };
+            Ok((StatusCode::CREATED, Json(granted)).into_response())
         }
         ClaimAnswer::Settled(record) => Ok(Json(OnRecord::of(&record, app.now())).into_response()),
         ClaimAnswer::Running { fence, lease_left } => Err(in_progress(fence, lease_left)),
@@ -67,13 +72,27 @@ pub(crate) async fn claim(
     }
 }
 
+/// The live claim that already has the nonce of a request. A claim that is granted under its fence is no new one.
+async fn named_before(app: &App, request: &ClaimRequest) -> Result<Option<Fence>, Refused> {
+    if request.nonce.is_none() {
+        return Ok(None);
+    }
+    let found = ask(app.parts.store.look_up_one(request.identity.clone())).await?;
+    let named = found.filter(|record| record.nonce == request.nonce);
+    Ok(named.map(|record| record.fence))
+}
+
 /// Claims in a task of its own. A caller that has hung up when the grant comes cannot have
-/// begun, because it does not know the fence: the claim is given back.
+/// begun, because it does not know the fence: the claim is given back. One with a nonce is kept: its caller asks again, and may have the
+/// claim already by another answer.
 async fn claim_for_caller(store: Metered, request: ClaimRequest) -> Result<ClaimAnswer, Refused> {
     let (tell, told) = oneshot::channel();
+    let is_named = request.nonce.is_some();
     let claiming = async move {
         let answer = store.claim_one(request).await;
-        if let Err(Ok(ClaimAnswer::Granted(lease))) = tell.send(answer) {
+        if let Err(Ok(ClaimAnswer::Granted(lease))) = tell.send(answer)
+            && !is_named
+        {
             give_back(&store, lease).await;
         }
     };
@@ -93,7 +112,14 @@ async fn give_back(store: &Metered, lease: Lease) {
         // What was unknown before the takeover is unknown again: released, it would be forgotten.
         _ => {
             let cause = UnknownCause::RunUndecided;
-            store.mark_one(MarkRequest { claim, cause }).await.map(drop)
+            store
+                .mark_one(MarkRequest {
+                    claim,
+                    cause,
+                    evidence: None,
+                })
+                .await
+                .map(drop)
         }
     };
 }

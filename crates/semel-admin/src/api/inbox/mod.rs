@@ -11,6 +11,7 @@ pub(crate) use wanted::REASON_BYTES_MAX;
 
 use axum::Json;
 use axum::extract::State;
+use semel_core::Store;
 use semel_core::inbox::Inbox;
 use semel_http::problem::{self, Type};
 
@@ -123,6 +124,6 @@ pub(crate) async fn audit(
     Params(params): Params<AuditParams>,
 ) -> Result<Json<view::Audit>, Refused> {
     let limit = params.limit()?;
-    let lines = ask(inbox(&app)?.audit(limit)).await?;
+    let lines = ask(app.parts.store.audit(limit)).await?;
     Ok(Json(view::Audit::of(&lines)))
 }

@@ -52,6 +52,8 @@ impl ListParams {
             tenant: self.tenant.map(|tenant| tenant.to_string()),
             scope: self.scope.map(|scope| scope.to_string()),
             before: self.before,
+            key: None,
+            method: None,
             limit,
         })
     }
@@ -180,6 +182,7 @@ impl ResolveInput {
             claim,
             by: caller.actor(self.by.clone())?,
             resolution: self.resolution()?,
+            reason: None,
         })
     }
 

@@ -1,6 +1,6 @@
 //! What operators did, or would do.
 
-use semel_core::inbox;
+use semel_core::{inbox, store};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -98,9 +98,9 @@ pub struct AuditEntry {
     verb: String,
     /// What was done.
     action: String,
-    /// On which consumer, as `name@version`.
-    consumer: String,
-    /// Which messages, in words.
+    /// On which scope, as `name@version`: the operation of a key, the consumer of messages.
+    scope: String,
+    /// Which keys or messages, in words.
     selection: String,
     /// How many changed.
     changed: u64,
@@ -110,13 +110,13 @@ pub struct AuditEntry {
 
 impl Audit {
     /// The lines as they were written.
-    pub fn of(lines: &[inbox::AuditEntry]) -> Self {
-        let line = |line: &inbox::AuditEntry| AuditEntry {
+    pub fn of(lines: &[store::AuditEntry]) -> Self {
+        let line = |line: &store::AuditEntry| AuditEntry {
             at: line.at.to_string(),
             by: line.by.clone(),
             verb: line.verb.clone(),
             action: line.action.clone(),
-            consumer: line.consumer.to_string(),
+            scope: line.scope.to_string(),
             selection: line.selection.clone(),
             changed: line.changed,
             reason: line.reason.clone(),

@@ -24,6 +24,7 @@ pub(crate) async fn decide(
         },
         by: by.actor()?,
         resolution,
+        reason: None,
     };
     match opened.store.resolve_one(request).await? {
         ResolveAnswer::Resolved => Ok(()),
@@ -55,12 +56,18 @@ mod tests {
             fingerprint: Fingerprint::none(),
             lease: LeaseTerm::default(),
             takeover: Takeover::Never,
+            about: None,
+            nonce: None,
         };
         let ClaimAnswer::Granted(lease) = opened.store.claim_one(request).await.unwrap() else {
             panic!("a first claim is granted");
         };
         let (claim, cause) = (lease.claim, UnknownCause::RunUndecided);
-        let mark = MarkRequest { claim, cause };
+        let mark = MarkRequest {
+            claim,
+            cause,
+            evidence: None,
+        };
         opened.store.mark_one(mark).await.unwrap();
         opened.look_up(&identity).await.unwrap().unwrap()
     }

@@ -31,12 +31,15 @@ fn words(kind: &EventKind) -> String {
             format!("took over from fence {from}, whose outcome was unknown")
         }
         EventKind::Released => "released by its owner: nothing happened".to_owned(),
-        EventKind::BecameUnknown(cause) => format!("became unknown: {}", why(*cause)),
-        EventKind::Resolved { by, how } => {
-            let by = text::printable(by);
+        EventKind::BecameUnknown { cause, evidence } => {
+            format!("became unknown: {}", why(*cause, evidence.as_ref()))
+        }
+        EventKind::Resolved { by, how, reason } => {
+            let by = with_reason(by, reason.as_deref());
             match how {
                 Resolved::Settled => format!("resolved by {by}: it happened, with an outcome"),
                 Resolved::Released => format!("resolved by {by}: it did not happen"),
+                Resolved::Corrected => format!("corrected by {by}: it has another outcome"),
             }
         }
         EventKind::LateOutcome(outcome) => {
@@ -46,6 +49,15 @@ fn words(kind: &EventKind) -> String {
             "refused a request with the same key and another fingerprint ({}…)",
             text::hex(&found.as_bytes()[..4])
         ),
-        EventKind::Erased { by } => format!("erased by {}", text::printable(by)),
+        EventKind::Erased { by, reason } => {
+            format!("erased by {}", with_reason(by, reason.as_deref()))
+        }
+    }
+}
+
+fn with_reason(by: &str, reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => format!("{} ({})", text::printable(by), text::printable(reason)),
+        None => text::printable(by),
     }
 }

@@ -63,6 +63,8 @@ impl Args {
             tenant: self.tenant.as_ref().map(ToString::to_string),
             scope: self.scope.as_ref().map(ToString::to_string),
             before: self.before.clone(),
+            key: None,
+            method: None,
             limit: usize::try_from(self.limit).unwrap_or(PAGE_MAX),
         }
     }
@@ -141,11 +143,16 @@ fn table(records: &[Record], now: Timestamp) -> Table {
 fn detail(state: &State, now: Timestamp) -> String {
     match state {
         State::Running { lease_until } => format!("lease ends {}", text::ahead(*lease_until, now)),
-        State::Unknown { since, cause } => {
-            let what = match cause {
-                UnknownCause::LeaseEnded => "lease ended",
-                UnknownCause::RunUndecided => "run could not tell",
-                UnknownCause::RunPanicked => "run panicked",
+        State::Unknown {
+            since,
+            cause,
+            evidence,
+        } => {
+            let what = match (evidence, cause) {
+                (Some(evidence), _) => text::printable(&evidence.to_string()),
+                (None, UnknownCause::LeaseEnded) => "lease ended".to_owned(),
+                (None, UnknownCause::RunUndecided) => "run could not tell".to_owned(),
+                (None, UnknownCause::RunPanicked) => "run panicked".to_owned(),
             };
             format!("{what} {}", text::ago(*since, now))
         }

@@ -110,8 +110,12 @@ impl Seen<'_> {
         let mut fields = vec![("state", record.state.name().to_owned())];
         match &record.state {
             State::Running { lease_until } => fields.push(("lease until", moment(*lease_until))),
-            State::Unknown { since, cause } => {
-                fields.push(("because", why(*cause).to_owned()));
+            State::Unknown {
+                since,
+                cause,
+                evidence,
+            } => {
+                fields.push(("because", why(*cause, evidence.as_ref())));
                 fields.push(("since", moment(*since)));
             }
             State::Settled(settled) => {
@@ -131,6 +135,8 @@ impl Seen<'_> {
                 }
             }
         }
+        let about = record.about.as_ref();
+        fields.extend(about.map(|about| ("request", text::printable(about.as_str()))));
         fields.extend([
             ("claimed", moment(record.claimed_at)),
             ("attempt", record.attempt.to_string()),

@@ -3,7 +3,7 @@
 use semel_admin::view::status;
 use semel_core::outcome::Settled;
 use semel_core::record::UnknownCause;
-use semel_core::{Outcome, Record, State, Timestamp, Verdict, duration};
+use semel_core::{Evidence, Outcome, Record, State, Timestamp, Verdict, duration};
 
 use crate::text;
 
@@ -14,9 +14,16 @@ pub(crate) fn clause(record: &Record, now: Timestamp) -> String {
             let left = lease_until.since(now);
             format!("is running, and its lease ends in {}", duration::show(left))
         }
-        State::Unknown { since, cause } => {
+        State::Unknown {
+            since,
+            cause,
+            evidence,
+        } => {
             let passed = duration::show(now.since(*since));
-            format!("has been unknown for {passed}: {}", why(*cause))
+            format!(
+                "has been unknown for {passed}: {}",
+                why(*cause, evidence.as_ref())
+            )
         }
         State::Settled(settled) => {
             let when = text::ago(settled.at, now);
@@ -33,13 +40,17 @@ fn with_status(settled: &Settled) -> String {
     status(&settled.outcome).map_or(String::new(), |status| format!(" with status {status}"))
 }
 
-/// Why nobody knows.
-pub(crate) const fn why(cause: UnknownCause) -> &'static str {
+/// Why the outcome is unknown: what its owner could still say, or how it ended.
+pub(crate) fn why(cause: UnknownCause, evidence: Option<&Evidence>) -> String {
+    if let Some(evidence) = evidence {
+        return text::printable(&evidence.to_string());
+    }
     match cause {
         UnknownCause::LeaseEnded => "the lease ended without an outcome",
         UnknownCause::RunUndecided => "the run could not tell whether it took effect",
         UnknownCause::RunPanicked => "the run panicked",
     }
+    .to_owned()
 }
 
 /// An outcome in a few words: `succeeded, status 201, 27 B`.

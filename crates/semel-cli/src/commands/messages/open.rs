@@ -42,7 +42,7 @@ pub(crate) struct OpenInbox {
     pub(crate) policies: Policies,
     file: Option<File>,
     pub(crate) store: StoreArgs,
-    opened: Opened,
+    pub(crate) opened: Opened,
 }
 
 impl ConfigArg {

@@ -32,6 +32,18 @@ impl Nonce {
         }
     }
 
+    /// The number that stands for a name that a caller gave its claim.
+    pub fn of(name: &str) -> Self {
+        let digest = blake3::derive_key("semel 2026-11-17 names of claims", name.as_bytes());
+        let number = u64::from_le_bytes(std::array::from_fn(|at| digest[at]));
+        Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN))
+    }
+
+    /// The nonce that [`Nonce::to_i64`] wrote; `None` for zero.
+    pub fn from_i64(number: i64) -> Option<Self> {
+        NonZeroU64::new(u64::from_le_bytes(number.to_le_bytes())).map(Self)
+    }
+
     /// As a signed number, for columns of SQL.
     pub const fn to_i64(self) -> i64 {
         i64::from_le_bytes(self.0.get().to_le_bytes())

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel_core::inbox::{
-    Arrivals, AuditEntry, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap,
-    Operation, Page, Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
+    Arrivals, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, Operation, Page,
+    Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
 };
 use semel_core::store::{Actor, Answer};
 use semel_core::{Identity, Inbox, LeaseTerm, Scope};
@@ -93,5 +93,4 @@ inbox! {
     counts() -> Vec<Counts>;
     operate(operation: Operation) -> Report;
     expose_processed(view: String) -> ();
-    audit(limit: usize) -> Vec<AuditEntry>;
 }

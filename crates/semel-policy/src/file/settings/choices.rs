@@ -15,6 +15,28 @@ pub enum Mode {
     Observe,
 }
 
+/// How much of a request stands in its record, for people who look for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Describe {
+    /// Method and path, without the query; and why a call failed.
+    Path,
+    /// The method only, where paths name people; and why a call failed.
+    Method,
+    /// Nothing but the status of an answer.
+    Off,
+}
+
+impl From<Describe> for semel_http::rules::Describe {
+    fn from(describe: Describe) -> Self {
+        match describe {
+            Describe::Path => Self::Path,
+            Describe::Method => Self::Method,
+            Describe::Off => Self::Off,
+        }
+    }
+}
+
 /// What a request without a key gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -6,7 +6,7 @@ mod fingerprint;
 mod forms;
 mod sources;
 
-pub use choices::{Missing, Mode, Unknown};
+pub use choices::{Describe, Missing, Mode, Unknown};
 pub use claim::JwtClaim;
 pub use fingerprint::{By as FingerprintBy, Fingerprint};
 pub use forms::{InProgress, Keep, ReconcileAt, Replay, Retention};
@@ -30,6 +30,8 @@ pub struct Settings {
     pub profile: Option<Word<Profile>>,
     /// Whether duplicates are replayed or only reported. Default: enforce.
     pub mode: Option<Mode>,
+    /// How much of a request stands in its record, for people who look for it. Default: path.
+    pub describe: Option<Describe>,
     /// Where the key is; a list is tried in order. Default: the header Idempotency-Key.
     pub key: Option<Many<KeySource>>,
     /// The longest key that is accepted, in bytes. Default: 255.

@@ -1,6 +1,6 @@
 //! Counts, gaps and the audit.
 
-use semel_core::inbox::{AuditEntry, Counts, Gap, Pause};
+use semel_core::inbox::{Counts, Gap, Pause};
 use semel_core::{Error, Key, Result, Scope, Tenant, Timestamp};
 
 use super::super::rows::unsigned;
@@ -47,16 +47,6 @@ impl Engine {
         }
         let missing = gaps.into_iter().map(|(gap, _)| gap);
         Ok(missing.filter(|gap| !gap.missing.is_empty()).collect())
-    }
-
-    /// The audit, the newest first.
-    pub(crate) async fn audit(&self, limit: usize) -> Result<Vec<AuditEntry>> {
-        let limit = i64::try_from(limit.min(LINES_MAX)).unwrap_or(i64::MAX);
-        let sql = &self.sql.inbox.audit;
-        let rows = self
-            .read("reading the audit", sql, &[Value::int(limit)])
-            .await?;
-        rows.iter().map(audit_of).collect()
     }
 }
 
@@ -123,18 +113,4 @@ fn range(gap: &mut Gap, next: &mut i64, row: &Row) -> Result<()> {
     }
     *next = last + 1;
     Ok(())
-}
-
-fn audit_of(row: &Row) -> Result<AuditEntry> {
-    let text = |at| Ok::<_, Error>(row.word(at)?.to_owned());
-    Ok(AuditEntry {
-        at: Timestamp::from_millis(row.number(0)?),
-        by: text(1)?,
-        verb: text(2)?,
-        action: text(3)?,
-        consumer: scope_of(row, 4)?,
-        selection: text(5)?,
-        changed: unsigned(row.int(6)?).unwrap_or(0),
-        reason: row.text(7)?.map(str::to_owned),
-    })
 }

@@ -8,13 +8,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use semel_core::inbox::operate::OPERATE_MAX;
 use semel_core::inbox::{Operation, Plan, Report};
+use semel_core::store::AuditEntry;
 use semel_core::{Result, Timestamp};
 use uuid::Uuid;
 
 use self::apply::Applying;
 use self::select::Selected;
 use super::lanes::{LaneKey, Lanes};
-use super::rows::signed;
 use super::tries::Call;
 use crate::connection::{Failure, Link};
 use crate::engine::Engine;
@@ -81,7 +81,8 @@ impl<D: Driver> Session<'_, D> {
         applying.apply_to_waiting()?;
         self.write_applied(plan, &mut applying).await?;
         if !operation.dry_run {
-            self.note_audit(operation, &applying.report, now).await?;
+            let line = audit_of(operation, &applying.report, now);
+            self.note_audit(&line).await?;
         }
         Ok(Operated {
             due: applying.due,
@@ -167,24 +168,18 @@ impl<D: Driver> Session<'_, D> {
         let notes = std::mem::take(&mut applying.notes);
         self.note_transitions(&notes).await
     }
+}
 
-    async fn note_audit(
-        &mut self,
-        operation: &Operation,
-        report: &Report,
-        now: Timestamp,
-    ) -> Result<(), D::Error> {
-        let params = vec![
-            Value::int(now.as_millis()),
-            Value::text(operation.by.as_str()),
-            Value::text(operation.verb),
-            Value::text(operation.action.name()),
-            Value::text(operation.plan.consumer.to_string()),
-            Value::text(operation.select.describe()),
-            Value::int(signed(report.changed)),
-            Value::Text(operation.reason.clone()),
-        ];
-        let noted = self.driver.rows(&self.sql.inbox.note_audit, params);
-        noted.await.map(drop)
+/// The line that an operation leaves.
+fn audit_of(operation: &Operation, report: &Report, at: Timestamp) -> AuditEntry {
+    AuditEntry {
+        at,
+        by: operation.by.as_str().to_owned(),
+        verb: operation.verb.to_owned(),
+        action: operation.action.name().to_owned(),
+        scope: operation.plan.consumer.clone(),
+        selection: operation.select.describe(),
+        changed: report.changed,
+        reason: operation.reason.clone(),
     }
 }

@@ -1,9 +1,9 @@
-//! What people see of an inbox as a whole: counts, gaps, the audit, positions.
+//! What people see of an inbox as a whole: counts, gaps, positions.
 
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, params};
-use semel_core::inbox::{AuditEntry, Counts, Gap, State};
+use semel_core::inbox::{Counts, Gap, State};
 use semel_core::store::PAGE_MAX;
 use semel_core::{Key, Result, Scope, Tenant, Timestamp};
 
@@ -187,37 +187,4 @@ fn missing(connection: &Connection, lane: Values<'_>) -> Result<Missing> {
         }
     }
     Ok((u64::try_from(done).ok(), ranges))
-}
-
-/// The audit, the newest first.
-pub(in crate::inbox) fn audit(connection: &Connection, limit: usize) -> Result<Vec<AuditEntry>> {
-    let sql = "SELECT at_ms, actor, verb, action, consumer, selection, changed, reason \
-               FROM semel_audit ORDER BY id DESC LIMIT ?1";
-    let lines = sql::all(connection, sql, params![limit.min(PAGE_MAX)], |row| {
-        let consumer: String = row.get(4)?;
-        Ok((
-            consumer,
-            (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?),
-            (row.get(5)?, row.get(6)?, row.get(7)?),
-        ))
-    })?;
-    let lines = lines.into_iter();
-    lines
-        .map(
-            |(consumer, (at_ms, by, verb, action), (selection, changed, reason))| {
-                let parsed = consumer.parse::<Scope>();
-                Ok(AuditEntry {
-                    at: Timestamp::from_millis(at_ms),
-                    by,
-                    verb,
-                    action,
-                    consumer: parsed
-                        .map_err(|e| damaged("a consumer breaks the rules").caused_by(e))?,
-                    selection,
-                    changed,
-                    reason,
-                })
-            },
-        )
-        .collect()
 }
