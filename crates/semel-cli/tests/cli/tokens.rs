@@ -31,7 +31,10 @@ fn a_new_token_is_shown_once_and_its_lines_are_a_file() {
     let made = fixture.semel("token new --name ci --role claims --tenant acme --scope payments --scope mail@2 --expires 90d");
     assert_eq!(made.code, 0, "{made:?}");
     let secret = made.stdout.trim();
-    assert!(secret.starts_with("semel_") && secret.len() == 70, "{secret}");
+    assert!(
+        secret.starts_with("semel_") && secret.len() == 70,
+        "{secret}"
+    );
     assert!(!made.stderr.contains(secret));
     let lines = made.stderr.split_once("\n\n").unwrap().1;
     fs::write(fixture.path().with_file_name("semel.yaml"), lines).unwrap();
@@ -57,10 +60,13 @@ fn tokens_are_listed_without_their_secrets() {
                 \x20   - { name: old, role: operate, token: hunter2hunter2hunter4, expires: 2020-01-01 }\n";
     fs::write(fixture.path().with_file_name("tokens.yaml"), file).unwrap();
     let listed = fixture.semel("token list --config tokens.yaml");
-    let shown = listed.stdout.lines().map(|line| match line.split_once("expired ") {
-        Some((before, _)) => format!("{before}expired <age>"),
-        None => line.to_owned(),
-    });
+    let shown = listed
+        .stdout
+        .lines()
+        .map(|line| match line.split_once("expired ") {
+            Some((before, _)) => format!("{before}expired <age>"),
+            None => line.to_owned(),
+        });
     assert_snapshot!(shown.collect::<Vec<_>>().join("\n"), @r"
     NAME   ROLE     TENANT  SCOPES            EXPIRES
     admin  admin    -       -                 never
@@ -74,7 +80,12 @@ fn tokens_are_listed_without_their_secrets() {
     assert!(!format!("{listed:?}{json:?}").contains("everything"));
     let checked = fixture.semel("check --config tokens.yaml");
     assert!(checked.stdout.contains("token old expired "), "{checked:?}");
-    assert!(checked.stdout.contains("token all has the role claims and no tenant"), "{checked:?}");
+    assert!(
+        checked
+            .stdout
+            .contains("token all has the role claims and no tenant"),
+        "{checked:?}"
+    );
     assert!(!format!("{checked:?}").contains("hunter2"));
 }
 
@@ -82,15 +93,47 @@ fn tokens_are_listed_without_their_secrets() {
 fn what_makes_no_token_is_refused() {
     let fixture = Fixture::empty();
     for (line, code, said) in [
-        ("token new --name ci --role root", 2, "expected one of claims, read, operate, admin"),
-        ("token new --name admin --role admin", 2, "admin is the token of admin.token"),
-        ("token new --name a/b --role read", 2, "letters, digits, dots"),
+        (
+            "token new --name ci --role root",
+            2,
+            "expected one of claims, read, operate, admin",
+        ),
+        (
+            "token new --name admin --role admin",
+            2,
+            "admin is the token of admin.token",
+        ),
+        (
+            "token new --name a/b --role read",
+            2,
+            "letters, digits, dots",
+        ),
         ("token new --name ci --role claims", 78, "1 to 32 scopes"),
-        ("token new --name ci --role claims --scope pay*", 2, "or * alone"),
-        ("token new --name ci --role read --tenant acme", 2, "belong to the role claims"),
-        ("token new --name ci --role read --expires 2020-01-01", 2, "a moment to come"),
-        ("token new --name ci --role read --expires soon", 2, "such as 90d"),
-        ("token list", 78, "there is no configuration file semel.yaml"),
+        (
+            "token new --name ci --role claims --scope pay*",
+            2,
+            "or * alone",
+        ),
+        (
+            "token new --name ci --role read --tenant acme",
+            2,
+            "belong to the role claims",
+        ),
+        (
+            "token new --name ci --role read --expires 2020-01-01",
+            2,
+            "a moment to come",
+        ),
+        (
+            "token new --name ci --role read --expires soon",
+            2,
+            "such as 90d",
+        ),
+        (
+            "token list",
+            78,
+            "there is no configuration file semel.yaml",
+        ),
     ] {
         let refused = fixture.semel(line);
         assert_eq!(refused.code, code, "{line}: {refused:?}");

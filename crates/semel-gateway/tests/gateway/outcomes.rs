@@ -54,7 +54,13 @@ async fn ask(gateway: &Running, method: &str, target: &str, headers: &str) -> Me
 }
 
 async fn get(gateway: &Running, target: &str, token: &str) -> Message {
-    ask(gateway, "GET", target, &format!("Authorization: Bearer {token}\r\n")).await
+    ask(
+        gateway,
+        "GET",
+        target,
+        &format!("Authorization: Bearer {token}\r\n"),
+    )
+    .await
 }
 
 /// The first request runs, a second one got 202: its location.
@@ -87,9 +93,18 @@ async fn a_202_leads_to_the_outcome_which_is_replayed_verbatim() {
     gate.open();
     let ran = first.response().await.unwrap();
     let fetched = get(&gateway, &location, "secret").await;
-    assert_eq!((fetched.status(), fetched.text()), (ran.status(), ran.text()));
+    assert_eq!(
+        (fetched.status(), fetched.text()),
+        (ran.status(), ran.text())
+    );
     assert!(fetched.is_replay());
-    let head = ask(&gateway, "HEAD", &location, "Authorization: Bearer secret\r\n").await;
+    let head = ask(
+        &gateway,
+        "HEAD",
+        &location,
+        "Authorization: Bearer secret\r\n",
+    )
+    .await;
     assert_eq!((head.status(), head.is_replay()), (200, true));
     // With a secret as credential the key is enough.
     let by_key = get(&gateway, "/.semel/outcomes?scope=POST+/pay&key=k", "secret").await;
@@ -224,13 +239,25 @@ async fn only_looking_is_allowed_and_only_what_can_be_read() {
         assert_eq!(answer.problem(), (405, "method-not-allowed".to_owned()));
         assert_eq!(answer.header("allow"), Some("GET, HEAD"));
     }
-    for query in ["", "?scope=a", "?scope=a&key=b&key=c", "?scope=a&key=b&tenant=c"] {
+    for query in [
+        "",
+        "?scope=a",
+        "?scope=a&key=b&key=c",
+        "?scope=a&key=b&tenant=c",
+    ] {
         let answer = get(&gateway, &format!("/.semel/outcomes{query}"), "secret").await;
-        assert_eq!(answer.problem(), (400, "invalid-input".to_owned()), "{query}");
+        assert_eq!(
+            answer.problem(),
+            (400, "invalid-input".to_owned()),
+            "{query}"
+        );
     }
     // None of it reached the service; another spelling is the service's own.
     assert_eq!(upstream.effects(), 0);
-    assert_eq!(get(&gateway, "/.semel/outcomes/", "secret").await.status(), 200);
+    assert_eq!(
+        get(&gateway, "/.semel/outcomes/", "secret").await.status(),
+        200
+    );
     assert_eq!(upstream.effects(), 1);
 }
 
@@ -243,7 +270,12 @@ async fn the_place_can_be_moved_and_switched_off() {
     let target = "?scope=POST%20/pay&key=k";
     let at = |path: &str| format!("{path}{target}");
     assert_eq!(get(&moved, &at("/status"), "secret").await.problem().0, 404);
-    assert_eq!(get(&moved, &at("/.semel/outcomes"), "secret").await.status(), 200);
+    assert_eq!(
+        get(&moved, &at("/.semel/outcomes"), "secret")
+            .await
+            .status(),
+        200
+    );
     config.outcomes = None;
     let off = start(config);
     assert_eq!(get(&off, &at("/status"), "secret").await.status(), 200);

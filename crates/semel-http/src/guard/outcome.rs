@@ -34,9 +34,7 @@ impl Guard {
         let tenant = inner.tenant(head).await?;
         let identity = Identity::new(tenant, question.scope.clone(), question.key.clone());
         // Whether the caller may see the record is decided before it waits for it: otherwise the time would tell that there is one.
-        let found = inner
-            .find(head, question, &identity, Duration::ZERO)
-            .await?;
+        let found = inner.find(question, &identity, Duration::ZERO).await?;
         let wait = outcomes::wait(&head.headers);
         let found = match found {
             Some(record) if is_running(&record) && !wait.is_zero() => {

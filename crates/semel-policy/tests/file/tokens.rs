@@ -48,7 +48,10 @@ fn a_token_has_a_name_a_role_and_for_claims_a_reach() {
 #[test]
 fn tokens_that_say_too_little_or_too_much_are_refused_by_their_line() {
     for (tokens, expected) in [
-        ("{ name: a, role: read }", "[0]: expected hash or token, found neither"),
+        (
+            "{ name: a, role: read }",
+            "[0]: expected hash or token, found neither",
+        ),
         (
             "{ name: a, role: read, hash: HASH, token: hunter2 }",
             "[0].token: expected hash or token, found both",
@@ -100,7 +103,10 @@ fn tokens_that_say_too_little_or_too_much_are_refused_by_their_line() {
     ] {
         let found = error(tokens);
         assert!(found.starts_with("semel.yaml:2:"), "{found}");
-        assert!(found.ends_with(&format!(": admin.tokens{expected}")), "{found}");
+        assert!(
+            found.ends_with(&format!(": admin.tokens{expected}")),
+            "{found}"
+        );
         assert!(!found.contains("hunter2"), "{found}");
     }
 }
