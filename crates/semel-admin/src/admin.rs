@@ -15,7 +15,7 @@ use crate::health::{Health, Probe};
 use crate::inbox::InboxPart;
 use crate::metered::Metered;
 use crate::router;
-use crate::secret::Secret;
+use crate::tokens::Tokens;
 
 /// What is observed by doors that only watch, as JSON.
 pub type Observations = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
@@ -89,23 +89,23 @@ pub struct Admin {
 #[derive(Debug, Clone)]
 pub struct Handle {
     listen: Address,
-    token: Current<Option<Secret>>,
+    tokens: Current<Tokens>,
     listener: semel_listen::Handle,
 }
 
 impl Handle {
-    /// Takes another token, from the next request on; refuses what [`Handle::check_token`] refuses.
-    pub fn set_token(&self, token: Option<Secret>) -> Result<()> {
-        self.check_token(token.as_ref())?;
-        self.token.set(token);
+    /// Takes other tokens, from the next request on; refuses what [`Handle::check_tokens`] refuses.
+    pub fn set_tokens(&self, tokens: Tokens) -> Result<()> {
+        self.check_tokens(&tokens)?;
+        self.tokens.set(tokens);
         Ok(())
     }
 
     /// Refuses to be reachable from other machines without a token.
-    pub fn check_token(&self, token: Option<&Secret>) -> Result<()> {
+    pub fn check_tokens(&self, tokens: &Tokens) -> Result<()> {
         let config = Config {
             listen: self.listen.clone(),
-            token: token.cloned(),
+            tokens: tokens.clone(),
             ..Config::default()
         };
         config.check()
@@ -130,15 +130,16 @@ impl Admin {
                 let message = format!("the admin side cannot listen on {}", config.listen);
                 Error::new(kind, message).caused_by(error)
             })?;
-        let token = Current::new(config.token.clone());
+        let tokens = Current::new(config.tokens.clone());
         let (probe, probed) = Probe::new(parts.store.inner().clone(), config.probe_every);
         let handle = Handle {
             listen: config.listen.clone(),
-            token: token.clone(),
+            tokens: tokens.clone(),
             listener: listener.handle(),
         };
+        let gate = Gate::new(tokens, parts.clock.clone());
         Ok(Self {
-            router: router::router(parts, probed, Gate::new(token)),
+            router: router::router(parts, probed, gate),
             listener,
             probe,
             handle,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use semel_core::{Error, Result};
 use semel_listen::{AccessLog, Address, Settings, Tls};
 
-use crate::secret::Secret;
+use crate::tokens::Tokens;
 
 /// Where the admin side listens unless told otherwise: this machine only.
 pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7071);
@@ -20,8 +20,8 @@ pub const PROBE_EVERY: Duration = Duration::from_secs(2);
 pub struct Config {
     /// The address; port 0 takes a free one.
     pub listen: Address,
-    /// What callers must show. Without one, only loopback addresses and unix sockets are accepted above.
-    pub token: Option<Secret>,
+    /// What callers must show. Without any, only loopback addresses and unix sockets are accepted above.
+    pub tokens: Tokens,
     /// With which certificate; without one it is plain HTTP.
     pub tls: Option<Tls>,
     /// Which requests are logged.
@@ -34,7 +34,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: LISTEN.into(),
-            token: None,
+            tokens: Tokens::default(),
             tls: None,
             access_log: AccessLog::Off,
             probe_every: PROBE_EVERY,
@@ -45,22 +45,22 @@ impl Default for Config {
 impl Config {
     /// Refuses to be reachable from other machines without a token.
     pub fn check(&self) -> Result<()> {
-        match &self.token {
-            None if !self.listen.is_local() => Err(Error::invalid(format!(
+        if self.tokens.is_empty() && !self.listen.is_local() {
+            return Err(Error::invalid(format!(
                 "the admin side needs a token to listen on {}, because other machines can reach \
-                 it: set admin.token, or listen on 127.0.0.1",
+                 it: set admin.token or admin.tokens, or listen on 127.0.0.1",
                 self.listen
-            ))),
-            Some(token) if token.is_short() => {
-                tracing::warn!(
-                    target: "semel::admin",
-                    "the admin token has fewer than {} characters",
-                    crate::secret::TOKEN_BYTES_ADVISED
-                );
-                Ok(())
-            }
-            _ => Ok(()),
+            )));
         }
+        for token in self.tokens.iter().filter(|token| token.secret().is_short()) {
+            tracing::warn!(
+                target: "semel::admin",
+                token = token.name().as_str(),
+                "the secret of a token has fewer than {} characters",
+                crate::secret::TOKEN_BYTES_ADVISED
+            );
+        }
+        Ok(())
     }
 
     /// The listener's settings.
@@ -87,6 +87,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secret::Secret;
 
     #[test]
     fn beyond_loopback_a_token_is_needed() {
@@ -105,7 +106,7 @@ mod tests {
                 ..Config::default()
             };
             assert_eq!(config.check().is_ok(), alone, "{listen}");
-            config.token = Some(Secret::new("0123456789abcdef").unwrap());
+            config.tokens = Tokens::admin(Secret::new("0123456789abcdef").unwrap());
             assert!(config.check().is_ok(), "{listen}");
         }
     }

@@ -1,11 +1,13 @@
-//! Who may come in: whoever shows the token, or, where there is none, whoever is on this machine.
+//! Who may come in: the holder of a token, or, where there are none, every program of this machine. What a caller may do once it is in,
+//! its role says (`tokens`).
 //!
-//! Without a token the admin side listens on loopback only. A web page in a browser on the same
+//! Without tokens the admin side listens on loopback only. A web page in a browser on the same
 //! machine can reach loopback, too: it would come under its own name (a name that it made resolve
 //! to 127.0.0.1) or with a form. So names other than `localhost` are refused, and whatever may change something
 //! must say that it is JSON, which a page cannot do across origins without being allowed to.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
@@ -14,34 +16,56 @@ use axum::http::uri::{Authority, Uri};
 use axum::http::{HeaderMap, HeaderName};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use semel_core::Clock;
 use semel_http::problem::{Problem, Type};
 
 use crate::current::Current;
 use crate::refused::Refused;
-use crate::secret::Secret;
+use crate::tokens::{Caller, Tokens};
 
 /// Addresses that answer to everybody: they tell nothing but whether the process works.
 pub(crate) const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
-    /// A reload replaces it; the next request of an open connection is judged by the new one.
-    token: Current<Option<Secret>>,
+    /// A reload replaces them; the next request of an open connection is judged by the new ones.
+    tokens: Current<Tokens>,
+    /// Says which tokens have expired.
+    clock: Arc<dyn Clock>,
 }
 
 impl Gate {
-    pub(crate) const fn new(token: Current<Option<Secret>>) -> Self {
-        Self { token }
+    pub(crate) const fn new(tokens: Current<Tokens>, clock: Arc<dyn Clock>) -> Self {
+        Self { tokens, clock }
     }
 
-    /// Lets a request in, or says why not.
-    pub(crate) fn check(&self, parts: &Parts) -> Result<(), Problem> {
+    /// Lets a request in and says whose it is, or why it stays outside. An open address has no caller.
+    pub(crate) fn check(&self, parts: &Parts) -> Result<Option<Caller>, Problem> {
         if OPEN.contains(&parts.uri.path()) {
-            return Ok(());
+            return Ok(None);
         }
-        match &self.token.get() {
-            Some(token) => check_token(token, &parts.headers),
-            None => check_host(parts),
+        let tokens = self.tokens.get();
+        match tokens.is_empty() {
+            true => check_host(parts).map(|()| Some(Caller::Local)),
+            false => self.identify(&tokens, &parts.headers).map(Some),
+        }
+    }
+
+    fn identify(&self, tokens: &Tokens, headers: &HeaderMap) -> Result<Caller, Problem> {
+        let found = bearer(headers).and_then(|shown| tokens.find(shown));
+        match found {
+            Some(token) if token.is_expired(self.clock.now()) => {
+                let name = token.name();
+                tracing::warn!(target: "semel::admin", token = name.as_str(), "refused an expired token");
+                let detail = format!("the token {name} has expired");
+                Err(Problem::new(Type::Unauthorized, detail))
+            }
+            Some(token) => Ok(Caller::Token(Arc::clone(token))),
+            None => {
+                let detail =
+                    "send the header Authorization: Bearer TOKEN with a token of the admin side";
+                Err(Problem::new(Type::Unauthorized, detail))
+            }
         }
     }
 }
@@ -69,14 +93,6 @@ fn check_call(headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
     }
 }
 
-fn check_token(token: &Secret, headers: &HeaderMap) -> Result<(), Problem> {
-    if bearer(headers).is_some_and(|shown| token.is(shown)) {
-        return Ok(());
-    }
-    let detail = "send the header Authorization: Bearer TOKEN with the token of the admin side";
-    Err(Problem::new(Type::Unauthorized, detail))
-}
-
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = only(headers, &AUTHORIZATION)?.split_once(' ')?;
     scheme
@@ -102,7 +118,7 @@ fn check_host(parts: &Parts) -> Result<(), Problem> {
     }
     Err(Problem::new(
         Type::HostRefused,
-        "without a token the admin side answers to localhost and to IP addresses only",
+        "without tokens the admin side answers to localhost and to IP addresses only",
     ))
 }
 
@@ -121,12 +137,17 @@ fn is_json(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secret::Secret;
     use axum::http::Request;
+    use semel_core::SystemClock;
 
     fn check(token: Option<&str>, request: axum::http::request::Builder) -> Result<(), Type> {
-        let gate = Gate::new(token.map(|token| Secret::new(token).unwrap()).into());
+        let secret = token.map(|token| Secret::new(token).unwrap());
+        let tokens = secret.map(Tokens::admin).unwrap_or_default();
+        let gate = Gate::new(tokens.into(), Arc::new(SystemClock::new()));
         let (parts, ()) = request.body(()).unwrap().into_parts();
-        gate.check(&parts).map_err(|problem| problem.kind())
+        let checked = gate.check(&parts).map(drop);
+        checked.map_err(|problem| problem.kind())
     }
 
     #[test]

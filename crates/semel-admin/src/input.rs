@@ -61,6 +61,13 @@ impl<T: Input> FromRequest<Shared> for Json<T> {
     }
 }
 
+impl<T> Json<T> {
+    /// What it says, for calls that wait: the turn and the memory are given back.
+    pub(crate) fn into_value(self) -> T {
+        self.value
+    }
+}
+
 type Spooled = ((Bytes, Permit), Option<OwnedSemaphorePermit>);
 
 async fn read(

@@ -5,7 +5,7 @@
 //! 1. [`metered`] wraps a store: it measures every verb and logs every change of state.
 //! 2. [`metrics`] is what is counted, by stores, by doors, and by [`metered`].
 //! 3. [`health`] collects what the parts of a process say about themselves.
-//! 4. `router` is the table of all addresses; `gate` decides who may come in.
+//! 4. `router` is the table of all addresses and of the roles that they need; `gate` decides who may come in, [`tokens`] what they may do.
 //! 5. `api` has one file or folder per subject; [`view`] is how records and messages look as JSON.
 //! 6. [`inbox`] is what the admin side must know of consumers; [`when`] reads moments; [`current`] is what a reload replaces.
 //! 7. [`admin`] binds the port and serves.
@@ -30,6 +30,7 @@ mod probes;
 mod refused;
 mod router;
 pub mod secret;
+pub mod tokens;
 pub mod view;
 pub mod when;
 
@@ -41,4 +42,5 @@ pub use inbox::{InboxPart, Policies};
 pub use metered::Metered;
 pub use metrics::Metrics;
 pub use secret::Secret;
+pub use tokens::{Grant, Reach, Role, ScopePrefix, Token, Tokens};
 pub use when::When;

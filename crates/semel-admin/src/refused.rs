@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use semel_core::{Error, Kind, Result};
 use semel_http::problem::{Problem, Ran, Type};
 use tokio::time::timeout;
+use tracing::Instrument;
 
 /// How long a call waits for the store.
 const STORE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -65,10 +66,18 @@ impl IntoResponse for Refused {
 
 /// Waits for the store, but not for ever.
 pub(crate) async fn ask<T>(call: impl Future<Output = Result<T>>) -> Result<T, Refused> {
-    match timeout(STORE_TIMEOUT, call).await {
+    ask_after(Duration::ZERO, call).await
+}
+
+/// The same for a call that waits so long itself.
+pub(crate) async fn ask_after<T>(
+    wait: Duration,
+    call: impl Future<Output = Result<T>>,
+) -> Result<T, Refused> {
+    match timeout(wait + STORE_TIMEOUT, call).await {
         Ok(answer) => Ok(answer?),
         Err(_) => {
-            let waited = STORE_TIMEOUT.as_secs();
+            let waited = (wait + STORE_TIMEOUT).as_secs();
             let message = format!("the store did not answer within {waited} s");
             Err(Error::new(Kind::Unavailable, message).into())
         }
@@ -79,7 +88,7 @@ pub(crate) async fn ask<T>(call: impl Future<Output = Result<T>>) -> Result<T, R
 pub(crate) async fn change<T: Send + 'static>(
     call: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T, Refused> {
-    let task = tokio::spawn(call);
+    let task = tokio::spawn(call.in_current_span());
     let changed = ask(async {
         let died = |e| Error::new(Kind::Internal, "a call of the store panicked").caused_by(e);
         task.await.map_err(died)?

@@ -10,9 +10,10 @@ use axum::http::{HeaderValue, Method, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{self, MethodRouter};
-use semel_core::Timestamp;
+use semel_core::{Once, Timestamp};
 use semel_http::problem::{Problem, Type};
 use tokio::sync::Semaphore;
+use tracing::{Instrument, Span};
 
 use crate::admin::Parts;
 use crate::api::{claims, inbox, observations, records, stats};
@@ -20,6 +21,7 @@ use crate::gate::{Gate, only_json};
 use crate::health::Probed;
 use crate::input::LARGE_BODIES_MAX;
 use crate::refused::Refused;
+use crate::tokens::{Caller, Needs, admit};
 use crate::{openapi, page, probes};
 
 /// What handlers share.
@@ -28,6 +30,8 @@ pub(crate) struct App {
     pub(crate) parts: Parts,
     /// What the store beneath the measured one said last: probes are not traffic.
     pub(crate) probed: Probed,
+    /// Those who wait for operations that run.
+    pub(crate) waiters: Once,
     /// Turns to read a large body.
     pub(crate) large_bodies: Arc<Semaphore>,
 }
@@ -43,24 +47,27 @@ pub(crate) type Shared = Arc<App>;
 
 /// One address with one method.
 pub(crate) struct Route {
-    #[cfg_attr(not(test), expect(dead_code, reason = "the router knows it already"))]
     pub(crate) method: Method,
     pub(crate) path: &'static str,
+    /// The role of its callers. Without it there is no route.
+    pub(crate) needs: Needs,
     handler: MethodRouter<Shared>,
 }
 
-fn get<T: 'static>(path: &'static str, handler: impl Handler<T, Shared>) -> Route {
+fn get<T: 'static>(path: &'static str, needs: Needs, handler: impl Handler<T, Shared>) -> Route {
     Route {
         method: Method::GET,
         path,
+        needs,
         handler: routing::get(handler),
     }
 }
 
-fn post<T: 'static>(path: &'static str, handler: impl Handler<T, Shared>) -> Route {
+fn post<T: 'static>(path: &'static str, needs: Needs, handler: impl Handler<T, Shared>) -> Route {
     Route {
         method: Method::POST,
         path,
+        needs,
         handler: routing::post(handler).route_layer(middleware::from_fn(only_json)),
     }
 }
@@ -68,40 +75,49 @@ fn post<T: 'static>(path: &'static str, handler: impl Handler<T, Shared>) -> Rou
 /// The table.
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        get("/", page::status),
-        get("/healthz", probes::healthz),
-        get("/readyz", probes::readyz),
-        get("/metrics", probes::metrics),
-        get("/api/v1/openapi.json", openapi::document),
-        post("/api/v1/claims", claims::claim),
-        get("/api/v1/claims", claims::look_up),
-        post("/api/v1/claims/renew", claims::renew),
-        post("/api/v1/claims/settle", claims::settle),
-        post("/api/v1/claims/release", claims::release),
-        post("/api/v1/claims/unknown", claims::mark_unknown),
-        get("/api/v1/records", records::list),
-        get("/api/v1/records/one", records::one),
-        post("/api/v1/records/resolve", records::resolve),
-        get("/api/v1/stats", stats::stats),
-        get("/api/v1/observations", observations::observations),
-        get("/api/v1/inbox", inbox::list),
-        get("/api/v1/inbox/one", inbox::one),
-        get("/api/v1/inbox/counts", inbox::counts),
-        get("/api/v1/inbox/gaps", inbox::gaps),
-        get("/api/v1/inbox/audit", inbox::audit),
-        post("/api/v1/inbox/retry", inbox::retry),
-        post("/api/v1/inbox/park", inbox::park),
-        post("/api/v1/inbox/unpark", inbox::unpark),
-        post("/api/v1/inbox/skip", inbox::skip),
-        post("/api/v1/inbox/replay", inbox::replay),
-        post("/api/v1/inbox/pause", inbox::pause),
-        post("/api/v1/inbox/resume", inbox::resume),
+        get("/", Needs::Read, page::status),
+        get("/healthz", Needs::Nothing, probes::healthz),
+        get("/readyz", Needs::Nothing, probes::readyz),
+        get("/metrics", Needs::Read, probes::metrics),
+        get("/api/v1/openapi.json", Needs::AnyToken, openapi::document),
+        post("/api/v1/claims", Needs::Claims, claims::claim),
+        get("/api/v1/claims", Needs::LookUp, claims::look_up),
+        post("/api/v1/claims/renew", Needs::Claims, claims::renew),
+        post("/api/v1/claims/settle", Needs::Claims, claims::settle),
+        post("/api/v1/claims/release", Needs::Claims, claims::release),
+        post(
+            "/api/v1/claims/unknown",
+            Needs::Claims,
+            claims::mark_unknown,
+        ),
+        get("/api/v1/records", Needs::Read, records::list),
+        get("/api/v1/records/one", Needs::Read, records::one),
+        post("/api/v1/records/resolve", Needs::Operate, records::resolve),
+        get("/api/v1/stats", Needs::Read, stats::stats),
+        get(
+            "/api/v1/observations",
+            Needs::Read,
+            observations::observations,
+        ),
+        get("/api/v1/inbox", Needs::Read, inbox::list),
+        get("/api/v1/inbox/one", Needs::Read, inbox::one),
+        get("/api/v1/inbox/counts", Needs::Read, inbox::counts),
+        get("/api/v1/inbox/gaps", Needs::Read, inbox::gaps),
+        get("/api/v1/inbox/audit", Needs::Read, inbox::audit),
+        post("/api/v1/inbox/retry", Needs::Operate, inbox::retry),
+        post("/api/v1/inbox/park", Needs::Operate, inbox::park),
+        post("/api/v1/inbox/unpark", Needs::Operate, inbox::unpark),
+        post("/api/v1/inbox/skip", Needs::Operate, inbox::skip),
+        post("/api/v1/inbox/replay", Needs::Operate, inbox::replay),
+        post("/api/v1/inbox/pause", Needs::Operate, inbox::pause),
+        post("/api/v1/inbox/resume", Needs::Operate, inbox::resume),
     ]
 }
 
 /// The routes behind the gate.
 pub(crate) fn router(parts: Parts, probed: Probed, gate: Gate) -> Router {
     let app = Arc::new(App {
+        waiters: claims::waiters(&parts.store),
         parts,
         probed,
         large_bodies: Arc::new(Semaphore::new(LARGE_BODIES_MAX)),
@@ -109,7 +125,9 @@ pub(crate) fn router(parts: Parts, probed: Probed, gate: Gate) -> Router {
     let routes = routes().into_iter();
     routes
         .fold(Router::new(), |router, route| {
-            router.route(route.path, route.handler)
+            let admit = middleware::from_fn_with_state(route.needs, admit);
+            // The role comes before all that a route looks at.
+            router.route(route.path, route.handler.route_layer(admit))
         })
         .fallback(no_such_address)
         .method_not_allowed_fallback(no_such_method)
@@ -119,15 +137,30 @@ pub(crate) fn router(parts: Parts, probed: Probed, gate: Gate) -> Router {
 
 /// Every request passes here first; every answer says that it is neither to be kept nor guessed at.
 async fn enter(State(gate): State<Gate>, request: Request, next: Next) -> Response {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let mut response = match gate.check(&parts) {
-        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Ok(caller) => {
+            let span = span(caller.as_ref());
+            if let Some(caller) = caller {
+                parts.extensions.insert(caller);
+            }
+            let answered = next.run(Request::from_parts(parts, body));
+            answered.instrument(span).await
+        }
         Err(problem) => Refused::from(problem).into_response(),
     };
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
+}
+
+/// All that is logged on behalf of a token names it.
+fn span(caller: Option<&Caller>) -> Span {
+    match caller.and_then(Caller::name) {
+        Some(token) => tracing::info_span!(target: "semel::admin", "admin", token),
+        None => Span::none(),
+    }
 }
 
 async fn no_such_address(uri: Uri) -> Refused {

@@ -1,4 +1,4 @@
-//! The admin token.
+//! The secret of a token.
 
 use std::fmt;
 
@@ -7,10 +7,16 @@ use semel_core::{Error, Result};
 /// The longest token, in bytes.
 pub const TOKEN_BYTES_MAX: usize = 512;
 /// Shorter tokens are accepted with a warning: there is no limit on guesses but the network's.
-pub(crate) const TOKEN_BYTES_ADVISED: usize = 16;
+pub const TOKEN_BYTES_ADVISED: usize = 16;
+
+/// How a digest is written where tokens are kept.
+const PREFIX: &str = "blake3:";
 
 /// A token that shows neither in `Debug` nor in logs, and that takes as long to compare with a
 /// near miss as with a far one.
+///
+/// It is kept as its BLAKE3 digest. A slow hash for passwords would add nothing for tokens of 256 random bits, which cannot be guessed
+/// from their digest however fast it is, and would let each wrong guess cost the server more than the guesser.
 ///
 /// ```
 /// use semel_admin::Secret;
@@ -18,13 +24,16 @@ pub(crate) const TOKEN_BYTES_ADVISED: usize = 16;
 /// let token = Secret::new("correct-horse-battery")?;
 /// assert_eq!(format!("{token:?}"), "Secret");
 /// assert!(token.is("correct-horse-battery") && !token.is("correct"));
+/// let kept: Secret = Secret::from_hash(&token.hash())?;
+/// assert!(kept.is("correct-horse-battery"));
 /// # Ok::<(), semel_core::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     /// Digests have one length and compare in constant time; the text itself is not kept.
     digest: blake3::Hash,
-    bytes: usize,
+    /// Unknown if only the digest is.
+    bytes: Option<usize>,
 }
 
 impl Secret {
@@ -43,16 +52,49 @@ impl Secret {
             ));
         }
         let digest = blake3::hash(token.as_bytes());
+        let bytes = Some(bytes);
         Ok(Self { digest, bytes })
+    }
+
+    /// A token of which only the digest is known, as [`Secret::hash`] writes it.
+    pub fn from_hash(hash: &str) -> Result<Self> {
+        let digits = hash.strip_prefix(PREFIX);
+        let digest = digits.and_then(|digits| blake3::Hash::from_hex(digits).ok());
+        let bytes = None;
+        // The text is not shown: it may be a token that stands in the wrong place.
+        let expected =
+            || Error::invalid("expected blake3: and 64 hexadecimal digits, found another text");
+        let digest = digest.ok_or_else(expected)?;
+        Ok(Self { digest, bytes })
+    }
+
+    /// The digest, as it may stand in a file.
+    pub fn hash(&self) -> String {
+        format!("{PREFIX}{}", self.digest.to_hex())
     }
 
     /// Whether `candidate` is the token.
     pub fn is(&self, candidate: &str) -> bool {
-        self.digest == blake3::hash(candidate.as_bytes())
+        self.fits(&Shown::new(candidate))
     }
 
-    pub(crate) const fn is_short(&self) -> bool {
-        self.bytes < TOKEN_BYTES_ADVISED
+    /// Whether what a caller showed is the token, in constant time.
+    pub(crate) fn fits(&self, shown: &Shown) -> bool {
+        self.digest == shown.0
+    }
+
+    /// Whether it is known to be shorter than advised.
+    pub fn is_short(&self) -> bool {
+        self.bytes.is_some_and(|bytes| bytes < TOKEN_BYTES_ADVISED)
+    }
+}
+
+/// What a caller shows, made ready to be compared with many tokens.
+pub(crate) struct Shown(blake3::Hash);
+
+impl Shown {
+    pub(crate) fn new(candidate: &str) -> Self {
+        Self(blake3::hash(candidate.as_bytes()))
     }
 }
 
@@ -73,5 +115,28 @@ mod tests {
             assert!(bad.is_empty() || !error.contains(bad), "{error}");
         }
         assert!(Secret::new("x".repeat(512)).is_ok());
+    }
+
+    #[test]
+    fn a_digest_stands_for_its_token() {
+        let secret = Secret::new("s3cret").unwrap();
+        let kept = Secret::from_hash(&secret.hash()).unwrap();
+        assert!(kept.is("s3cret") && !kept.is("s3cre") && !kept.is(&secret.hash()));
+        assert!(secret.is_short() && !kept.is_short());
+        let digits = secret.hash()[7..].to_owned();
+        for bad in [
+            "s3cret",
+            "",
+            "blake3:",
+            &digits,
+            &format!("blake3:{digits}0"),
+            "sha256:00",
+        ] {
+            let error = Secret::from_hash(bad).unwrap_err().to_string();
+            assert!(
+                bad.is_empty() || !error.contains(bad) || bad == "blake3:",
+                "{error}"
+            );
+        }
     }
 }

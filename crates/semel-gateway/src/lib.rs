@@ -11,7 +11,8 @@
 //! 4. `budget` is what requests of each kind may use at once.
 //! 5. `hygiene` is what may cross in either direction.
 //! 6. `pool` keeps connections to upstreams and tells whether a request can have reached one.
-//! 7. `reconcile` asks a URL about unknown outcomes; `jwks` loads the keys that tokens are checked with.
+//! 7. `outcomes` is what the gateway answers itself: what became of an operation, by its key.
+//! 8. `reconcile` asks a URL about unknown outcomes; `jwks` loads the keys that tokens are checked with.
 //!
 //! This crate reads no configuration file, keeps no records and decides nothing about keys: that is
 //! `semel-policy`, the store, and `semel-http`. It never sends a request twice.
@@ -22,6 +23,7 @@ mod error;
 mod forward;
 mod hygiene;
 mod jwks;
+mod outcomes;
 mod path;
 mod pool;
 mod reconcile;

@@ -7,6 +7,7 @@
 //!    behalf, and what it asks for.
 //! 3. [`guard`] brings them together with [`semel_core::Once`]: admit a request, run it, replay it.
 //! 4. [`problem`] is how refusals look (RFC 9457); [`replay`] turns responses into outcomes and back.
+//!    [`outcomes`] is where callers fetch an outcome by its key.
 //! 5. [`reserved`] keeps what only Semel may say out of requests and responses.
 //! 6. [`observe`] lets everything through and counts what would have been refused or replayed.
 //! 7. [`memory`] bounds the bytes that bodies hold.
@@ -25,6 +26,7 @@ pub mod key;
 pub mod layer;
 pub mod memory;
 pub mod observe;
+pub mod outcomes;
 pub mod path;
 pub mod pattern;
 pub mod problem;

@@ -18,6 +18,14 @@ pub const NAME_BYTES_MAX: usize = 1_024;
 pub const URL_BYTES_MAX: usize = 2_048;
 /// The longest key file, in bytes.
 pub const KEY_FILE_BYTES_MAX: usize = 64 * 1024;
+/// The most tokens of the admin side, `admin.token` not counted.
+pub const TOKENS_MAX: usize = 255;
+/// The longest name of a token, in bytes.
+pub const TOKEN_NAME_BYTES_MAX: usize = 64;
+/// The most scopes of a token for claims.
+pub const TOKEN_SCOPES_MAX: usize = 32;
+/// The length below which the secret of a token is warned about, in bytes.
+pub const TOKEN_BYTES_ADVISED: usize = 16;
 /// The most hosts of one route.
 pub const HOSTS_MAX: usize = 64;
 /// The most routes of a gateway.

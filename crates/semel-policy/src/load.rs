@@ -107,6 +107,7 @@ impl File {
         let routes = file.gateway.as_ref().map(Gateway::compile).transpose();
         let routes = routes.map_err(located)?.unwrap_or_default();
         file.check_memory(&routes).map_err(located)?;
+        file.check_tokens().map_err(located)?;
         file.compile_messages().map_err(located)?;
         Ok(file)
     }

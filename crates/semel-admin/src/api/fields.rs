@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use semel_core::record::UnknownCause;
-use semel_core::store::{Actor, Takeover};
+use semel_core::store::{Actor, Nonce, Takeover};
 use semel_core::{Fence, Fingerprint, LeaseTerm, duration};
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::Number;
@@ -112,9 +112,13 @@ pub(crate) fn lease<'de, D: Deserializer<'de>>(input: D) -> Result<LeaseTerm, D:
     Ok(term.map_err(D::Error::custom)?.unwrap_or_default())
 }
 
-/// Who decides.
-pub(crate) fn actor<'de, D: Deserializer<'de>>(input: D) -> Result<Actor, D::Error> {
-    Actor::new(String::deserialize(input)?).map_err(D::Error::custom)
+/// Who decides, where it may be left out.
+pub(crate) fn actor_or_none<'de, D: Deserializer<'de>>(
+    input: D,
+) -> Result<Option<Actor>, D::Error> {
+    let name = Option::<String>::deserialize(input)?;
+    name.map(|name| Actor::new(name).map_err(D::Error::custom))
+        .transpose()
 }
 
 /// A fingerprint that the caller made: 64 hexadecimal digits.
@@ -163,6 +167,27 @@ impl From<TakeoverInput> for Takeover {
             TakeoverInput::Never => Self::Never,
             TakeoverInput::Allowed => Self::Allowed,
             TakeoverInput::Of(fence) => Self::Of(Fence::new(fence)),
+        }
+    }
+}
+
+/// The longest name that a caller gives its claim.
+pub(crate) const NONCE_CHARS_MAX: usize = 64;
+
+/// The name that a caller gives its claim.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NonceInput(pub(crate) Nonce);
+
+impl FromStr for NonceInput {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_visible = text.bytes().all(|byte| byte.is_ascii_graphic());
+        match is_visible && (1..=NONCE_CHARS_MAX).contains(&text.len()) {
+            true => Ok(Self(Nonce::of(text))),
+            false => Err(format!(
+                "a nonce has 1 to {NONCE_CHARS_MAX} visible ASCII characters"
+            )),
         }
     }
 }

@@ -7,7 +7,8 @@ use semel_core::{LeaseTerm, Retention};
 use serde_json::{Value, json};
 
 use super::refusals::members;
-use crate::api::fields::NUMBER_MAX;
+use crate::api::claims::WAIT_MAX;
+use crate::api::fields::{NONCE_CHARS_MAX, NUMBER_MAX};
 use crate::api::inbox::REASON_BYTES_MAX;
 
 /// No control characters, as every part of an identity.
@@ -80,10 +81,12 @@ fn limits(field: &str) -> Value {
         "states" => json!({ "items": { "type": "string", "enum": State::ALL.map(State::name) } }),
         "cause" => json!({ "enum": Cause::ALL.map(Cause::name) }),
         "fence" => number(),
+        "nonce" => json!({ "minLength": 1, "maxLength": NONCE_CHARS_MAX, "pattern": "^[!-~]+$" }),
         "before" => json!({ "minLength": 1, "maxLength": 1_024, "pattern": "^[!-~]+$" }),
         "fingerprint" => json!({ "pattern": HEX }),
         "lease" => json!({ "pattern": durations(1, LeaseTerm::MAX.as_millis()) }),
         "retention" => json!({ "pattern": durations(1, Retention::MAX.as_millis()) }),
+        "wait" => json!({ "pattern": durations(0, WAIT_MAX.as_millis()) }),
         "took" => json!({ "pattern": durations(0, Retention::MAX.as_millis()) }),
         "status" => json!({ "minimum": 200, "maximum": 599 }),
         "headers" => json!({ "items": {
@@ -224,7 +227,9 @@ mod tests {
         assert_eq!(claim["fingerprint"]["pattern"], HEX);
         let look_up = &DOCUMENT["paths"]["/api/v1/claims"]["get"]["parameters"];
         for parameter in look_up.as_array().unwrap() {
-            assert_eq!(parameter["schema"]["minLength"], 1, "{parameter}");
+            let is_wait = parameter["name"] == "wait";
+            let limited = if is_wait { "pattern" } else { "minLength" };
+            assert!(parameter["schema"][limited] != Value::Null, "{parameter}");
         }
         let listed = DOCUMENT["paths"]["/api/v1/records"]["get"]["parameters"]
             .as_array()

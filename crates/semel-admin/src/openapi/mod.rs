@@ -3,6 +3,7 @@
 
 mod limits;
 mod refusals;
+mod roles;
 
 use std::sync::LazyLock;
 
@@ -65,7 +66,7 @@ use crate::{page, probes};
 )]
 struct Description;
 
-/// The token. It is needed if the admin side has one, and passed over if it has none.
+/// A token. It is needed if the admin side has any, and passed over if it has none.
 struct Token;
 
 impl Modify for Token {
@@ -91,6 +92,7 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
     let mut document = document.expect("a description is valid JSON");
     refusals::declare(&mut document);
     limits::declare(&mut document);
+    roles::declare(&mut document);
     document
 });
 

@@ -8,7 +8,7 @@ const PROBLEM_JSON: &str = "application/problem+json";
 const SCHEMA: &str = "#/components/schemas/Problem";
 
 /// Refusals of every call but those that are open to all.
-const BEHIND_THE_GATE: &[Type] = &[Type::Unauthorized, Type::HostRefused];
+const BEHIND_THE_GATE: &[Type] = &[Type::Unauthorized, Type::HostRefused, Type::Forbidden];
 /// Refusals of every call of the API.
 const OF_THE_API: &[Type] = &[
     Type::InvalidInput,

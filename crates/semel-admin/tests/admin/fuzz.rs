@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use semel_admin::{Config, Secret};
+use semel_admin::{Config, Secret, Tokens};
 use serde_json::json;
 
 use crate::http::raw;
@@ -47,7 +47,7 @@ async fn fill(server: &Server) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fuzzer_that_reads_the_description_finds_nothing() {
     let config = Config {
-        token: Some(Secret::new(TOKEN).unwrap()),
+        tokens: Tokens::admin(Secret::new(TOKEN).unwrap()),
         ..Config::default()
     };
     let server = Server::start_with(config, |store| store).await;

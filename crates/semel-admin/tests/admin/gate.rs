@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use insta::assert_snapshot;
-use semel_admin::{Admin, Config, Metered, Metrics, Parts, Secret};
+use semel_admin::{Admin, Config, Metered, Metrics, Parts, Secret, Tokens};
 use semel_core::MemoryStore;
 
 use crate::http::{get_with, raw};
@@ -14,7 +14,7 @@ const TOKEN: &str = "correct-horse-battery-staple";
 
 fn with_token() -> Config {
     Config {
-        token: Some(Secret::new(TOKEN).unwrap()),
+        tokens: Tokens::admin(Secret::new(TOKEN).unwrap()),
         ..Config::default()
     }
 }
@@ -28,9 +28,9 @@ async fn beyond_loopback_a_token_is_needed() {
     };
     let refused = Admin::bind(&config, Parts::new(store.clone())).await;
     assert_snapshot!(refused.unwrap_err(), @"
-    the admin side needs a token to listen on 0.0.0.0:0, because other machines can reach it: set admin.token, or listen on 127.0.0.1
+    the admin side needs a token to listen on 0.0.0.0:0, because other machines can reach it: set admin.token or admin.tokens, or listen on 127.0.0.1
     ");
-    config.token = with_token().token;
+    config.tokens = with_token().tokens;
     assert!(Admin::bind(&config, Parts::new(store)).await.is_ok());
 }
 
@@ -60,10 +60,10 @@ async fn with_a_token_every_address_but_health_needs_it() {
     assert_snapshot!(refused.shown(), @r#"
     401
     {
-      "detail": "send the header Authorization: Bearer TOKEN with the token of the admin side",
+      "detail": "send the header Authorization: Bearer TOKEN with a token of the admin side",
       "ran": "no",
       "status": 401,
-      "title": "The admin token is missing or wrong",
+      "title": "The token is missing, wrong or expired",
       "type": "urn:semel:problem:unauthorized"
     }
     "#);

@@ -179,29 +179,23 @@ async fn a_person_decides_about_an_unknown_record() {
 async fn a_decision_must_be_whole() {
     let server = Server::start().await;
     for (decision, field) in [
-        (json!({ "fence": 1, "how": "release" }), None),
-        (
-            json!({ "fence": 1, "by": "", "how": "release" }),
-            Some("by"),
-        ),
-        (
-            json!({ "fence": 1, "by": "ada", "how": "forget" }),
-            Some("how"),
-        ),
+        (json!({ "fence": 1, "how": "release" }), "by"),
+        (json!({ "fence": 1, "by": "", "how": "release" }), "by"),
+        (json!({ "fence": 1, "by": "ada", "how": "forget" }), "how"),
         (
             json!({ "fence": 1, "by": "ada", "how": "settle" }),
-            Some("verdict"),
+            "verdict",
         ),
         (
             json!({ "fence": 1, "by": "ada", "how": "erase", "body": "x" }),
-            Some("how"),
+            "how",
         ),
     ] {
         let refused = server
             .post("/api/v1/records/resolve", about("k", decision))
             .await;
         assert_eq!(refused.problem(), "invalid-input");
-        assert_eq!(refused.json()["field"].as_str(), field, "{refused:?}");
+        assert_eq!(refused.json()["field"], field, "{refused:?}");
     }
 }
 

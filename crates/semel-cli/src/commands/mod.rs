@@ -15,6 +15,7 @@ mod messages;
 mod replay;
 mod serve;
 mod stats;
+mod token;
 
 use clap::Subcommand;
 
@@ -51,6 +52,9 @@ pub(crate) enum Command {
     /// A process that takes part in a benchmark
     #[command(subcommand, hide = true)]
     BenchPeer(bench::Peer),
+    /// Make, list and hash the tokens of the admin side
+    #[command(subcommand)]
+    Token(token::Command),
     /// Count what is in the store
     Stats(stats::Args),
     /// Check that a configuration file, the store and this machine are fit for use
@@ -75,6 +79,7 @@ pub(crate) async fn run(command: Command, store: StoreArgs) -> Result<()> {
         Command::BenchPeer(peer) => bench::serve_peer(peer).await,
         Command::Demo(args) => output::data(&demo::run(&args).await?),
         Command::DemoService(args) => demo::serve(&args).await,
+        Command::Token(command) => token::run(&command),
         Command::Stats(args) => stats::run(&args, &store).await,
         Command::Check(args) => check::run(&args, store).await,
     }

@@ -28,6 +28,7 @@ pub(super) fn config(section: &Gateway) -> Result<Config> {
     config.tls = section.tls.as_ref().map(listening::tls);
     config.access_log = listening::access_log(section.access_log);
     config.trust_forwarded = section.trust_forwarded;
+    config.outcomes = section.outcomes.0.0.clone();
     limits(&mut config, section);
     let routes = section
         .routes()

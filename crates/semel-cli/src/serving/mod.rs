@@ -4,7 +4,7 @@
 //! - `logs` sets up logging; `watch` lets metrics, reports and logs see each request.
 //! - `gateway` turns the file's section into a gateway, `inbox` the consumers and targets into an engine; `policies` is what
 //!   operators' acts need of them.
-//! - `listening` turns what the file says about a port into what the listener takes.
+//! - `listening` turns what the file says about a port into what the listener takes, `tokens` what it says about callers of the admin side.
 //! - `signals` waits for the outside world; `reload` takes a changed file over, and `fixed` knows what it cannot take.
 //! - `unserved` names messages that nothing runs.
 
@@ -17,6 +17,7 @@ mod policies;
 mod reload;
 mod signals;
 mod source;
+mod tokens;
 mod unserved;
 mod watch;
 
@@ -25,11 +26,12 @@ pub(crate) use listening::address;
 pub(crate) use policies::policies;
 use policies::policies_of;
 pub(crate) use source::{Flags, Setting, Source};
+pub(crate) use tokens::{moment, tokens};
 pub(crate) use unserved::unserved;
 
 use std::sync::Arc;
 
-use semel_admin::{Admin, Current, Health, InboxPart, Metered, Metrics, Parts, Policies, Secret};
+use semel_admin::{Admin, Current, Health, InboxPart, Metered, Metrics, Parts, Policies};
 use semel_core::inbox::Inbox;
 use semel_core::{Cached, Once};
 use semel_gateway::Gateway;
@@ -211,17 +213,16 @@ impl Process {
     async fn admin(&self, file: &File, policies: &Current<Policies>) -> Result<Option<Admin>> {
         let file::Admin::On {
             listen,
-            token,
             tls,
             access_log,
+            ..
         } = &file.admin
         else {
             return Ok(None);
         };
-        let token = token.as_ref();
         let config = semel_admin::Config {
             listen: listening::address(listen),
-            token: token.map(|token| Secret::new(token.expose())).transpose()?,
+            tokens: tokens(&file.admin)?,
             tls: tls.as_ref().map(listening::tls),
             access_log: listening::access_log(*access_log),
             ..semel_admin::Config::default()

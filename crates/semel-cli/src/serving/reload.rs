@@ -1,10 +1,10 @@
 //! A process at work, which takes a changed file over at SIGHUP.
 //!
 //! Everything that can fail comes first and changes nothing: a file that is wrong, or that cannot be served, is reported and leaves all as it
-//! was. What is taken over: limits, routes, consumers, targets of intents, alerts, the admin token and the log level. What needs a restart
+//! was. What is taken over: limits, routes, consumers, targets of intents, alerts, the admin side's tokens and the log level. What needs a restart
 //! is named key by key.
 
-use semel_admin::{Current, Policies, Secret};
+use semel_admin::{Current, Policies, Tokens};
 use semel_gateway::Handle as GatewayHandle;
 use semel_policy::{File, file};
 use tokio::signal::unix::Signal;
@@ -63,7 +63,7 @@ impl Live<'_> {
         }
         let file = self.source.load()?;
         let policies = policies_of(&file, &self.source)?;
-        let token = self.token(&file)?;
+        let tokens = self.tokens(&file)?;
         let gateway = self.gateway_config(&file)?;
         let prepared = self.messages.prepare(self.process, &file).await?;
         if let (Some(handle), Some(config)) = (&self.gateway, gateway) {
@@ -71,8 +71,8 @@ impl Live<'_> {
         }
         self.messages
             .take(self.process, &file, prepared, ending.clone())?;
-        if let (Some(admin), Some(token)) = (&self.admin, token) {
-            admin.set_token(token)?;
+        if let (Some(admin), Some(tokens)) = (&self.admin, tokens) {
+            admin.set_tokens(tokens)?;
         }
         self.policies.set(policies.clone());
         self.logs.set_level(file.log.level);
@@ -89,15 +89,14 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// The token of the new file, if the admin side is served and can have it.
-    fn token(&self, file: &File) -> Result<Option<Option<Secret>>> {
-        let (Some(admin), file::Admin::On { token, .. }) = (&self.admin, &file.admin) else {
+    /// The tokens of the new file, if the admin side is served and can have them.
+    fn tokens(&self, file: &File) -> Result<Option<Tokens>> {
+        let (Some(admin), file::Admin::On { .. }) = (&self.admin, &file.admin) else {
             return Ok(None);
         };
-        let token = token.as_ref().map(|token| Secret::new(token.expose()));
-        let token = token.transpose()?;
-        admin.check_token(token.as_ref())?;
-        Ok(Some(token))
+        let tokens = super::tokens(&file.admin)?;
+        admin.check_tokens(&tokens)?;
+        Ok(Some(tokens))
     }
 
     /// What the gateway takes: all but its address, which it keeps.

@@ -15,3 +15,4 @@ mod metrics_page;
 mod pages;
 mod reading;
 mod schema_page;
+mod tokens;

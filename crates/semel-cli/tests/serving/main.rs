@@ -11,6 +11,8 @@ mod endings;
 mod handler;
 mod messages;
 mod pasted;
+mod programs;
 mod python;
 mod reloading;
 mod support;
+mod tokens;

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::Instant;
 
 use super::Operation;
 use super::answer::{Finished, Refusal, Reply};
 use super::attempt::{Asked, Attempt, attempt};
+use super::look::{LOOK_FIRST, PATIENCE_MAX};
 use super::owner::Run;
 use super::reconcile::Reconciled;
 use crate::budget::Permit;
-use crate::error::{Error, Kind};
 use crate::policy::{InProgress, OnUnknown};
 use crate::record::{Claim, Fence, Record, State};
 use crate::store::{
@@ -21,13 +21,8 @@ use crate::store::{
 /// How often a caller reconciles, or is granted a claim too late to begin, before it is refused. Rounds of
 /// waiting do not count: they end with the caller's patience.
 const DECISIONS_MAX: usize = 16;
-/// The first and the longest pause between two looks at an operation that runs elsewhere.
-const LOOK_FIRST: Duration = Duration::from_millis(5);
-const LOOK_MAX: Duration = Duration::from_millis(250);
 /// What a refused duplicate is told to wait, unless the lease ends sooner.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(1);
-/// The longest that a caller waits, whatever its policy says.
-const PATIENCE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Drives an operation to a reply. `first` is the answer of a claim that was made already.
 pub(super) async fn drive<R, F, Fut>(
@@ -149,37 +144,9 @@ impl Driver {
     /// Waits until the operation no longer runs; refuses when the caller's patience ends.
     async fn wait(&self, lease_left: Duration) -> Result<(), Refusal> {
         let retry_after = lease_left.clamp(LOOK_FIRST, RETRY_AFTER_MAX);
-        let _place = match &self.operation.once.places {
-            Some(places) if Instant::now() < self.patience_ends => {
-                let busy = Refusal::InProgress { retry_after };
-                Some(places.wait(self.operation.identity.digest(), busy)?)
-            }
-            _ => None,
-        };
-        let (mut pause, mut away) = (LOOK_FIRST, None);
-        while Instant::now() < self.patience_ends {
-            self.woken_or(self.patience_ends.min(Instant::now() + pause))
-                .await;
-            pause = (pause * 2).min(LOOK_MAX);
-            // A store that is away for a moment does not end a wait.
-            away = match self.is_running().await {
-                Ok(false) => return Ok(()),
-                Ok(true) => None,
-                Err(error) => Some(error),
-            };
-        }
-        Err(away.map_or(Refusal::InProgress { retry_after }, Refusal::Store))
-    }
-
-    /// Looks at the record; the last look may end a little after the caller's patience.
-    async fn is_running(&self) -> crate::Result<bool> {
-        let store = &self.operation.once.shared.store;
-        let looking = store.look_up_one(self.operation.identity.clone());
-        let Ok(found) = timeout_at(self.patience_ends + LOOK_MAX, looking).await else {
-            let message = "the store did not answer a look-up within the caller's patience";
-            return Err(Error::new(Kind::Unavailable, message));
-        };
-        Ok(found?.is_some_and(|record| matches!(record.state, State::Running { .. })))
+        let Operation { once, identity, .. } = &self.operation;
+        let waited = once.wait(identity, self.patience_ends, retry_after).await;
+        waited.map(drop)
     }
 
     /// Lets the next claim take over from `fence`, which had no effect.
@@ -187,16 +154,6 @@ impl Driver {
         if self.takeover != Takeover::Allowed {
             self.takeover = Takeover::Of(fence);
         }
-    }
-
-    /// Sleeps until `deadline`, or until a run of this process ends.
-    async fn woken_or(&self, deadline: Instant) {
-        let digest = self.operation.identity.digest();
-        let Some(run) = self.operation.once.shared.waiters.of(digest) else {
-            return sleep_until(deadline).await;
-        };
-        // Elapsed and woken lead to the same next step: a look at the store.
-        let _ = timeout_at(deadline, run.notified()).await;
     }
 
     /// Asks whoever knows about an unknown outcome; refuses where nobody is to be asked or can tell.

@@ -26,6 +26,7 @@
 //! - `attempt` asks for one claim. A granted claim gets a task of its own, so a caller that goes away
 //!   cancels nothing; `owner` runs the function there, `recording` offers its outcome until the store takes
 //!   it, and `lease` keeps the lease alive meanwhile and says whether anything may still begin under it.
+//! - `look` says what is on record without claiming it, and waits while it runs.
 //! - `places` limits how many run and how many wait.
 //! - `waiters` wakes duplicates of the same process as soon as a run has ended.
 //! - `drain` lets a service that shuts down wait for runs whose callers have left.
@@ -39,6 +40,7 @@ mod batch;
 mod drain;
 mod drive;
 mod lease;
+mod look;
 mod operation;
 mod owner;
 mod places;

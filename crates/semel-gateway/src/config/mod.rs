@@ -13,6 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use semel_listen::{AccessLog, Address, Settings, Tls};
 
 use semel_http::Memory;
+use semel_http::outcomes::Place;
 
 /// Where a gateway listens unless it is told otherwise.
 pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7070);
@@ -45,6 +46,8 @@ pub struct Config {
     pub memory: Memory,
     /// How long each phase may take.
     pub timeouts: Timeouts,
+    /// Where callers fetch outcomes by key, which a 202 says in `Location`; `None`: nowhere.
+    pub outcomes: Option<Place>,
     /// Whether `X-Forwarded-*` and `Forwarded` of the client are believed and added to. Only for a
     /// gateway that nobody but another proxy can reach; otherwise they are replaced.
     pub trust_forwarded: bool,
@@ -62,9 +65,11 @@ impl Config {
             limits: Limits::default(),
             memory: Memory::default(),
             timeouts: Timeouts::default(),
+            outcomes: Some(Place::default()),
             trust_forwarded: false,
         }
     }
+
     /// The listener's settings.
     pub(crate) fn settings(&self) -> Settings {
         let Self {

@@ -21,6 +21,7 @@ use http::{HeaderValue, Request, Response, Version};
 use http_body_util::Either;
 use hyper::body::Incoming;
 use semel_core::Permit;
+use semel_http::guard::no_outcome;
 use semel_http::{Admission, Problem};
 use semel_listen::access::LoggedScope;
 
@@ -98,6 +99,9 @@ impl Visit {
         cookies::join(request.headers_mut(), version);
         let snapshot = &self.snapshot;
         disarm(request.headers_mut(), snapshot.routes.relied());
+        if self.is_own(&request) {
+            return Next::Guarding(Box::pin(self.own(request)));
+        }
         match snapshot.routes.find(&request) {
             Ok(Some((route, params))) => {
                 if let Some(reading) = Table::usual_reading(route.guard.rules(), &request) {
@@ -121,6 +125,21 @@ impl Visit {
             Ok(departure) => Next::Passing(self, departure),
             Err(problem) => self.answered(ours(problem)),
         }
+    }
+
+    /// Whether a request is for an address of the gateway itself, in exactly its spelling; it is never forwarded.
+    fn is_own(&self, request: &Request<Incoming>) -> bool {
+        let outcomes = self.snapshot.outcomes.as_ref();
+        outcomes.is_some_and(|outcomes| outcomes.are_at(request.uri().path()))
+    }
+
+    async fn own(self, request: Request<Incoming>) -> Visited {
+        let (head, _) = request.into_parts();
+        let response = match &self.snapshot.outcomes {
+            Some(outcomes) => outcomes.answer(&head).await,
+            None => no_outcome().into_response(),
+        };
+        (self, response.map(Content::Ours))
     }
 
     /// Takes a place for a request that is about to pass through.

@@ -15,6 +15,7 @@ use crate::config::{Config, Route, Timeouts};
 use crate::error::{Error, Result};
 use crate::hygiene::Manners;
 use crate::jwks::JwksUrl;
+use crate::outcomes::Outcomes;
 use crate::pool::{Dial, Pool};
 use crate::reconcile::Reconciler;
 use crate::routes::{Guarded, Table};
@@ -32,6 +33,8 @@ pub(crate) struct Snapshot {
     /// Whether there is an access log.
     pub(crate) is_logged: bool,
     pub(crate) routes: Table,
+    /// What the gateway answers itself; `None` if it has no such address.
+    pub(crate) outcomes: Option<Outcomes>,
     /// Where unguarded requests go.
     pub(crate) pool: Arc<Pool>,
 }
@@ -45,13 +48,19 @@ impl Snapshot {
     ) -> Result<Self> {
         config.limits.check()?;
         config.timeouts.check()?;
-        let routes = match config.routes.is_empty() {
+        let mut routes = match config.routes.is_empty() {
             true => Route::catch_all(),
             false => config.routes.clone(),
         };
+        for route in &mut routes {
+            route.rules.outcomes.clone_from(&config.outcomes);
+        }
         let mut pools = Pools::new(config, &routes)?;
         let pool = pools.of(Target::parse(&config.upstream.url)?);
+        let ready = ready(routes, &pool, &mut pools, once, watch, budgets)?;
+        let outcomes = config.outcomes.clone();
         Ok(Self {
+            outcomes: outcomes.map(|place| Outcomes::new(place, ready.iter().map(|(_, one)| one))),
             listen: config.listen.clone(),
             timeouts: config.timeouts,
             is_logged: config.access_log != AccessLog::Off,
@@ -59,20 +68,21 @@ impl Snapshot {
                 host: config.upstream.host,
                 trust_forwarded: config.trust_forwarded,
             },
-            routes: table(routes, &pool, &mut pools, once, watch, budgets)?,
+            routes: Table::new(&ready, watch.clone())?,
             pool,
         })
     }
 }
 
-fn table(
+/// The routes with their guards.
+fn ready(
     routes: Vec<Route>,
     default: &Arc<Pool>,
     pools: &mut Pools,
     once: &Once,
     watch: &Arc<dyn RequestObserver>,
     budgets: &Budgets,
-) -> Result<Table> {
+) -> Result<Vec<(Route, Arc<Guarded>)>> {
     if routes.len() > ROUTES_MAX {
         let found = routes.len();
         return Err(Error::invalid(format!(
@@ -98,7 +108,7 @@ fn table(
         let guard = Guard::within(once, rules, watch.clone(), budgets.guards().clone());
         ready.push((route, Arc::new(Guarded { guard, pool })));
     }
-    Table::new(&ready, watch.clone())
+    Ok(ready)
 }
 
 /// The set of keys that a route's callers are told by, if it is loaded from a URL.

@@ -28,6 +28,7 @@ mod leaving;
 mod limits;
 mod memory;
 mod outages;
+mod outcomes;
 mod proxy;
 mod reconcile;
 mod reload;

@@ -88,6 +88,7 @@ impl Guard {
             guard: self.clone(),
             operation: operation.about(rules.describe.about(&parts)),
             asked: Asked::new(parts, spooled),
+            fingerprint,
             began,
             kept: Kept::default(),
         }))

@@ -7,7 +7,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response};
 use semel_core::once::{Operation, Recorded, Refusal, Reply};
 use semel_core::record::UnknownCause;
-use semel_core::{Clock, Identity, Record, State, SystemClock};
+use semel_core::{Clock, Fence, Fingerprint, Identity, Record, State, SystemClock, Timestamp};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -19,6 +19,7 @@ use crate::event::What;
 use crate::memory::Full;
 use crate::problem::{Problem, Ran, Type};
 use crate::replay;
+use crate::rules::BusyStatus;
 
 /// A request that is to take effect once.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ pub struct Admitted {
     pub(super) guard: Guard,
     pub(super) operation: Operation,
     pub(super) asked: Asked,
+    pub(super) fingerprint: Fingerprint,
     pub(super) began: Instant,
     /// Dropped when the run has ended, whoever waits for it.
     pub(super) kept: Kept,
@@ -84,6 +86,7 @@ impl Admitted {
         Answering {
             identity: self.operation.identity().clone(),
             guard: self.guard.clone(),
+            fingerprint: self.fingerprint,
             method: self.asked.method.clone(),
             began: self.began,
         }
@@ -129,11 +132,12 @@ impl Admitted {
 }
 
 /// All that is needed to answer once the run has ended.
-struct Answering {
-    guard: Guard,
-    identity: Identity,
-    method: Method,
-    began: Instant,
+pub(super) struct Answering {
+    pub(super) guard: Guard,
+    pub(super) identity: Identity,
+    pub(super) fingerprint: Fingerprint,
+    pub(super) method: Method,
+    pub(super) began: Instant,
 }
 
 impl Answering {
@@ -143,7 +147,7 @@ impl Answering {
             Ok(Reply::Ran {
                 value, recorded, ..
             }) => self.ran(value, recorded).await,
-            Err(refusal) => self.refused(refusal_problem(&refusal, &self.guard)),
+            Err(refusal) => self.refused(self.refusal(&refusal)),
         }
     }
 
@@ -163,7 +167,16 @@ impl Answering {
         }
     }
 
-    fn replayed(&self, record: &Record) -> Response<Body> {
+    fn refusal(&self, refusal: &Refusal) -> Problem {
+        let problem = refusal_problem(refusal, &self.guard);
+        let status = self.guard.rules().in_progress.status;
+        match refusal {
+            Refusal::InProgress { .. } if status == BusyStatus::Accepted => self.located(problem),
+            _ => problem,
+        }
+    }
+
+    pub(super) fn replayed(&self, record: &Record) -> Response<Body> {
         let State::Settled(settled) = &record.state else {
             unreachable!("only settled records are replayed");
         };
@@ -199,7 +212,7 @@ impl Answering {
         }
     }
 
-    fn refused(&self, problem: Problem) -> Response<Body> {
+    pub(super) fn refused(&self, problem: Problem) -> Response<Body> {
         self.guard
             .0
             .refuse(problem, Some(&self.identity), self.began)
@@ -223,21 +236,30 @@ fn refusal_problem(refusal: &Refusal, guard: &Guard) -> Problem {
             fence,
             since,
             cause,
-        } => unknown(*cause)
-            .with("fence", fence.get())
-            .with("since", since.to_string())
-            .with("cause", cause.name()),
+        } => unknown_of(*fence, *since, *cause),
         Refusal::Panicked => unknown(UnknownCause::RunPanicked)
             .status(http::StatusCode::INTERNAL_SERVER_ERROR)
             .with("cause", UnknownCause::RunPanicked.name()),
         Refusal::TooManyRuns | Refusal::TooManyWaiting => too_many(refusal),
         Refusal::Invalid(error) => Problem::new(Type::KeyInvalid, error.to_string()),
         // Refusals that the core may add later are for want of an answer from the store, too.
-        _ => Problem::new(
-            Type::StoreUnavailable,
-            "the store did not answer, nothing ran; the same request may be sent again with the same key",
-        ),
+        _ => store_away(),
     }
+}
+
+pub(super) fn store_away() -> Problem {
+    Problem::new(
+        Type::StoreUnavailable,
+        "the store did not answer, nothing ran; the same request may be sent again with the same key",
+    )
+}
+
+/// What is known about an outcome that is not.
+pub(super) fn unknown_of(fence: Fence, since: Timestamp, cause: UnknownCause) -> Problem {
+    unknown(cause)
+        .with("fence", fence.get())
+        .with("since", since.to_string())
+        .with("cause", cause.name())
 }
 
 /// Clients do not read their answers, and nothing more may wait for them.

@@ -9,12 +9,13 @@
 //!   `handover` tells whether the request left our hands.
 //! - `stream` hands on a response that is too large to be kept; `silence` watches that the service goes
 //!   on sending it.
-//! - `answer` turns the core's replies and refusals into responses.
+//! - `answer` turns the core's replies and refusals into responses; `outcome` says by the key what became of an operation.
 
 mod admit;
 mod answer;
 mod exchange;
 mod handover;
+mod outcome;
 mod silence;
 mod spool;
 mod stream;
@@ -35,6 +36,7 @@ use crate::rules::{Rules, Unknown};
 
 pub use answer::Admitted;
 pub use handover::Handover;
+pub use outcome::{no_outcome, only_asked};
 pub(crate) use spool::{Read, Spooled, spool};
 
 /// Guards the requests of one route. Cheap to clone.

@@ -12,7 +12,9 @@ use tower_service::Service;
 use crate::body::{AnyBody, Body};
 #[cfg(feature = "axum")]
 use crate::fingerprint::AskedUri;
-use crate::guard::{Admission, Failure, Guard, Upstream};
+use crate::guard::{Admission, Failure, Guard, Upstream, no_outcome, only_asked};
+use crate::outcomes::Question;
+use crate::problem::Problem;
 use crate::reserved::{self, Clean};
 
 /// A service whose guarded requests take effect once.
@@ -62,7 +64,17 @@ where
             .methods
             .contains(request.method())
             .then(|| self.guard.clone());
+        let outcomes = self.guard.rules().outcomes.as_ref();
+        let asks = outcomes.is_some_and(|place| place.is(request.uri().path()));
+        let asked = asks.then(|| self.guard.clone());
         Box::pin(async move {
+            let request = match asked {
+                Some(guard) => match outcome(&guard, request).await {
+                    Ok(response) => return Ok(response),
+                    Err(request) => request,
+                },
+                None => request,
+            };
             match guard {
                 Some(guard) => guarded(ready, &guard, request).await,
                 None => passed(ready, request.map(Body::stream)).await,
@@ -93,6 +105,21 @@ where
         }
         Admission::Guarded(admitted) => Ok(admitted.run(Inner(inner)).await),
     }
+}
+
+/// The outcome that a request asks for; the request if it asks for one of another scope, which another layer may have.
+async fn outcome<B>(guard: &Guard, request: Request<B>) -> Result<Response<Body>, Request<B>> {
+    let question =
+        only_asked(request.method()).and_then(|()| Question::read(request.uri().query()));
+    let question = match question {
+        Ok(question) if question.scope != guard.rules().scope => return Err(request),
+        Ok(question) => question,
+        Err(problem) => return Ok(problem.into_response()),
+    };
+    let (head, _) = request.into_parts();
+    let answered = guard.outcome(&head, &question).await;
+    let answered = answered.and_then(|found| found.ok_or_else(no_outcome));
+    Ok(answered.unwrap_or_else(Problem::into_response))
 }
 
 fn rejoined<B>(body: Either<B, Body>) -> Body

@@ -241,17 +241,17 @@ types! {
         about "A decision or an act of an operator does not fit the state of the record or message, the record has a newer claim, or the consumer's policy forbids it. Nothing was changed.",
         advice "Look at the record or message again, and decide anew.";
     InvalidInput "invalid-input" BAD_REQUEST No never -
-        by "claims API, admin",
+        by "gateway, layer, claims API, admin",
         title "The input of this API call is not valid",
         about "A field or a parameter of an API call is missing, unknown, repeated or out of its range; the member `field` names it.",
-        advice "Correct the call as `detail` says; `/api/v1/openapi.json` describes every field.";
+        advice "Correct the call as `detail` says; `/api/v1/openapi.json` describes every field of the admin port. The gateway sends this where outcomes are fetched by key.";
     NotFound "not-found" NOT_FOUND No never -
-        by "claims API, admin, webhooks",
+        by "gateway, layer, claims API, admin, webhooks",
         title "There is no such record, message or address",
-        about "The store has no record, message or claim of this name, or the port has nothing at this path.",
+        about "The store has no record, message or claim of this name, or the port has nothing at this path. Where callers fetch outcomes by key, another tenant's operation is answered like one that does not exist.",
         advice "Check the identity (tenant, scope, key, fence) or the path.";
     MethodNotAllowed "method-not-allowed" METHOD_NOT_ALLOWED No never -
-        by "claims API, admin, webhooks",
+        by "gateway, layer, claims API, admin, webhooks",
         title "The path does not take this method",
         about "The path exists, but not with this method.",
         advice "Use a method that the header `Allow` names.";
@@ -262,9 +262,14 @@ types! {
         advice "Send `Content-Type: application/json`.";
     Unauthorized "unauthorized" UNAUTHORIZED No never "Bearer realm=\"semel\""
         by "claims API, admin",
-        title "The admin token is missing or wrong",
-        about "The admin port has a token, and the request does not show it.",
-        advice "Send `Authorization: Bearer TOKEN` with the value of `admin.token`.";
+        title "The token is missing, wrong or expired",
+        about "The admin port has tokens, and the request shows none of them, or one that has expired.",
+        advice "Send `Authorization: Bearer TOKEN` with the value of `admin.token` or of one of `admin.tokens`. `semel token new` makes one.";
+    Forbidden "forbidden" FORBIDDEN No never -
+        by "claims API, admin",
+        title "The token does not allow this call",
+        about "The token is known, but its role does not include this call, or it is a token for claims and the call names another tenant or a scope outside its prefixes. Nothing was looked up: the answer is the same whether there is such a record or not.",
+        advice "Use a token with the role that `detail` names, or for that tenant and scope. Operators: `semel token list` shows what each token allows.";
     HostRefused "host-refused" FORBIDDEN No never -
         by "claims API, admin",
         title "The admin port does not answer to this host name",

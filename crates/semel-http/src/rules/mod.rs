@@ -24,6 +24,7 @@ use semel_core::{Fingerprint, InProgress, LeaseTerm, OnUnknown, Policy, Retentio
 
 use crate::fingerprint::{By, Head};
 use crate::key;
+use crate::outcomes::Place;
 use crate::profile::Profile;
 use crate::tenant;
 
@@ -94,6 +95,8 @@ pub struct Rules {
     pub unknown: Unknown,
     /// Whether the guard acts or only watches.
     pub mode: Mode,
+    /// Where callers fetch outcomes by key, which a 202 says in `Location`; `None`: nowhere.
+    pub outcomes: Option<Place>,
     /// How refusals look.
     pub profile: Profile,
     /// How much of a request stands in its record.
@@ -132,6 +135,7 @@ impl Rules {
             keep: Keep::default(),
             unknown: Unknown::Hold,
             mode: Mode::Enforce,
+            outcomes: None,
             profile: Profile::Ietf,
             describe: Describe::default(),
             replay_cookies: false,

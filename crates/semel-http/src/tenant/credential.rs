@@ -67,6 +67,11 @@ const SCHEMES: [(&str, &str, Reads); 23] = [
 const CREDENTIAL_SCOPES: [(&str, &str); 3] =
     [("aws4-", "aws"), ("goog4-", "goog"), ("tc3-", "tc3")];
 
+/// Whether a tenant is the digest of a whole secret.
+pub(super) fn is_whole(tenant: &Tenant) -> bool {
+    tenant.as_str().starts_with("auth:")
+}
+
 /// The tenant of a request with this `Authorization`.
 pub(super) fn tenant(value: &[u8]) -> Result<Tenant> {
     let text =

@@ -62,6 +62,18 @@ impl Source {
     }
 }
 
+impl Source {
+    /// Whether only one who knows a secret can be this tenant. The name in a header, and the public part of a signature, which is not
+    /// verified here, are no secrets.
+    pub fn is_proven(&self, tenant: &Tenant) -> bool {
+        match self {
+            Self::Bearer | Self::ApiKey(_) | Self::Jwt(_) => true,
+            Self::Caller => credential::is_whole(tenant),
+            Self::Header(_) | Self::Public => false,
+        }
+    }
+}
+
 fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a [u8]>> {
     let mut values = headers.get_all(name).iter();
     let first = values.next().map(|value| value.as_bytes().trim_ascii());
@@ -125,6 +137,26 @@ mod tests {
             assert_eq!(one, tenant("Bearer secret-1"));
             assert!(!one.as_str().contains("secret"));
         }
+    }
+
+    #[test]
+    fn only_a_secret_proves_who_the_caller_is() {
+        let proven = |source: &Source, fields: &[(&'static str, &str)]| {
+            source.is_proven(&source.find(&headers(fields)).unwrap())
+        };
+        let caller = |value| proven(&Source::Caller, &[("authorization", value)]);
+        assert!(caller("Bearer secret") && caller("Basic dTpw") && caller("an-api-key"));
+        assert!(!caller(
+            "AWS4-HMAC-SHA256 Credential=AKIA/20261117/eu/s3/aws4_request, Signature=0"
+        ));
+        assert!(!caller("Digest username=\"ada\", realm=\"r\""));
+        assert!(!proven(&Source::Caller, &[]) && !proven(&Source::Public, &[]));
+        let x = HeaderName::from_static("x-tenant");
+        assert!(!proven(
+            &Source::Header(x.clone()),
+            &[("x-tenant", "auth:acme")]
+        ));
+        assert!(proven(&Source::ApiKey(x), &[("x-tenant", "acme")]));
     }
 
     #[test]

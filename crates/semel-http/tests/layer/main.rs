@@ -6,6 +6,7 @@
 
 mod answers;
 mod callers;
+mod fetched;
 mod identity;
 mod observing;
 mod outcomes;

@@ -12,6 +12,7 @@ mod messages;
 mod reconcile;
 mod retry;
 pub mod target;
+mod tokens;
 
 pub use consumer::CompiledConsumer;
 pub use reconcile::CompiledReconcile;

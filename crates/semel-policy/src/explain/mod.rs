@@ -1,5 +1,6 @@
 //! What a file does, in words, and what to think about before it is used.
 
+mod admin;
 mod consumer;
 mod route;
 mod store;
@@ -10,8 +11,10 @@ mod warn;
 
 use std::fmt::Write;
 
-use crate::compile::CompiledConsumer;
-use crate::file::{Admin, Gateway};
+use semel_http::rules::BusyStatus;
+
+use crate::compile::{CompiledConsumer, CompiledRoute};
+use crate::file::Gateway;
 use crate::load::File;
 
 /// What is decided, and how.
@@ -23,7 +26,9 @@ pub fn explain(file: &File) -> String {
     for said in store::describe(file.store.as_ref()) {
         line(&mut out, &said);
     }
-    line(&mut out, &admin(&file.admin));
+    for said in admin::describe(&file.admin) {
+        line(&mut out, &said);
+    }
     match &file.gateway {
         Some(gateway) => door(&mut out, gateway),
         None => line(&mut out, "no gateway"),
@@ -48,19 +53,6 @@ fn line(out: &mut String, text: &str) {
     writeln!(out, "{text}").expect("writing to a String cannot fail");
 }
 
-fn admin(admin: &Admin) -> String {
-    match admin {
-        Admin::Off => "no admin side".to_owned(),
-        Admin::On { listen, token, .. } => {
-            let who = match token {
-                Some(_) => "for whoever has the token",
-                None => "for everybody who can reach it",
-            };
-            format!("the admin side listens on {listen}, {who}")
-        }
-    }
-}
-
 fn door(out: &mut String, gateway: &Gateway) {
     let secure = gateway.tls.as_ref().map_or("", |_| " with TLS");
     let upstream = gateway.upstream.as_ref();
@@ -77,10 +69,22 @@ fn door(out: &mut String, gateway: &Gateway) {
     for (names, described) in grouped(routes.iter().map(route::describe)) {
         block(out, &names.join(", "), &described);
     }
+    if let (true, Some(place)) = (accepts(&routes), &gateway.outcomes.0.0) {
+        line(
+            out,
+            &format!("\nwho got 202 fetches the outcome at {place}"),
+        );
+    }
     line(out, "");
     unguarded::describe(&routes)
         .iter()
         .for_each(|said| line(out, said));
+}
+
+/// Whether a duplicate may get 202.
+fn accepts(routes: &[CompiledRoute]) -> bool {
+    let mut rules = routes.iter().map(|route| &route.rules);
+    rules.any(|rules| rules.in_progress.status == BusyStatus::Accepted)
 }
 
 fn messages(out: &mut String, file: &File) {

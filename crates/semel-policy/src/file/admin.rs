@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, json_schema};
 use serde::Deserialize;
 
 use super::listening::{AccessLog, Tls};
+use super::token::Token;
 use crate::value::{Either, Listen, Refusal, Secret, Text, Word};
 
 /// The admin side: health, metrics, the claims API.
@@ -18,8 +19,10 @@ pub enum Admin {
     On {
         /// The address it listens on.
         listen: Listen,
-        /// What callers must bring; required beyond loopback.
+        /// What callers bring to do everything; this or one of `tokens` is required beyond loopback.
         token: Option<Secret>,
+        /// Who else may call, and for what.
+        tokens: Vec<Token>,
         /// Its certificate.
         tls: Option<Tls>,
         /// Which requests are logged.
@@ -48,6 +51,7 @@ impl Default for Admin {
         Self::On {
             listen: Self::LISTEN,
             token: None,
+            tokens: Vec::new(),
             tls: None,
             access_log: AccessLog::Off,
         }
@@ -61,6 +65,7 @@ impl From<Either<Off, Door>> for Admin {
             Either::Long(door) => Self::On {
                 listen: door.listen.map_or(Self::LISTEN, |listen| listen.0),
                 token: door.token.map(|token| token.0),
+                tokens: door.tokens.unwrap_or_default(),
                 tls: door.tls,
                 access_log: door.access_log,
             },
@@ -82,7 +87,7 @@ impl JsonSchema for Admin {
 struct Off;
 
 impl Text for Off {
-    const EXPECTED: &'static str = "off, or a map of listen, token, tls, access_log";
+    const EXPECTED: &'static str = "off, or a map of listen, token, tokens, tls, access_log";
 
     fn parse(text: &str) -> Result<Self, Refusal> {
         match text {
@@ -103,8 +108,11 @@ impl Text for Off {
 struct Door {
     /// The address to listen on, or unix: and a path. Default: 127.0.0.1:7071.
     listen: Option<Word<Listen>>,
-    /// What callers must bring as a bearer token; required beyond loopback.
+    /// What callers bring as a bearer token to do everything; this or tokens is required beyond loopback.
     token: Option<Word<Secret>>,
+    /// More tokens, each with a name, a role and, for claims, a tenant and scopes.
+    #[schemars(length(max = 255))]
+    tokens: Option<Vec<Token>>,
     /// Serves HTTPS with this certificate.
     tls: Option<Tls>,
     /// Which requests are logged: off, errors, all, or a sample. Default: off.

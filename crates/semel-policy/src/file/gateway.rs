@@ -9,7 +9,7 @@ use super::limits::{Limits, Timeouts};
 use super::listening::{AccessLog, Tls};
 use super::route::Route;
 use super::settings::Settings;
-use crate::value::{Listen, Service, Word};
+use crate::value::{Listen, OutcomesAt, Service, Word};
 
 /// The proxy in front of a service, and what it guards.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -24,6 +24,8 @@ pub struct Gateway {
     /// Whether `Forwarded` and `X-Forwarded-*` of clients are believed; only behind a proxy that sets
     /// them. Default: false.
     pub trust_forwarded: bool,
+    /// Where callers fetch outcomes by key, which a 202 says in Location; or off. Default: /.semel/outcomes.
+    pub outcomes: Word<OutcomesAt>,
     /// Serves HTTPS with this certificate.
     pub tls: Option<Tls>,
     /// Which requests are logged: off, errors, all, or a sample. Default: off.
@@ -53,6 +55,7 @@ impl Default for Gateway {
             upstream: None,
             host: Host::default(),
             trust_forwarded: false,
+            outcomes: Word(OutcomesAt::default()),
             tls: None,
             access_log: AccessLog::Off,
             upstream_tls: None,

@@ -10,6 +10,7 @@ mod listening;
 mod log;
 mod route;
 mod settings;
+mod token;
 
 pub use admin::Admin;
 pub use consumer::{Consumer, IdempotentConsumer};
@@ -21,3 +22,4 @@ pub use listening::{AccessLog, Share, Tls};
 pub use log::{Format, Level, Log};
 pub use route::{Match, Method, Pattern, Route};
 pub use settings::*;
+pub use token::{Role, Token};

@@ -194,7 +194,7 @@ fn warnings_are_about_what_surprises() {
     for text in [
         "",
         "gateway: { upstream: 'http://a', tenant: { header: X-Tenant } }",
-        "admin: { listen: '0.0.0.0:1', token: t }",
+        "admin: { listen: '0.0.0.0:1', token: 0123456789abcdef }",
     ] {
         assert_eq!(warned(text), "", "{text}");
     }

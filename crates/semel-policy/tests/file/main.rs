@@ -15,6 +15,7 @@ mod ports;
 mod schema;
 mod secrets;
 mod settings;
+mod tokens;
 
 use semel_policy::{CompiledRoute, Error, File, Gateway};
 

@@ -25,16 +25,30 @@ pub(crate) struct Granted {
     lease_until: String,
     /// How long that was when it was granted; renew at a third of it.
     lease_ms: u64,
+    /// Whether this is a claim that was granted before to the same nonce: an earlier answer was lost, or nobody waited for it.
+    repeated: bool,
 }
 
 impl Granted {
     pub(super) fn of(lease: &Lease, term: LeaseTerm) -> Self {
         Self {
+            repeated: false,
             state: "running",
             fence: lease.claim.fence.get(),
             attempt: lease.attempt,
             lease_until: lease.until.to_string(),
             lease_ms: millis(term.get()),
+        }
+    }
+}
+
+impl Granted {
+    /// The same of a claim that was granted before, of whose lease so much is left.
+    pub(super) fn repeated(self, left: Duration) -> Self {
+        Self {
+            lease_ms: self.lease_ms.min(millis(left)),
+            repeated: true,
+            ..self
         }
     }
 }

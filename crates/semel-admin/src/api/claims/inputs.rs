@@ -4,15 +4,36 @@
 use std::time::Duration;
 
 use semel_core::store::{ClaimRequest, MarkRequest, RenewRequest, SettleRequest};
-use semel_core::{Claim, Fence, Fingerprint, Identity, Key, LeaseTerm, Scope, Tenant};
+use semel_core::{Claim, Fence, Fingerprint, Identity, Key, LeaseTerm, Scope, Tenant, duration};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::api::fields::{self, CauseInput, TakeoverInput};
+use super::waiting::WAIT_MAX;
+use crate::api::fields::{self, CauseInput, NonceInput, TakeoverInput};
 use crate::api::outcome::{self, VerdictInput};
 use crate::input::{CLAIM_BYTES_MAX, Input, OUTCOME_BYTES_MAX, refuse_field};
 use crate::refused::Refused;
+use crate::tokens::About;
+
+/// Says which operation an input is about; the caller's token must reach it.
+macro_rules! about {
+    ($($input:ident),+) => {$(
+        impl About for $input {
+            fn identity(&self) -> Identity {
+                Identity::new(self.tenant.clone(), self.scope.clone(), self.key.clone())
+            }
+        }
+    )+};
+}
+
+about!(
+    ClaimInput,
+    RenewInput,
+    SettleInput,
+    ReleaseInput,
+    UnknownInput
+);
 
 /// Asks for the right to run an operation.
 #[derive(Deserialize, ToSchema)]
@@ -46,6 +67,15 @@ pub(crate) struct ClaimInput {
     /// Whether to take over from a claim whose outcome is unknown; `never` if left out.
     #[serde(default)]
     takeover: TakeoverInput,
+    /// What the caller calls this claim: 1–64 visible ASCII characters, best a new UUID. A caller whose 201 was lost asks again with the same
+    /// nonce and gets its own claim back as long as its lease lives; another caller must not know it.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[schema(value_type = Option<String>, example = "0b8d2c56-3f0e-4a53-9a55-1f0a3a3f6d11")]
+    nonce: Option<NonceInput>,
+    /// How long to wait while another claim runs the operation: up to 30 s, not at all if left out.
+    #[serde(default, deserialize_with = "fields::duration_or_none")]
+    #[schema(value_type = Option<String>, example = "10s")]
+    wait: Option<Duration>,
 }
 
 impl Input for ClaimInput {
@@ -53,7 +83,9 @@ impl Input for ClaimInput {
 }
 
 impl ClaimInput {
-    pub(super) fn request(self) -> Result<ClaimRequest, Refused> {
+    /// The claim, and how long its caller waits.
+    pub(super) fn request(self) -> Result<(ClaimRequest, Duration), Refused> {
+        let wait = wait(self.wait)?;
         let fingerprint = match (self.request, self.fingerprint) {
             (Some(_), Some(_)) => {
                 let why = "expected request or fingerprint, found both";
@@ -63,14 +95,27 @@ impl ClaimInput {
             (None, Some(fingerprint)) => fingerprint,
             (None, None) => Fingerprint::none(),
         };
-        Ok(ClaimRequest {
+        let request = ClaimRequest {
             identity: Identity::new(self.tenant, self.scope, self.key),
             fingerprint,
             lease: self.lease,
             takeover: self.takeover.into(),
             about: None,
-            nonce: None,
-        })
+            nonce: self.nonce.map(|name| name.0),
+        };
+        Ok((request, wait))
+    }
+}
+
+/// A wait within its limit; none if it is left out.
+fn wait(asked: Option<Duration>) -> Result<Duration, Refused> {
+    match asked.unwrap_or_default() {
+        wait if wait <= WAIT_MAX => Ok(wait),
+        wait => {
+            let (max, found) = (duration::show(WAIT_MAX), duration::show(wait));
+            let why = format!("expected at most {max}, found {found}");
+            Err(refuse_field("wait", &why))
+        }
     }
 }
 
@@ -272,10 +317,16 @@ pub(crate) struct LookUpParams {
     #[serde(deserialize_with = "fields::text")]
     #[param(value_type = String)]
     key: Key,
+    /// How long to wait while the operation runs: up to 30 s, not at all if left out.
+    #[serde(default, deserialize_with = "fields::duration_or_none")]
+    #[param(value_type = Option<String>, example = "10s")]
+    wait: Option<Duration>,
 }
 
 impl LookUpParams {
-    pub(super) fn identity(self) -> Identity {
-        Identity::new(self.tenant, self.scope, self.key)
+    /// The operation, and how long its caller waits.
+    pub(super) fn asked(self) -> Result<(Identity, Duration), Refused> {
+        let identity = Identity::new(self.tenant, self.scope, self.key);
+        Ok((identity, wait(self.wait)?))
     }
 }

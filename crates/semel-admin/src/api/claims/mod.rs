@@ -2,8 +2,10 @@
 
 mod answers;
 mod inputs;
+mod waiting;
 
 pub(crate) use answers::not_found;
+pub(crate) use waiting::{WAIT_MAX, waiters};
 
 use axum::Json;
 use axum::extract::State;
@@ -13,14 +15,16 @@ use semel_core::record::{Lease, UnknownCause};
 use semel_core::store::{
     ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, SettleAnswer,
 };
-use semel_core::{Error, Kind, StoreExt};
+use semel_core::{Error, Fence, Kind, StoreExt};
 use tokio::sync::oneshot;
+use tracing::Instrument;
 
 use super::problem::Problem;
-use crate::input::{self, Params};
+use crate::input::Params;
 use crate::metered::Metered;
 use crate::refused::{Refused, ask, change};
-use crate::router::Shared;
+use crate::router::{App, Shared};
+use crate::tokens::{Caller, Reached};
 use answers::{
     Granted, OnRecord, Renewed, Stands, in_progress, key_reused, late_outcome, lease_lost,
     never_granted, outcome_unknown,
@@ -29,7 +33,8 @@ use inputs::{ClaimInput, LookUpParams, ReleaseInput, RenewInput, SettleInput, Un
 
 /// Asks for the right to run an operation.
 ///
-/// 201 means: run it, and settle it under the fence. 200 means: it is done, and this is what it brought.
+/// 201 means: run it, and settle it under the fence. 200 means: it is done, and this is what it brought. With `wait` a claim of an operation
+/// that runs is answered when that run has ended.
 #[utoipa::path(post, path = "/api/v1/claims", tag = "claims", request_body = ClaimInput,
     responses(
         (status = 201, description = "Granted: run it", body = Granted),
@@ -42,14 +47,19 @@ use inputs::{ClaimInput, LookUpParams, ReleaseInput, RenewInput, SettleInput, Un
     ))]
 pub(crate) async fn claim(
     State(app): State<Shared>,
-    input: input::Json<ClaimInput>,
+    Reached(input): Reached<ClaimInput>,
 ) -> Result<Response, Refused> {
-    let request = input.value.request()?;
+    let (request, wait) = input.into_value().request()?;
     let term = request.lease;
-    match claim_for_caller(app.parts.store.clone(), request).await? {
+    let before = named_before(&app, &request).await?;
+    match waiting::claim(&app, request, wait).await? {
         ClaimAnswer::Granted(lease) => {
-            let granted = Json(Granted::of(&lease, term));
-            Ok((StatusCode::CREATED, granted).into_response())
+            let granted = Granted::of(&lease, term);
+            let granted = match before == Some(lease.claim.fence) {
+                true => granted.repeated(lease.until.since(app.now())),
+                false => granted,
+            };
+            Ok((StatusCode::CREATED, Json(granted)).into_response())
         }
         ClaimAnswer::Settled(record) => Ok(Json(OnRecord::of(&record, app.now())).into_response()),
         ClaimAnswer::Running { fence, lease_left } => Err(in_progress(fence, lease_left)),
@@ -62,16 +72,31 @@ pub(crate) async fn claim(
     }
 }
 
+/// The live claim that already has the nonce of a request. A claim that is granted under its fence is no new one.
+async fn named_before(app: &App, request: &ClaimRequest) -> Result<Option<Fence>, Refused> {
+    if request.nonce.is_none() {
+        return Ok(None);
+    }
+    let found = ask(app.parts.store.look_up_one(request.identity.clone())).await?;
+    let named = found.filter(|record| record.nonce == request.nonce);
+    Ok(named.map(|record| record.fence))
+}
+
 /// Claims in a task of its own. A caller that has hung up when the grant comes cannot have
-/// begun, because it does not know the fence: the claim is given back.
+/// begun, because it does not know the fence: the claim is given back. One with a nonce is kept: its caller asks again, and may have the
+/// claim already by another answer.
 async fn claim_for_caller(store: Metered, request: ClaimRequest) -> Result<ClaimAnswer, Refused> {
     let (tell, told) = oneshot::channel();
-    tokio::spawn(async move {
+    let is_named = request.nonce.is_some();
+    let claiming = async move {
         let answer = store.claim_one(request).await;
-        if let Err(Ok(ClaimAnswer::Granted(lease))) = tell.send(answer) {
+        if let Err(Ok(ClaimAnswer::Granted(lease))) = tell.send(answer)
+            && !is_named
+        {
             give_back(&store, lease).await;
         }
-    });
+    };
+    tokio::spawn(claiming.in_current_span());
     ask(async {
         let died = |e| Error::new(Kind::Internal, "a claim panicked").caused_by(e);
         told.await.map_err(died)?
@@ -109,7 +134,7 @@ async fn give_back(store: &Metered, lease: Lease) {
     ))]
 pub(crate) async fn renew(
     State(app): State<Shared>,
-    input: input::Json<RenewInput>,
+    Reached(input): Reached<RenewInput>,
 ) -> Result<Json<Renewed>, Refused> {
     let (store, request) = (app.parts.store.clone(), input.value.request());
     let claim = request.claim.clone();
@@ -133,7 +158,7 @@ pub(crate) async fn renew(
     ))]
 pub(crate) async fn settle(
     State(app): State<Shared>,
-    input: input::Json<SettleInput>,
+    Reached(input): Reached<SettleInput>,
 ) -> Result<Json<Stands>, Refused> {
     let (store, request) = (app.parts.store.clone(), input.value.request()?);
     let claim = request.claim.clone();
@@ -154,7 +179,7 @@ pub(crate) async fn settle(
     ))]
 pub(crate) async fn release(
     State(app): State<Shared>,
-    input: input::Json<ReleaseInput>,
+    Reached(input): Reached<ReleaseInput>,
 ) -> Result<Json<Stands>, Refused> {
     let (store, claim) = (app.parts.store.clone(), input.value.claim());
     let released = claim.clone();
@@ -174,7 +199,7 @@ pub(crate) async fn release(
     ))]
 pub(crate) async fn mark_unknown(
     State(app): State<Shared>,
-    input: input::Json<UnknownInput>,
+    Reached(input): Reached<UnknownInput>,
 ) -> Result<Json<Stands>, Refused> {
     let (store, request) = (app.parts.store.clone(), input.value.request());
     let claim = request.claim.clone();
@@ -184,7 +209,7 @@ pub(crate) async fn mark_unknown(
     }
 }
 
-/// What is on record about an operation. Never waits for writers.
+/// What is on record about an operation. Never waits for writers; with `wait` it waits while the operation runs.
 #[utoipa::path(get, path = "/api/v1/claims", tag = "claims", params(LookUpParams),
     responses(
         (status = 200, description = "The record, and the outcome of a settled one", body = OnRecord),
@@ -194,10 +219,12 @@ pub(crate) async fn mark_unknown(
     ))]
 pub(crate) async fn look_up(
     State(app): State<Shared>,
+    caller: Caller,
     Params(params): Params<LookUpParams>,
 ) -> Result<Json<OnRecord>, Refused> {
-    let identity = params.identity();
-    let found = ask(app.parts.store.look_up_one(identity.clone())).await?;
+    let (identity, wait) = params.asked()?;
+    caller.must_reach(&identity)?;
+    let found = waiting::look(&app, &identity, wait).await?;
     let record = found.ok_or_else(|| not_found(&identity))?;
     Ok(Json(OnRecord::of(&record, app.now())))
 }

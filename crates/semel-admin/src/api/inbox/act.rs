@@ -13,6 +13,7 @@ use crate::api::problem::Problem;
 use crate::input;
 use crate::refused::{Refused, ask, change};
 use crate::router::{App, Shared};
+use crate::tokens::Caller;
 use crate::view::inbox as view;
 
 /// Runs messages again that failed, or are parked: attempts are counted anew, done steps stay done. With `new_key` the provider is
@@ -27,12 +28,13 @@ use crate::view::inbox as view;
     ))]
 pub(crate) async fn retry(
     State(app): State<Shared>,
+    caller: Caller,
     input: input::Json<ActInput>,
 ) -> Result<Json<view::Report>, Refused> {
     let action = Action::Retry {
         new_key: input.value.new_key()?,
     };
-    act(&app, input.value, action, "api inbox retry").await
+    act(&app, &caller, input.value, action, "api inbox retry").await
 }
 
 /// Sets messages aside until somebody decides.
@@ -46,9 +48,10 @@ pub(crate) async fn retry(
     ))]
 pub(crate) async fn park(
     State(app): State<Shared>,
+    caller: Caller,
     input: input::Json<ActInput>,
 ) -> Result<Json<view::Report>, Refused> {
-    act(&app, input.value, Action::Park, "api inbox park").await
+    act(&app, &caller, input.value, Action::Park, "api inbox park").await
 }
 
 /// Lets parked messages go on, with the attempts that they had.
@@ -62,9 +65,17 @@ pub(crate) async fn park(
     ))]
 pub(crate) async fn unpark(
     State(app): State<Shared>,
+    caller: Caller,
     input: input::Json<ActInput>,
 ) -> Result<Json<view::Report>, Refused> {
-    act(&app, input.value, Action::Unpark, "api inbox unpark").await
+    act(
+        &app,
+        &caller,
+        input.value,
+        Action::Unpark,
+        "api inbox unpark",
+    )
+    .await
 }
 
 /// Passes messages over for good: they never run, and duplicates of them are suppressed.
@@ -78,9 +89,10 @@ pub(crate) async fn unpark(
     ))]
 pub(crate) async fn skip(
     State(app): State<Shared>,
+    caller: Caller,
     input: input::Json<ActInput>,
 ) -> Result<Json<view::Report>, Refused> {
-    act(&app, input.value, Action::Skip, "api inbox skip").await
+    act(&app, &caller, input.value, Action::Skip, "api inbox skip").await
 }
 
 /// Runs messages once more that were dealt with, if the consumer's policy allows it or somebody insists.
@@ -94,6 +106,7 @@ pub(crate) async fn skip(
     ))]
 pub(crate) async fn replay(
     State(app): State<Shared>,
+    caller: Caller,
     input: input::Json<ActInput>,
 ) -> Result<Json<view::Report>, Refused> {
     let input = input.value;
@@ -106,11 +119,12 @@ pub(crate) async fn replay(
     let action = Action::Replay {
         rebuild: policy.rebuild,
     };
-    act(&app, input, action, "api inbox replay").await
+    act(&app, &caller, input, action, "api inbox replay").await
 }
 
 async fn act(
     app: &App,
+    caller: &Caller,
     input: ActInput,
     action: Action,
     verb: &'static str,
@@ -118,7 +132,7 @@ async fn act(
     let (part, now) = (part(app)?, app.now());
     let policies = part.policies.get();
     let plan = policies.plan(input.consumer());
-    let operation = input.operation(plan, action, verb, now)?;
+    let operation = input.operation(caller, plan, action, verb, now)?;
     let ordered = policies.check_order(part.inbox.as_ref(), &operation.plan.consumer, action);
     ask(ordered).await.map_err(Refused::decided)?;
     let (inbox, asked) = (Arc::clone(&part.inbox), operation.clone());

@@ -18,6 +18,7 @@ use crate::inbox::InboxPart;
 use crate::input::{self, Input};
 use crate::refused::{Refused, ask, change};
 use crate::router::{App, Shared};
+use crate::tokens::Caller;
 use crate::view::inbox as view;
 
 /// Which consumer, and who decides.
@@ -28,10 +29,10 @@ pub(crate) struct PauseInput {
     #[serde(deserialize_with = "fields::text")]
     #[schema(value_type = String, example = "mailer@1")]
     consumer: Scope,
-    /// Who decides, for the audit.
-    #[serde(deserialize_with = "fields::actor")]
-    #[schema(value_type = String, example = "ada")]
-    by: Actor,
+    /// Who decides, for the audit. With a token this may be left out, and the token's name stands in front of it.
+    #[serde(default, deserialize_with = "fields::actor_or_none")]
+    #[schema(value_type = Option<String>, example = "ada")]
+    by: Option<Actor>,
     /// Why, for the audit.
     reason: Option<String>,
 }
@@ -48,9 +49,10 @@ impl Input for PauseInput {}
     ))]
 pub(crate) async fn pause(
     State(app): State<Shared>,
+    caller: Caller,
     input: input::Json<PauseInput>,
 ) -> Result<Json<view::PauseReport>, Refused> {
-    set_paused(&app, input.value, true).await
+    set_paused(&app, &caller, input.value, true).await
 }
 
 /// Lets a consumer that was paused go on.
@@ -63,23 +65,24 @@ pub(crate) async fn pause(
     ))]
 pub(crate) async fn resume(
     State(app): State<Shared>,
+    caller: Caller,
     input: input::Json<PauseInput>,
 ) -> Result<Json<view::PauseReport>, Refused> {
-    set_paused(&app, input.value, false).await
+    set_paused(&app, &caller, input.value, false).await
 }
 
 async fn set_paused(
     app: &App,
+    caller: &Caller,
     input: PauseInput,
     paused: bool,
 ) -> Result<Json<view::PauseReport>, Refused> {
     check_reason(input.reason.as_deref())?;
+    let by = caller.actor(input.by.clone())?;
     let part = part(app)?;
     must_know(part, &input.consumer).await?;
     let PauseInput {
-        consumer,
-        by,
-        reason,
+        consumer, reason, ..
     } = input;
     let reason = reason.filter(|reason| !reason.trim().is_empty());
     crate::log::inbox::paused(&consumer, paused, &by);

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use crate::api::fields;
 use crate::input::{CLAIM_BYTES_MAX, Input, refuse_field};
 use crate::refused::Refused;
+use crate::tokens::Caller;
 use crate::when::When;
 
 /// The most bytes of a reason.
@@ -54,10 +55,10 @@ pub(crate) struct ActInput {
     #[serde(default, deserialize_with = "fields::text_or_none")]
     #[schema(value_type = Option<String>)]
     until: Option<When>,
-    /// Who decides, for the audit.
-    #[serde(deserialize_with = "fields::actor")]
-    #[schema(value_type = String, example = "ada")]
-    by: Actor,
+    /// Who decides, for the audit. With a token this may be left out, and the token's name stands in front of it.
+    #[serde(default, deserialize_with = "fields::actor_or_none")]
+    #[schema(value_type = Option<String>, example = "ada")]
+    by: Option<Actor>,
     /// Why, for the audit.
     reason: Option<String>,
     /// Whether only to say what would change.
@@ -104,6 +105,7 @@ impl ActInput {
 
     pub(super) fn operation(
         self,
+        caller: &Caller,
         plan: Plan,
         action: Action,
         verb: &'static str,
@@ -128,7 +130,7 @@ impl ActInput {
                 until: self.until.map(|when| when.at(now)),
             },
             action,
-            by: self.by,
+            by: caller.actor(self.by)?,
             reason: self.reason.filter(|reason| !reason.trim().is_empty()),
             verb,
             dry_run: self.dry_run,

@@ -11,6 +11,7 @@ use crate::api::fields;
 use crate::api::outcome::{self, VerdictInput};
 use crate::input::{Input, OUTCOME_BYTES_MAX, refuse_field};
 use crate::refused::Refused;
+use crate::tokens::{Caller, Needs};
 use crate::view::Payload;
 
 /// Which records to list.
@@ -123,10 +124,10 @@ pub(crate) struct ResolveInput {
     #[serde(deserialize_with = "fields::fence")]
     #[schema(value_type = u64, example = 1)]
     fence: Fence,
-    /// Who decides, for the audit.
-    #[serde(deserialize_with = "fields::actor")]
-    #[schema(value_type = String, example = "ada")]
-    by: Actor,
+    /// Who decides, for the audit. With a token this may be left out, and the token's name stands in front of it.
+    #[serde(default, deserialize_with = "fields::actor_or_none")]
+    #[schema(value_type = Option<String>, example = "ada")]
+    by: Option<Actor>,
     /// The decision.
     how: Decision,
     /// For `settle`: whether the run did what was asked.
@@ -164,14 +165,22 @@ impl ResolveInput {
         }
     }
 
-    pub(super) fn request(self) -> Result<ResolveRequest, Refused> {
+    /// What its caller must be allowed: to forget is more than to decide.
+    pub(super) const fn needs(&self) -> Needs {
+        match self.how {
+            Decision::Settle | Decision::Release => Needs::Operate,
+            Decision::Erase => Needs::Admin,
+        }
+    }
+
+    pub(super) fn request(self, caller: &Caller) -> Result<ResolveRequest, Refused> {
         let claim = Claim {
             identity: Identity::new(self.tenant.clone(), self.scope.clone(), self.key.clone()),
             fence: self.fence,
         };
         Ok(ResolveRequest {
             claim,
-            by: self.by.clone(),
+            by: caller.actor(self.by.clone())?,
             resolution: self.resolution()?,
             reason: None,
         })

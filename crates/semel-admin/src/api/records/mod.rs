@@ -15,6 +15,7 @@ use super::problem::Problem;
 use crate::input::{self, Params};
 use crate::refused::{Refused, ask, change};
 use crate::router::{App, Shared};
+use crate::tokens::Caller;
 use crate::view;
 use inputs::{ListParams, OneParams, ResolveInput};
 
@@ -74,10 +75,12 @@ pub(crate) struct Resolved {
     ))]
 pub(crate) async fn resolve(
     State(app): State<Shared>,
+    caller: Caller,
     input: input::Json<ResolveInput>,
 ) -> Result<Json<Resolved>, Refused> {
+    caller.must(input.value.needs())?;
     let (store, state) = (app.parts.store.clone(), input.value.leads_to());
-    let request = input.value.request()?;
+    let request = input.value.request(&caller)?;
     let claim = request.claim.clone();
     match change(async move { store.resolve_one(request).await }).await? {
         ResolveAnswer::Resolved => Ok(Json(Resolved { state })),

@@ -4,6 +4,7 @@ mod clock;
 mod file;
 mod report;
 mod starts;
+mod tokens;
 
 use std::path::{Path, PathBuf};
 
@@ -42,6 +43,7 @@ pub(crate) async fn run(args: &Args, store: StoreArgs) -> Result<()> {
         store = store.or(file.store.as_ref());
         report.add("config", Ok((config(path, &file), ())));
         report.add("start", starts::check(&file));
+        report.warn("tokens", tokens::warnings(&file));
         policies = serving::policies(&file)?;
         if let Some(inbox) = inbox(&file, &store) {
             report.add("inbox", inbox);

@@ -3,7 +3,6 @@
 use std::fs::File as Opened;
 use std::path::{Path, PathBuf};
 
-use semel_admin::Secret;
 use semel_policy::file::Admin;
 use semel_policy::value::{Listen, SourceUrl};
 use semel_policy::{CompiledConsumer, File};
@@ -39,16 +38,14 @@ pub(super) fn check(file: &File) -> Found {
     ))
 }
 
-/// A token that no header can carry, or none where other machines reach the admin side.
+/// Tokens that no header can carry, or none where other machines reach the admin side.
 fn admin(admin: &Admin) -> Result<()> {
-    let Admin::On { listen, token, .. } = admin else {
+    let Admin::On { listen, .. } = admin else {
         return Ok(());
     };
-    let token = token.as_ref().map(|token| Secret::new(token.expose()));
-    let token = token.transpose().map_err(|error| bad(error.to_string()))?;
     let config = semel_admin::Config {
         listen: serving::address(listen),
-        token,
+        tokens: serving::tokens(admin)?,
         ..semel_admin::Config::default()
     };
     config.check().map_err(|error| bad(error.to_string()))

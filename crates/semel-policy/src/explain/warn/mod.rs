@@ -14,7 +14,7 @@ use semel_http::tenant;
 use super::route::name;
 use super::unguarded;
 use crate::compile::CompiledRoute;
-use crate::file::{Admin, Gateway};
+use crate::file::Gateway;
 use crate::load::File;
 
 /// Clients come back minutes later; less than this is probably a mistake.
@@ -22,21 +22,8 @@ const RETENTION_SHORT: Duration = Duration::from_secs(60 * 60);
 
 pub(super) fn all(file: &File) -> Vec<String> {
     let gateway = file.gateway.iter().flat_map(of_gateway);
-    let admin = of_admin(&file.admin).into_iter();
+    let admin = super::admin::warn(&file.admin).into_iter();
     admin.chain(gateway).chain(messages::all(file)).collect()
-}
-
-fn of_admin(admin: &Admin) -> Option<String> {
-    match admin {
-        Admin::On {
-            listen,
-            token: None,
-            ..
-        } if !listen.is_local() => Some(format!(
-            "admin.listen is {listen}, beyond loopback, and admin.token is missing: it will not start"
-        )),
-        Admin::Off | Admin::On { .. } => None,
-    }
 }
 
 fn of_gateway(gateway: &Gateway) -> Vec<String> {
