@@ -52,7 +52,7 @@ pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
     let file = source.load()?;
     let logs = logs::begin(file.log);
     let store_is_named = store.is_named();
-    let store = store.or(file.store.as_ref());
+    let store = store.or(file.store.as_ref(), source.path().cloned());
     if Messages::are_in(&file)? {
         store.must_have_inbox()?;
     }
@@ -71,6 +71,7 @@ pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
     process.tell_unserved(&policies.get()).await;
     tracing::info!(
         store = store.shown(),
+        origin = store.origin(),
         "semel {} is up",
         env!("CARGO_PKG_VERSION")
     );

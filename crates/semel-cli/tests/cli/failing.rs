@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use insta::assert_snapshot;
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, Ran};
 
 #[test]
 fn a_missing_store_is_not_created() {
@@ -242,15 +242,9 @@ fn data_that_cannot_be_delivered_is_a_failure() {
         .write(true)
         .open("/dev/full")
         .unwrap();
-    let output = Fixture::filled()
-        .command(&["stats"])
-        .stdout(full)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(74));
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        stderr.starts_with("error: cannot write to stdout"),
-        "{stderr}"
-    );
+    let mut command = Fixture::filled().command(&["stats"]);
+    let ran = Ran::of(command.stdout(full).output().unwrap());
+    assert_eq!(ran.code, 74, "{ran:?}");
+    let said = "error: cannot write to stdout";
+    assert!(ran.stderr.starts_with(said), "{ran:?}");
 }

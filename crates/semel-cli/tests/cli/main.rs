@@ -7,6 +7,7 @@
 
 mod deciding;
 mod demo;
+mod discovering;
 mod failing;
 mod fixture;
 mod inbox;

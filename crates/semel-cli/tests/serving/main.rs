@@ -7,6 +7,7 @@
 mod admin;
 mod consumers_paused;
 mod consumers_reloaded;
+mod discovering;
 mod endings;
 mod handler;
 mod messages;

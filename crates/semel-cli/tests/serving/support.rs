@@ -129,9 +129,9 @@ impl Semel {
         semel
     }
 
-    /// The same without an inbox, for now.
+    /// The same without an inbox, for now; the file is found and not named.
     pub(crate) fn serve(dir: &Path, flags: &[&str]) -> Self {
-        let mut semel = Self::spawn(dir, &[&["serve", "--config", "semel.yaml"], flags].concat());
+        let mut semel = Self::spawn(dir, &[&["serve"], flags].concat());
         semel.admin = semel.address("the admin side serves");
         semel.wait_for("is up");
         semel

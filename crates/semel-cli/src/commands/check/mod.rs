@@ -5,16 +5,17 @@ mod file;
 mod report;
 mod starts;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use semel_admin::Policies;
 use semel_core::record::Claim;
 use semel_core::store::RenewRequest;
 use semel_core::{Fence, Identity, LeaseTerm, StoreExt};
 
+use crate::discovery::{ConfigArg, ConfigPath};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::serving::{self, Source};
+use crate::serving;
 use crate::stores::{Opened, StoreArgs};
 use crate::{output, text};
 use report::Report;
@@ -24,23 +25,19 @@ type Found<T = ()> = Result<(String, T)>;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Check this configuration file first, and say in words what it does
-    #[arg(long, value_name = "FILE", env = "SEMEL_CONFIG")]
-    config: Option<PathBuf>,
-
     /// Write JSON: an object with `ok` and `checks`
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) async fn run(args: &Args, store: StoreArgs) -> Result<()> {
+pub(crate) async fn run(args: &Args, store: StoreArgs, config: &ConfigArg) -> Result<()> {
     let mut report = Report::default();
-    let mut store = store;
     let mut policies = Policies::default();
-    if let Some(path) = &args.config {
-        let file = Source::new(Some(path.clone()), Vec::new()).load()?;
-        store = store.or(file.store.as_ref());
-        report.add("config", Ok((config(path, &file), ())));
+    let file = config.load()?;
+    let store = config.announced(store, file.as_ref());
+    let has_file = file.is_some();
+    if let (Some(file), Some(path)) = (file, config.path()) {
+        report.add("config", Ok((valid(&path, &file), ())));
         report.add("start", starts::check(&file));
         policies = serving::policies(&file)?;
         if let Some(inbox) = inbox(&file, &store) {
@@ -50,13 +47,13 @@ pub(crate) async fn run(args: &Args, store: StoreArgs) -> Result<()> {
             output::data(&format!("{}\n", semel_policy::explain(&file)))?;
         }
     }
-    check_store(&mut report, &store, args.config.is_some(), &policies).await;
+    check_store(&mut report, &store, has_file, &policies).await;
     report.print(args.json)?;
     report.verdict()
 }
 
-fn config(path: &Path, file: &semel_policy::File) -> String {
-    let shown = path.display();
+fn valid(path: &ConfigPath, file: &semel_policy::File) -> String {
+    let shown = path.as_path().display();
     match semel_policy::warnings(file).len() as u64 {
         0 => format!("{shown} is valid"),
         count => {
