@@ -242,7 +242,8 @@ fn data_that_cannot_be_delivered_is_a_failure() {
         .write(true)
         .open("/dev/full")
         .unwrap();
-    let mut command = Fixture::filled().command(&["stats"]);
+    let store = Fixture::filled();
+    let mut command = store.command(&["stats"]);
     let ran = Ran::of(command.stdout(full).output().unwrap());
     assert_eq!(ran.code, 74, "{ran:?}");
     let said = "error: cannot write to stdout";
