@@ -68,7 +68,7 @@ fn the_command_line_stands_over_the_environment_and_that_over_the_file() {
     assert_snapshot!(fixture.semel("stats").shown(), @r#"
     stderr:
     error: cannot find the store at none.db: No such file or directory (os error 2)
-    hint: name the store with --store sqlite:PATH or in SEMEL_STORE
+    hint: name the store with --store sqlite:PATH, in SEMEL_STORE or in semel.yaml; its path is relative to the working directory
 
     exit: 78
     "#);

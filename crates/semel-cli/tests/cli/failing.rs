@@ -12,7 +12,7 @@ fn a_missing_store_is_not_created() {
     assert_snapshot!(empty.semel("keys list").shown(), @r#"
     stderr:
     error: cannot find the store at semel.db: No such file or directory (os error 2)
-    hint: name the store with --store sqlite:PATH or in SEMEL_STORE
+    hint: name the store with --store sqlite:PATH, in SEMEL_STORE or in semel.yaml; its path is relative to the working directory
 
     exit: 78
     "#);

@@ -5,6 +5,7 @@
     reason = "helpers of tests fail as tests do; clippy knows the tests only"
 )]
 
+mod checking;
 mod deciding;
 mod demo;
 mod discovering;

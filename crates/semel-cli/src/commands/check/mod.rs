@@ -4,6 +4,7 @@ mod clock;
 mod file;
 mod report;
 mod starts;
+mod versions;
 
 use std::path::Path;
 
@@ -32,22 +33,20 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, store: StoreArgs, config: &ConfigArg) -> Result<()> {
     let mut report = Report::default();
-    let mut policies = Policies::default();
     let file = config.load()?;
     let store = config.announced(store, file.as_ref());
-    let has_file = file.is_some();
-    if let (Some(file), Some(path)) = (file, config.path()) {
-        report.add("config", Ok((valid(&path, &file), ())));
-        report.add("start", starts::check(&file));
-        policies = serving::policies(&file)?;
-        if let Some(inbox) = inbox(&file, &store) {
+    if let (Some(file), Some(path)) = (&file, config.path()) {
+        report.add("config", Ok((valid(&path, file), ())));
+        match args.json {
+            true => report.warn("config", semel_policy::warnings(file)),
+            false => output::data(&format!("{}\n", semel_policy::explain(file)))?,
+        }
+        report.add("start", starts::check(file));
+        if let Some(inbox) = inbox(file, &store) {
             report.add("inbox", inbox);
         }
-        if !args.json {
-            output::data(&format!("{}\n", semel_policy::explain(&file)))?;
-        }
     }
-    check_store(&mut report, &store, has_file, &policies).await;
+    check_store(&mut report, &store, file.as_ref()).await?;
     report.print(args.json)?;
     report.verdict()
 }
@@ -83,24 +82,28 @@ fn inbox(file: &semel_policy::File, store: &StoreArgs) -> Option<Found> {
 async fn check_store(
     report: &mut Report,
     store: &StoreArgs,
-    may_be_new: bool,
-    policies: &Policies,
-) {
+    config: Option<&semel_policy::File>,
+) -> Result<()> {
     let file = store.file();
     if !matches!(file, Ok(None)) {
         report.add("sqlite", file::sqlite());
     }
     let Some(file) = report.add("url", file.map(|file| (store.shown(), file))) else {
-        return;
+        return Ok(());
     };
+    let may_be_new = config.is_some();
     let is_ready = match file {
         Some(path) => check_file(report, &path, may_be_new),
         None => !may_be_new || check_tables(report, store).await,
     };
     if is_ready && let Some(opened) = report.add("open", open(store).await) {
         check_opened(report, &opened).await;
-        check_unserved(report, &opened, policies).await;
+        if let Some(config) = config {
+            check_versions(report, &opened, config, &store.option()).await;
+            check_unserved(report, &opened, &serving::policies(config)?).await;
+        }
     }
+    Ok(())
 }
 
 /// Whether there is a file to be opened.
@@ -139,6 +142,19 @@ async fn check_opened(report: &mut Report, opened: &Opened) {
     report.add("read", read(opened).await);
     report.add("write", write(opened).await);
     report.add("clock", clock::check(opened).await);
+}
+
+/// Names operations that are open under another version than the file's.
+async fn check_versions(
+    report: &mut Report,
+    opened: &Opened,
+    config: &semel_policy::File,
+    option: &str,
+) {
+    match versions::check(config, &*opened.store, option).await {
+        Ok(warnings) => report.warn("scope", warnings),
+        Err(error) => drop(report.add::<()>("scope", Err(error))),
+    }
 }
 
 /// Names messages that nothing would run.
