@@ -12,6 +12,7 @@ mod inbox;
 mod input;
 mod keys;
 mod messages;
+mod observe;
 mod replay;
 mod serve;
 mod stats;
@@ -41,6 +42,8 @@ pub(crate) enum Command {
     Replay(Box<replay::Args>),
     /// Show what was done to messages by hand
     Audit(audit::Args),
+    /// Show what a gateway in observe mode has found: duplicates, mismatches, new keys for the same request
+    Observe(observe::Args),
     /// Watch payments survive a storm of duplicates, races, cut connections and process kills
     Demo(demo::DemoArgs),
     /// The process that the demo kills
@@ -71,6 +74,7 @@ pub(crate) async fn run(command: Command, store: StoreArgs, config: &ConfigArg) 
         Command::Inbox(args) => inbox::run(*args, store, config).await,
         Command::Dlq(args) => dlq::run(*args, store, config).await,
         Command::Replay(args) => replay::run(*args, store, config).await,
+        Command::Observe(args) => observe::run(&args, config).await,
         Command::Audit(args) => audit::run(&args, store, config).await,
         Command::Bench(command) => bench::run(command, &store).await,
         Command::BenchPeer(peer) => bench::serve_peer(peer).await,

@@ -178,9 +178,9 @@ impl Process {
         Ok(Self {
             once: Once::new(measured.clone()),
             store: measured,
+            watchers: Watchers::new(metrics, opened.now()),
             opened,
             health,
-            watchers: Watchers::new(metrics),
             memory,
         })
     }

@@ -4,13 +4,6 @@ use std::fs;
 
 use crate::support::{Semel, Shop, semel};
 
-/// The store that a server says it uses, and why.
-fn up(server: &Semel) -> String {
-    let line = server.wait_for("is up");
-    let (_, store) = line.split_once("store=").unwrap();
-    store.to_owned()
-}
-
 #[test]
 fn a_server_and_an_operator_in_one_directory_use_one_store() {
     let (shop, dir) = (Shop::open(), tempfile::tempdir().unwrap());
@@ -21,7 +14,8 @@ fn a_server_and_an_operator_in_one_directory_use_one_store() {
     );
     fs::write(dir.path().join("semel.yaml"), file).unwrap();
     let server = Semel::start(dir.path(), &["serve"]);
-    let said = up(&server);
+    // The line about the gateway comes after it.
+    let said = server.log();
     assert!(
         said.contains("sqlite:pay.db") && said.contains("./semel.yaml"),
         "{said}"

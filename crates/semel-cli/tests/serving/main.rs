@@ -11,6 +11,7 @@ mod discovering;
 mod endings;
 mod handler;
 mod messages;
+mod observing;
 mod python;
 mod readme;
 mod reloading;

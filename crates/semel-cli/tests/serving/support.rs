@@ -115,6 +115,13 @@ impl Semel {
         semel
     }
 
+    /// The same where the admin side has no port.
+    pub(crate) fn start_gateway(dir: &Path, args: &[&str]) -> Self {
+        let mut semel = Self::spawn(dir, args);
+        semel.gateway = semel.address("the gateway serves");
+        semel
+    }
+
     /// Runs what `semel.yaml` in `dir` names and waits until its inbox listens.
     pub(crate) fn start_inbox(dir: &Path) -> Self {
         Self::serve_inbox(dir, &["--log", "debug"])
