@@ -16,9 +16,10 @@ use crate::inbox::InboxPart;
 use crate::metered::Metered;
 use crate::router;
 use crate::tokens::Tokens;
+use crate::view;
 
-/// What is observed by doors that only watch, as JSON.
-pub type Observations = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
+/// What is observed by doors that only watch.
+pub type Observations = Arc<dyn Fn() -> view::Observed + Send + Sync>;
 
 /// What the admin side speaks about.
 #[derive(Clone)]

@@ -3,6 +3,7 @@
 use clap::Parser;
 
 use crate::commands::Command;
+use crate::discovery::ConfigArg;
 use crate::exit;
 use crate::stores::StoreArgs;
 
@@ -18,6 +19,9 @@ use crate::stores::StoreArgs;
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+
+    #[command(flatten)]
+    pub(crate) config: ConfigArg,
 
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -53,7 +53,9 @@ impl Exit {
             Self::Refused => "refused or failed",
             Self::Usage => "the command line was not understood",
             Self::NotFound => "there is no such record",
-            Self::Unavailable => "the store is locked or cannot answer; try again",
+            Self::Unavailable => {
+                "the store is locked, or it or the process that is asked cannot answer; try again"
+            }
             Self::Io => "data is damaged, the disk is full, or input and output failed",
             Self::Configuration => {
                 "bad configuration: no such store, no permission, or from a newer Semel"

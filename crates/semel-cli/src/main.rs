@@ -1,11 +1,12 @@
 //! The command line of Semel: looks into a store and decides what only a person can decide.
 //!
-//! Read it in this order: `cli` says what can be asked; `stores` opens the store that is meant;
+//! Read it in this order: `cli` says what can be asked; `discovery` finds the configuration file and the store that are meant; `stores` opens it;
 //! `commands` has one file per verb; `serving` puts the parts of a serving process together; `output` is the only place that prints; `exit` lists the
 //! exit codes. Commands speak to [`semel_core::Store`] and never to a driver.
 
 mod cli;
 mod commands;
+mod discovery;
 mod error;
 mod exit;
 mod output;
@@ -39,5 +40,5 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|e| Error::new(Exit::Unavailable, format!("cannot start threads: {e}")))?;
-    runtime.block_on(commands::run(cli.command, cli.store))
+    runtime.block_on(commands::run(cli.command, cli.store, &cli.config))
 }

@@ -5,11 +5,13 @@
 
 mod event;
 pub mod inbox;
+mod observed;
 mod outcome;
 mod record;
 mod stats;
 
 pub use event::Event;
+pub use observed::{LatestKeys, Observed, ObservedRoute};
 pub use outcome::{Body, Header, Outcome};
 pub use record::{Evidence, Lease, Page, Record, Seen, Settled, Unknown};
 pub use stats::{Since, Stats};

@@ -208,5 +208,17 @@ async fn counts_and_observations_are_there_for_a_dashboard() {
     assert_eq!(stats["running"], 1);
     assert_eq!(stats["oldest_running"]["age_ms"], 5_000);
     let observations = server.get("/api/v1/observations").await.json();
-    assert_eq!(observations, json!({ "payments@1": { "first": 1 } }));
+    assert_eq!(observations["since"], "1970-01-01T00:00:00.000Z");
+    let [route] = observations["routes"].as_array().unwrap().as_slice() else {
+        panic!("one client on one route: {observations}");
+    };
+    assert_eq!(
+        (&route["scope"], &route["tenant"], &route["others"]),
+        (&json!("payments@1"), &json!("acme"), &json!(false))
+    );
+    assert_eq!(
+        (&route["requests"], &route["mismatch"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(route["latest"]["mismatch"], "k");
 }

@@ -4,9 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use semel_admin::view::Observed;
 use semel_admin::{Admin, Config, Health, InboxPart, Metered, Metrics, Parts, Policies};
 use semel_core::inbox::{Inbox, Order, Plan};
-use semel_core::{ManualClock, Store, Timestamp};
+use semel_core::{Identity, ManualClock, Store, Timestamp};
+use semel_http::observe::{Finding, Report};
+use semel_http::{Event, RequestObserver, What};
 use semel_inbox::Replay;
 use semel_sqlite::SqliteStore;
 use semel_testkit::faulty::Faulty;
@@ -72,7 +75,7 @@ impl Server {
         let store = around(sqlite.clone());
         let mut parts = Parts::new(Metered::new(store.clone(), metrics.clone()));
         parts.clock = clock.clone();
-        parts.observations = Some(Arc::new(|| json!({ "payments@1": { "first": 1 } })));
+        parts.observations = Some(Arc::new(observed));
         parts.inbox = Some(InboxPart {
             inbox: sqlite.clone(),
             policies: policies().into(),
@@ -180,4 +183,18 @@ pub(crate) fn about(key: &str, more: Value) -> Value {
 /// The same as a query.
 pub(crate) fn query(key: &str) -> String {
     format!("tenant=acme&scope=payments@1&key={key}")
+}
+
+/// What a door in observe mode has seen: one mismatch.
+fn observed() -> Observed {
+    let report = Report::default();
+    let identity = Identity::parse("acme", "payments@1", "k").unwrap();
+    report.saw(&Event {
+        scope: identity.scope(),
+        identity: Some(&identity),
+        what: What::Observed(Finding::Mismatch),
+        status: 201,
+        took: Duration::ZERO,
+    });
+    Observed::of(Timestamp::from_millis(0), report.rows())
 }

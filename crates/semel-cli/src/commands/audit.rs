@@ -5,7 +5,8 @@ use semel_admin::view::inbox as view;
 use semel_core::Timestamp;
 use semel_core::store::{AuditEntry, PAGE_MAX};
 
-use super::messages::{ConfigArg, Purpose};
+use super::messages::{OpenInbox, Purpose};
+use crate::discovery::ConfigArg;
 use crate::error::Result;
 use crate::output::{self, Table};
 use crate::stores::StoreArgs;
@@ -13,9 +14,6 @@ use crate::text;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    config: ConfigArg,
-
     /// At most this many lines
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=PAGE_MAX as u64))]
     limit: u64,
@@ -25,8 +23,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
-    let open = args.config.open(store, Purpose::Look).await?;
+pub(crate) async fn run(args: &Args, store: StoreArgs, config: &ConfigArg) -> Result<()> {
+    let open = OpenInbox::open(config, store, Purpose::Look).await?;
     let limit = usize::try_from(args.limit).unwrap_or(PAGE_MAX);
     let lines = open.opened.store.audit(limit).await?;
     if args.json {

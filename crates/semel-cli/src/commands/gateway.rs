@@ -1,7 +1,9 @@
-//! `semel gateway`: a gateway in front of one service, without a file.
+//! `semel gateway`: a gateway in front of one service. Flags say what it guards; a configuration file only says which store, admin side and
+//! log the process has, so that operators who read the same file look where the gateway writes.
 
 use semel_http::Profile;
 
+use crate::discovery::ConfigArg;
 use crate::error::Result;
 use crate::serving::{self, Setting, Source};
 use crate::stores::StoreArgs;
@@ -87,8 +89,8 @@ impl Args {
     }
 }
 
-pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
+pub(crate) async fn run(args: Args, store: StoreArgs, config: &ConfigArg) -> Result<()> {
     let mut settings = args.settings();
     settings.extend(args.flags.settings());
-    serving::run(Source::new(None, settings), store).await
+    serving::run(Source::of_process(config.path(), settings), store).await
 }

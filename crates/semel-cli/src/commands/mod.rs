@@ -12,6 +12,7 @@ mod inbox;
 mod input;
 mod keys;
 mod messages;
+mod observe;
 mod replay;
 mod serve;
 mod stats;
@@ -19,6 +20,7 @@ mod token;
 
 use clap::Subcommand;
 
+use crate::discovery::ConfigArg;
 use crate::error::Result;
 use crate::output;
 use crate::stores::StoreArgs;
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Replay(Box<replay::Args>),
     /// Show what was done to messages by hand
     Audit(audit::Args),
+    /// Show what a gateway in observe mode has found: duplicates, mismatches, new keys for the same request
+    Observe(observe::Args),
     /// Watch payments survive a storm of duplicates, races, cut connections and process kills
     Demo(demo::DemoArgs),
     /// The process that the demo kills
@@ -65,22 +69,30 @@ pub(crate) enum Command {
 }
 
 /// Does it.
-pub(crate) async fn run(command: Command, store: StoreArgs) -> Result<()> {
+pub(crate) async fn run(command: Command, store: StoreArgs, config: &ConfigArg) -> Result<()> {
     match command {
-        Command::Gateway(args) => gateway::run(*args, store).await,
-        Command::Serve(args) => serve::run(args, store).await,
+        Command::Gateway(args) => gateway::run(*args, store, config).await,
+        Command::Serve(args) => serve::run(&args, store, config).await,
         Command::Config(command) => config::run(&command),
-        Command::Keys(command) => keys::run(command, &store).await,
-        Command::Inbox(args) => inbox::run(*args, store).await,
-        Command::Dlq(args) => dlq::run(*args, store).await,
-        Command::Replay(args) => replay::run(*args, store).await,
-        Command::Audit(args) => audit::run(args, store).await,
+        Command::Keys(command) => keys::run(command, &config.store(store)?).await,
+        Command::Inbox(args) => inbox::run(*args, store, config).await,
+        Command::Dlq(args) => dlq::run(*args, store, config).await,
+        Command::Replay(args) => replay::run(*args, store, config).await,
+        Command::Observe(args) => observe::run(&args, config).await,
+        Command::Audit(args) => audit::run(&args, store, config).await,
         Command::Bench(command) => bench::run(command, &store).await,
         Command::BenchPeer(peer) => bench::serve_peer(peer).await,
-        Command::Demo(args) => output::data(&demo::run(&args).await?),
+        Command::Demo(args) => {
+            config.must_not_be_said(
+                &store,
+                "demo",
+                "it has a store of its own, which it removes",
+            )?;
+            output::data(&demo::run(&args).await?)
+        }
         Command::DemoService(args) => demo::serve(&args).await,
-        Command::Token(command) => token::run(&command),
-        Command::Stats(args) => stats::run(&args, &store).await,
-        Command::Check(args) => check::run(&args, store).await,
+        Command::Token(command) => token::run(&command, config),
+        Command::Stats(args) => stats::run(&args, &config.store(store)?).await,
+        Command::Check(args) => check::run(&args, store, config).await,
     }
 }

@@ -3,7 +3,8 @@
 use semel_core::inbox::Action;
 use semel_inbox::Replay;
 
-use super::messages::{Change, ChangeArgs, ConfigArg, OpenInbox, Purpose, Select};
+use super::messages::{Change, ChangeArgs, OpenInbox, Purpose, Select};
+use crate::discovery::ConfigArg;
 use crate::error::{Error, Result};
 use crate::output;
 use crate::stores::StoreArgs;
@@ -11,9 +12,6 @@ use crate::text;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    config: ConfigArg,
-
     #[command(flatten)]
     select: Select,
 
@@ -25,9 +23,9 @@ pub(crate) struct Args {
     change: ChangeArgs,
 }
 
-pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
+pub(crate) async fn run(args: Args, store: StoreArgs, config: &ConfigArg) -> Result<()> {
     args.select.must_say(false)?;
-    let open = args.config.open(store, Purpose::Act).await?;
+    let open = OpenInbox::open(config, store, Purpose::Act).await?;
     let policy = open.policies.replay(&args.select.consumer);
     args.may(&open, policy)?;
     let change = Change {

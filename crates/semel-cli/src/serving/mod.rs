@@ -54,7 +54,7 @@ pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
     let file = source.load()?;
     let logs = logs::begin(file.log);
     let store_is_named = store.is_named();
-    let store = store.or(file.store.as_ref());
+    let store = store.or(file.store.as_ref(), source.path().cloned());
     if Messages::are_in(&file)? {
         store.must_have_inbox()?;
     }
@@ -73,6 +73,7 @@ pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
     process.tell_unserved(&policies.get()).await;
     tracing::info!(
         store = store.shown(),
+        origin = store.origin(),
         "semel {} is up",
         env!("CARGO_PKG_VERSION")
     );
@@ -179,9 +180,9 @@ impl Process {
         Ok(Self {
             once: Once::new(measured.clone()),
             store: measured,
+            watchers: Watchers::new(metrics, opened.now()),
             opened,
             health,
-            watchers: Watchers::new(metrics),
             memory,
         })
     }

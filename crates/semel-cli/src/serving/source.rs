@@ -1,10 +1,10 @@
 //! Where settings come from: defaults, then the file, then the environment, then flags.
 
 use std::fmt::Display;
-use std::path::PathBuf;
 
 use semel_policy::File;
 
+use crate::discovery::ConfigPath;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
@@ -58,6 +58,12 @@ impl Setting {
         }
     }
 
+    /// Whether it concerns the process, and not what is served.
+    fn is_of_process(&self) -> bool {
+        let sections = ["SEMEL_ADMIN", "SEMEL_LOG"];
+        sections.iter().any(|name| self.variable.starts_with(name))
+    }
+
     /// Whether it decides what a variable says, too.
     fn is_above(&self, variable: &str) -> bool {
         let within = |inner: &str, outer: &str| {
@@ -71,33 +77,74 @@ impl Setting {
 /// A file, maybe, and what stands above it.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
-    file: Option<PathBuf>,
+    file: Option<ConfigPath>,
     flags: Vec<Setting>,
+    takes: Takes,
+}
+
+/// What of the file counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    Everything,
+    /// Only what concerns the process, whatever it serves.
+    Process,
 }
 
 impl Source {
-    pub(crate) const fn new(file: Option<PathBuf>, flags: Vec<Setting>) -> Self {
-        Self { file, flags }
+    pub(crate) const fn new(file: Option<ConfigPath>, flags: Vec<Setting>) -> Self {
+        let takes = Takes::Everything;
+        Self { file, flags, takes }
     }
 
-    /// Whether there is a file at all.
-    pub(crate) const fn has_file(&self) -> bool {
-        self.file.is_some()
+    /// The same, but of the file only the store, the admin side and the log count: what is served, flags say.
+    pub(crate) const fn of_process(file: Option<ConfigPath>, flags: Vec<Setting>) -> Self {
+        let takes = Takes::Process;
+        Self { file, flags, takes }
+    }
+
+    /// The file, if there is one.
+    pub(crate) const fn path(&self) -> Option<&ConfigPath> {
+        self.file.as_ref()
+    }
+
+    /// Whether a file says what is served.
+    pub(crate) fn has_file(&self) -> bool {
+        self.file.is_some() && self.takes == Takes::Everything
     }
 
     /// Reads everything anew.
     pub(crate) fn load(&self) -> Result<File> {
-        let flags = self.flags.iter();
+        let all: Vec<_> = self.flags.iter().collect();
+        match (self.takes, &self.file) {
+            (Takes::Everything, file) => self.load_from(file.as_ref(), &all),
+            (Takes::Process, None) => self.load_from(None, &all),
+            (Takes::Process, file) => {
+                let (process, _): (Vec<_>, Vec<_>) =
+                    all.iter().partition(|flag| flag.is_of_process());
+                let written = self.load_from(file.as_ref(), &process)?;
+                let served = self.load_from(None, &all)?;
+                Ok(File {
+                    store: written.store,
+                    admin: written.admin,
+                    log: written.log,
+                    ..served
+                })
+            }
+        }
+    }
+
+    fn load_from(&self, file: Option<&ConfigPath>, flags: &[&Setting]) -> Result<File> {
+        let decided = |name: &str| flags.iter().any(|flag| flag.is_above(name));
+        let flags = flags.iter();
         let flags = flags.map(|flag| (flag.variable.clone(), flag.value.clone()));
-        let decided = |name: &str| self.flags.iter().any(|flag| flag.is_above(name));
         // What is not text cannot be meant for us.
         let variables = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
         let variables = variables.filter(|(name, _)| !decided(name));
         let settings = variables.chain(flags);
-        let loaded = match &self.file {
-            Some(path) => File::load_with(path, settings),
+        let loaded = match file {
+            Some(path) => File::load_with(path.as_path(), settings),
             None => File::parse("", "", settings),
         };
         loaded.map_err(|error| Error::new(Exit::Configuration, self.told(&error.to_string())))

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel_admin::{Health, Metrics, Observations};
+use semel_admin::{Health, Metrics, Observations, view};
 use semel_core::clock::Doubt;
 use semel_core::record::Claim;
 use semel_core::store::{self, Swept};
-use semel_core::{Error, duration};
+use semel_core::{Error, Timestamp, duration};
 use semel_http::observe::Report;
 use semel_http::{Event, RequestObserver};
 
@@ -16,12 +16,18 @@ use semel_http::{Event, RequestObserver};
 pub(super) struct Watchers {
     metrics: Arc<Metrics>,
     report: Arc<Report>,
+    /// Since when they watch.
+    since: Timestamp,
 }
 
 impl Watchers {
-    pub(super) fn new(metrics: Arc<Metrics>) -> Self {
+    pub(super) fn new(metrics: Arc<Metrics>, since: Timestamp) -> Self {
         let report = Arc::default();
-        Self { metrics, report }
+        Self {
+            metrics,
+            report,
+            since,
+        }
     }
 
     /// Where everything is counted.
@@ -31,8 +37,8 @@ impl Watchers {
 
     /// What was observed so far, for the admin side.
     pub(super) fn observations(&self) -> Observations {
-        let report = self.report.clone();
-        Arc::new(move || serde_json::json!(report.tallies()))
+        let (report, since) = (self.report.clone(), self.since);
+        Arc::new(move || view::Observed::of(since, report.rows()))
     }
 }
 

@@ -11,24 +11,31 @@ use semel_core::store::StoreObserver;
 use semel_policy::value::{Engine, StoreUrl};
 
 use super::{Opened, Opening, Purpose, postgres, url};
+use crate::discovery::ConfigPath;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::text;
+
+const VARIABLE: &str = "SEMEL_STORE";
 
 /// Which store, and how patiently.
 #[derive(Args)]
 pub(crate) struct StoreArgs {
     /// The store: sqlite:PATH, postgres://…, redis://…, redis-cluster://…, or CLAIMS+OUTCOMES
-    /// [default: sqlite:semel.db]
+    /// [default: what the configuration file names, or sqlite:semel.db]
     #[arg(
         long = "store",
         global = true,
         help_heading = "Global options",
         value_name = "URL",
-        env = "SEMEL_STORE",
+        env = VARIABLE,
         hide_env_values = true
     )]
     named: Option<String>,
+
+    /// What was found out about the configuration file.
+    #[arg(skip)]
+    file: Option<FromFile>,
 
     /// How long to wait for another process that writes to the same file
     #[arg(
@@ -43,6 +50,12 @@ pub(crate) struct StoreArgs {
     busy_timeout: Duration,
 }
 
+/// What a configuration file says about the store.
+struct FromFile {
+    path: ConfigPath,
+    url: Option<String>,
+}
+
 impl fmt::Debug for StoreArgs {
     /// Without passwords.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,7 +65,9 @@ impl fmt::Debug for StoreArgs {
 
 impl StoreArgs {
     fn text(&self) -> &str {
-        self.named.as_deref().unwrap_or(url::DEFAULT)
+        let of_file = || self.file.as_ref()?.url.as_deref();
+        let named = self.named.as_deref().or_else(of_file);
+        named.unwrap_or(url::DEFAULT)
     }
 
     /// What is meant.
@@ -74,12 +89,30 @@ impl StoreArgs {
         self.named.is_some()
     }
 
-    /// The same, but `store` where the command line and the environment name none.
-    pub(crate) fn or(self, store: Option<&StoreUrl>) -> Self {
-        Self {
-            named: self.named.or_else(|| store.map(StoreUrl::text)),
-            ..self
+    /// The same, but `store` of the file at `path` where the command line and the environment name none.
+    pub(crate) fn or(self, store: Option<&StoreUrl>, path: Option<ConfigPath>) -> Self {
+        let url = store.map(StoreUrl::text);
+        let file = path.map(|path| FromFile { path, url });
+        Self { file, ..self }
+    }
+
+    /// Where the store's name comes from; `None` if it stands on the command line.
+    pub(crate) fn origin(&self) -> Option<String> {
+        match &self.file {
+            _ if self.is_said() => None,
+            _ if self.is_named() => Some(format!("from {VARIABLE}")),
+            Some(FromFile { path, url: Some(_) }) => Some(format!("from {}", path.shown())),
+            Some(FromFile { path, url: None }) => {
+                Some(format!("the default: {} names no store", path.shown()))
+            }
+            None => Some("the default".to_owned()),
         }
+    }
+
+    /// Whether the command line names the store, and not the environment.
+    pub(crate) fn is_said(&self) -> bool {
+        let set = std::env::var(VARIABLE).ok();
+        self.named.is_some() && self.named != set
     }
 
     /// Opens a store to work with it: it is created if need be, and swept.
@@ -151,13 +184,30 @@ impl StoreArgs {
 
     /// The option that makes another command use the same store; empty if it would by itself.
     pub(crate) fn option(&self) -> String {
+        match self.is_named() {
+            true => self.store_option(),
+            false => self.config_option(),
+        }
+    }
+
+    /// The options that make another command use the same store and read the same file.
+    pub(crate) fn options(&self) -> String {
+        self.config_option() + &self.store_option()
+    }
+
+    fn config_option(&self) -> String {
+        let file = self.file.as_ref();
+        file.map_or_else(String::new, |file| file.path.option())
+    }
+
+    fn store_option(&self) -> String {
         let text = self.text();
-        let is_set = || std::env::var("SEMEL_STORE").is_ok_and(|set| set == text);
+        let is_usual = text == url::DEFAULT && self.file.is_none();
         match self.url() {
-            _ if text == url::DEFAULT => String::new(),
+            _ if !self.is_said() => String::new(),
+            _ if is_usual && std::env::var_os(VARIABLE).is_none() => String::new(),
             Ok(url) if url.is_harmless() => format!(" --store {}", text::word(text)),
-            // A password is not for the screen; whoever set the variable has it already.
-            _ if is_set() => String::new(),
+            // A password is not for the screen.
             _ => " --store …".to_owned(),
         }
     }
@@ -170,6 +220,7 @@ mod tests {
     fn args(named: &str) -> StoreArgs {
         StoreArgs {
             named: Some(named.to_owned()),
+            file: None,
             busy_timeout: Duration::ZERO,
         }
     }

@@ -39,7 +39,7 @@ fn must_be_a_file(path: &Path) -> Result<()> {
         Err(error) => format!("cannot find the store at {shown}: {error}"),
     };
     Err(Error::new(Exit::Configuration, found)
-        .hint("name the store with --store sqlite:PATH or in SEMEL_STORE"))
+        .hint("name the store with --store sqlite:PATH, in SEMEL_STORE or in semel.yaml; its path is relative to the working directory"))
 }
 
 /// The version of SQLite in this build.

@@ -203,7 +203,7 @@ fn purge_erases_a_settled_record_and_says_who_did_it() {
     let ran = store.semel("keys purge order-1 --scope payments --yes --by bob");
     assert_snapshot!(ran.shown(), @r#"
     stderr:
-    purged public/payments@1/order-1: a request that comes again runs again
+    purged public/payments@1/order-1: a request that comes again runs again; gateways that are running may replay it from their caches for 5s more
 
     exit: 0
     "#);

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use insta::assert_snapshot;
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, Ran};
 
 #[test]
 fn a_missing_store_is_not_created() {
@@ -12,7 +12,7 @@ fn a_missing_store_is_not_created() {
     assert_snapshot!(empty.semel("keys list").shown(), @r#"
     stderr:
     error: cannot find the store at semel.db: No such file or directory (os error 2)
-    hint: name the store with --store sqlite:PATH or in SEMEL_STORE
+    hint: name the store with --store sqlite:PATH, in SEMEL_STORE or in semel.yaml; its path is relative to the working directory
 
     exit: 78
     "#);
@@ -242,15 +242,10 @@ fn data_that_cannot_be_delivered_is_a_failure() {
         .write(true)
         .open("/dev/full")
         .unwrap();
-    let output = Fixture::filled()
-        .command(&["stats"])
-        .stdout(full)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(74));
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        stderr.starts_with("error: cannot write to stdout"),
-        "{stderr}"
-    );
+    let store = Fixture::filled();
+    let mut command = store.command(&["stats"]);
+    let ran = Ran::of(command.stdout(full).output().unwrap());
+    assert_eq!(ran.code, 74, "{ran:?}");
+    let said = "error: cannot write to stdout";
+    assert!(ran.stderr.starts_with(said), "{ran:?}");
 }

@@ -106,15 +106,23 @@ impl Fixture {
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) stdout: String,
+    /// Without the line about the store.
     pub(crate) stderr: String,
+    /// What was said about which store is used and why; `discovering` looks at it, other tests have one store only.
+    pub(crate) using: Option<String>,
 }
 
 impl Ran {
     pub(crate) fn of(output: Output) -> Self {
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let is_using = |line: &&str| line.starts_with("using ");
+        let using = stderr.lines().find(is_using).map(ToOwned::to_owned);
+        let others = stderr.split_inclusive('\n').filter(|line| !is_using(line));
         Self {
             code: output.status.code().unwrap(),
             stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
+            stderr: others.collect(),
+            using,
         }
     }
 

@@ -5,8 +5,10 @@
     reason = "helpers of tests fail as tests do; clippy knows the tests only"
 )]
 
+mod checking;
 mod deciding;
 mod demo;
+mod discovering;
 mod dist;
 mod failing;
 mod fixture;

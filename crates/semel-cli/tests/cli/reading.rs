@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, Ran};
 
 #[test]
 fn list_shows_every_state_the_newest_claim_first() {
@@ -71,7 +71,7 @@ fn list_says_on_stderr_that_there_is_nothing() {
     let store = Fixture::filled();
     assert_snapshot!(store.semel("keys list --tenant nobody").shown(), @r#"
     stderr:
-    no record matches
+    no record matches in sqlite:semel.db
 
     exit: 0
     "#);
@@ -360,10 +360,12 @@ fn the_store_may_be_named_in_the_environment() {
     command
         .current_dir("/")
         .env("SEMEL_STORE", format!("sqlite:{}", store.path().display()));
-    let output = command.output().unwrap();
-    assert!(output.status.success());
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains(" --store sqlite:/"), "{stderr}");
+    let ran = Ran::of(command.output().unwrap());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let shown = format!("using sqlite:{}, from SEMEL_STORE", store.path().display());
+    assert_eq!(ran.using, Some(shown));
+    // Another command finds the store in the environment, too.
+    assert!(!ran.stderr.contains("--store"), "{ran:?}");
 }
 
 #[test]
@@ -375,7 +377,7 @@ fn help_lists_the_exit_codes() {
      1  refused or failed
      2  the command line was not understood
      3  there is no such record
-    69  the store is locked or cannot answer; try again
+    69  the store is locked, or it or the process that is asked cannot answer; try again
     74  data is damaged, the disk is full, or input and output failed
     78  bad configuration: no such store, no permission, or from a newer Semel
     "#);

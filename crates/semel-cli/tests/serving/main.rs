@@ -7,9 +7,11 @@
 mod admin;
 mod consumers_paused;
 mod consumers_reloaded;
+mod discovering;
 mod endings;
 mod handler;
 mod messages;
+mod observing;
 mod pasted;
 mod programs;
 mod python;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::readme::block;
+use crate::python::block;
 use crate::support::{Semel, semel};
 
 /// A language: the fence of its block, the file, and the program that runs it.

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use crate::support::{Semel, ask, semel};
 
 /// The first block of a page that begins with this fence.
-fn block(page: &str, fence: &str) -> String {
+pub(crate) fn block(page: &str, fence: &str) -> String {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let page = fs::read_to_string(format!("{root}/{page}")).unwrap();
     let (_, rest) = page.split_once(fence).unwrap();

@@ -115,6 +115,13 @@ impl Semel {
         semel
     }
 
+    /// The same where the admin side has no port.
+    pub(crate) fn start_gateway(dir: &Path, args: &[&str]) -> Self {
+        let mut semel = Self::spawn(dir, args);
+        semel.gateway = semel.address("the gateway serves");
+        semel
+    }
+
     /// Runs what `semel.yaml` in `dir` names and waits until its inbox listens.
     pub(crate) fn start_inbox(dir: &Path) -> Self {
         Self::serve_inbox(dir, &["--log", "debug"])
@@ -129,9 +136,9 @@ impl Semel {
         semel
     }
 
-    /// The same without an inbox, for now.
+    /// The same without an inbox, for now; the file is found and not named.
     pub(crate) fn serve(dir: &Path, flags: &[&str]) -> Self {
-        let mut semel = Self::spawn(dir, &[&["serve", "--config", "semel.yaml"], flags].concat());
+        let mut semel = Self::spawn(dir, &[&["serve"], flags].concat());
         semel.admin = semel.address("the admin side serves");
         semel.wait_for("is up");
         semel

@@ -12,7 +12,8 @@ use semel_core::{Fingerprint, Identity};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::{Finding, Observation, Observer};
+use super::underway::Arrival;
+use super::{Ending, Finding, Observation, Observer, STORE_PATIENCE};
 use crate::body::{AnyBody, Body, Chain};
 use crate::event::What;
 use crate::fingerprint::By;
@@ -84,30 +85,55 @@ impl Observer {
             );
             return Observation(None);
         };
+        let (mut arrival, running) = self.under_way.arrive(&seen.identity);
         let (sender, ended) = oneshot::channel::<Option<StatusCode>>();
         let guard = guard.clone();
         tokio::spawn(async move {
             let observer = &guard.observer;
-            let answer = observer
-                .claim(seen.identity.clone(), seen.fingerprint)
-                .await;
-            let finding = observer.finding(&seen, answer.as_ref());
+            let answer = observer.ask(&seen, &mut arrival).await;
+            let finding = observer.finding(&seen, answer.as_ref(), arrival.met_first());
             let status = ended.await.ok().flatten();
             let code = status.map_or(0, |status| status.as_u16());
             guard.saw(Some(&seen.identity), What::Observed(finding), code, began);
             if let Some(ClaimAnswer::Granted(lease)) = answer {
                 observer.settle(lease, status).await;
             }
-            drop(turn);
+            drop((arrival, turn));
         });
-        Observation(Some(sender))
+        let status = sender;
+        Observation(Some(Ending { running, status }))
     }
 
-    fn finding(&self, seen: &Seen, answer: Option<&ClaimAnswer>) -> Finding {
+    /// Asks the store after those that arrived before with the same identity; nothing if that takes too long.
+    async fn ask(&self, seen: &Seen, arrival: &mut Arrival) -> Option<ClaimAnswer> {
+        let asking = async {
+            arrival.turn().await;
+            self.claim(seen.identity.clone(), seen.fingerprint).await
+        };
+        let answer = tokio::time::timeout(STORE_PATIENCE, asking).await;
+        let answer = answer.ok().flatten();
+        arrival.answered(matches!(answer, Some(ClaimAnswer::Granted(_))));
+        answer
+    }
+
+    fn finding(
+        &self,
+        seen: &Seen,
+        answer: Option<&ClaimAnswer>,
+        met_first: Option<bool>,
+    ) -> Finding {
         match answer {
             None => Finding::Unobserved,
-            Some(ClaimAnswer::Settled(_) | ClaimAnswer::Unknown { .. }) => Finding::Duplicate,
-            Some(ClaimAnswer::Running { .. }) => Finding::Concurrent,
+            // The first may have ended since this one arrived.
+            Some(ClaimAnswer::Settled(_) | ClaimAnswer::Unknown { .. }) => match met_first {
+                Some(true) => Finding::Concurrent,
+                Some(false) | None => Finding::Duplicate,
+            },
+            // The store may not know yet that the first has ended. One that is not known here runs in another process.
+            Some(ClaimAnswer::Running { .. }) => match met_first {
+                Some(false) => Finding::Duplicate,
+                Some(true) | None => Finding::Concurrent,
+            },
             Some(ClaimAnswer::Mismatch) => Finding::Mismatch,
             Some(ClaimAnswer::Granted(_)) => self.first_or_suspicious(seen),
         }

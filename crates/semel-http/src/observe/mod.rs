@@ -7,8 +7,9 @@
 mod admit;
 mod recent;
 mod report;
+mod underway;
 
-pub use report::{Report, Tally};
+pub use report::{Client, Report, Seen, Tally};
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,6 +24,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::rules::Rules;
 use recent::Recent;
+use underway::{Running, UnderWay};
 
 /// The most requests that are observed at once; the rest pass unobserved.
 const OBSERVED_MAX: usize = 1_024;
@@ -97,6 +99,7 @@ pub(crate) struct Observer {
     retention: Retention,
     turns: Arc<Semaphore>,
     recent: Mutex<Recent>,
+    under_way: Arc<UnderWay>,
 }
 
 impl Observer {
@@ -108,6 +111,7 @@ impl Observer {
             retention: rules.retention,
             turns: Arc::new(Semaphore::new(OBSERVED_MAX)),
             recent: Mutex::default(),
+            under_way: Arc::default(),
         }
     }
 
@@ -120,11 +124,7 @@ impl Observer {
             about: None,
             nonce: None,
         };
-        let asking = self.store.claim_one(request);
-        tokio::time::timeout(STORE_PATIENCE, asking)
-            .await
-            .ok()?
-            .ok()
+        self.store.claim_one(request).await.ok()
     }
 
     /// Records how an observed first request ended.
@@ -162,14 +162,22 @@ fn own_scope(scope: &Scope) -> Scope {
 
 /// An observed request that has not ended yet.
 #[derive(Debug)]
-pub struct Observation(Option<oneshot::Sender<Option<StatusCode>>>);
+pub struct Observation(Option<Ending>);
+
+#[derive(Debug)]
+struct Ending {
+    running: Running,
+    status: oneshot::Sender<Option<StatusCode>>,
+}
 
 impl Observation {
     /// Tells how it ended; `None` if there was no response.
     pub fn ended(self, status: Option<StatusCode>) {
-        if let Some(sender) = self.0 {
-            // The observer may have given up; then there is nobody to tell.
-            let _ = sender.send(status);
+        if let Some(ending) = self.0 {
+            // From here on a duplicate is not concurrent: its client may have the answer.
+            drop(ending.running);
+            // The observer may have given up.
+            let _ = ending.status.send(status);
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use semel_core::Scope;
-use semel_http::observe::Report;
+use semel_core::store::{Answers, Layer, Verb};
+use semel_core::{Store, Tenant};
+use semel_http::observe::{Client, Finding, Report};
 use semel_http::rules::Mode;
 use semel_http::{Event, RequestObserver};
 use tokio::sync::Semaphore;
@@ -40,9 +41,8 @@ impl Waiting {
         self.0.count.acquire().await.unwrap().forget();
     }
 
-    fn count(&self, finding: &str) -> u64 {
-        let scope: Scope = "payments@1".parse().unwrap();
-        self.0.report.tallies()[&scope.to_string()][finding]
+    fn count(&self, finding: Finding) -> u64 {
+        self.0.report.count(finding)
     }
 }
 
@@ -72,15 +72,15 @@ async fn everything_passes_and_is_counted() {
     seen.seen().await;
     assert_eq!(service.effects(), 7);
     for (finding, count) in [
-        ("observed-first", 2),
-        ("observed-duplicate", 1),
-        ("observed-mismatch", 1),
-        ("observed-suspicious-key", 1),
-        ("observed-key-missing", 1),
-        ("observed-key-invalid", 1),
-        ("observed-concurrent", 0),
+        (Finding::First, 2),
+        (Finding::Duplicate, 1),
+        (Finding::Mismatch, 1),
+        (Finding::SuspiciousKey, 1),
+        (Finding::KeyMissing, 1),
+        (Finding::KeyInvalid, 1),
+        (Finding::Concurrent, 0),
     ] {
-        assert_eq!(seen.count(finding), count, "{finding}");
+        assert_eq!(seen.count(finding), count, "{finding:?}");
     }
 }
 
@@ -99,7 +99,7 @@ async fn a_body_above_the_limit_passes_whole() {
     let answer = crate::callers::raw(&service, chunked).await;
     assert_eq!(answer.body, "effect 2 of 123456789");
     seen.seen().await;
-    assert_eq!(seen.count("observed-body-too-large"), 2);
+    assert_eq!(seen.count(Finding::BodyTooLarge), 2);
 }
 
 #[tokio::test]
@@ -114,4 +114,85 @@ async fn observing_leaves_the_enforced_scope_alone() {
         .iter()
         .map(|record| record.identity.scope().to_string());
     assert_eq!(scopes.collect::<Vec<_>>(), ["observe:payments@1"]);
+}
+
+/// A store that never hears how a request ended.
+#[derive(Debug)]
+struct Deaf<S>(S);
+
+impl<S: Store> Layer for Deaf<S> {
+    fn beneath(&self) -> &dyn Store {
+        &self.0
+    }
+
+    fn around<'a, A: Send + 'a>(
+        &'a self,
+        verb: Verb,
+        _: usize,
+        call: impl FnOnce() -> Answers<'a, A> + Send + 'a,
+    ) -> Answers<'a, A> {
+        match verb {
+            Verb::Settle => Box::pin(std::future::pending()),
+            _ => call(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_duplicate_right_after_the_first_has_ended_is_not_concurrent() {
+    let seen = Waiting::default();
+    let observe = |rules: &mut semel_http::Rules| rules.mode = Mode::Observe;
+    let service = Service::on(Deaf, observe, seen.clone()).await;
+    for _ in 0..3 {
+        assert_eq!(service.pay("k", "1").await.status, 201);
+    }
+    for _ in 0..3 {
+        seen.seen().await;
+    }
+    assert_eq!(seen.count(Finding::First), 1);
+    assert_eq!(seen.count(Finding::Duplicate), 2);
+    assert_eq!(seen.count(Finding::Concurrent), 0);
+}
+
+#[tokio::test]
+async fn a_duplicate_while_the_first_runs_is_concurrent() {
+    let seen = Waiting::default();
+    let observe = |rules: &mut semel_http::Rules| rules.mode = Mode::Observe;
+    let service = Service::watched(observe, seen.clone()).await;
+    let slow = Asked::pay("k", "1").at("/slow");
+    let both = async { tokio::join!(service.send(&slow), service.send(&slow)) };
+    let let_go = async {
+        // Both run before either may end.
+        let began = service.shop.began.acquire_many(2).await;
+        began.unwrap().forget();
+        service.shop.permits.add_permits(2);
+    };
+    tokio::join!(both, let_go);
+    seen.seen().await;
+    seen.seen().await;
+    assert_eq!(seen.count(Finding::First), 1);
+    assert_eq!(seen.count(Finding::Concurrent), 1);
+}
+
+#[tokio::test]
+async fn clients_are_told_apart_and_their_keys_can_be_found() {
+    let seen = Waiting::default();
+    let service = Service::watched(|rules| rules.mode = Mode::Observe, seen.clone()).await;
+    for (caller, key) in [("a", "k-1"), ("a", "k-2"), ("b", "k-3")] {
+        let credential = format!("Bearer {caller}");
+        let asked = Asked::pay(key, "1").with("Authorization", &credential);
+        assert_eq!(service.send(&asked).await.status, 201);
+        seen.seen().await;
+    }
+    let rows = seen.0.report.rows();
+    let public = Client::Known(Tenant::public());
+    assert!(rows.iter().all(|(_, client, _)| *client != public));
+    let suspicious = |row: &(_, _, semel_http::observe::Seen)| {
+        let key = row.2.suspicious.as_ref();
+        key.map(ToString::to_string)
+    };
+    let mut suspicious: Vec<_> = rows.iter().map(suspicious).collect();
+    suspicious.sort();
+    // The same request of another client is nothing to be suspicious of.
+    assert_eq!(suspicious, [None, Some("k-2".to_owned())]);
 }

@@ -42,11 +42,20 @@ impl Service {
         change: impl FnOnce(&mut Rules),
         watch: impl RequestObserver,
     ) -> Self {
+        Self::on(|store| store, change, watch).await
+    }
+
+    /// The same with something around the store.
+    pub(crate) async fn on<S: semel_core::Store>(
+        around: impl FnOnce(semel_sqlite::SqliteStore) -> S,
+        change: impl FnOnce(&mut Rules),
+        watch: impl RequestObserver,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = semel_sqlite::Config::new(dir.path().join("semel.db"))
             .open()
             .unwrap();
-        let once = Once::new(store);
+        let once = Once::new(around(store));
         let mut rules = Rules::new("payments@1".parse().unwrap());
         change(&mut rules);
         let shop = Arc::new(Shop {

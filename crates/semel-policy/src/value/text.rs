@@ -49,7 +49,7 @@ texts! {
         |text| text.parse().map_err(|error: semel_core::Error| Refusal::Said(error.to_string())),
         { "type": "string", "pattern": r"\{[^}]+\}" };
     Scope, "a scope such as payments@1",
-        |text| text.parse().map_err(|error: semel_core::Error| Refusal::Said(error.to_string())),
+        |text| scope(text),
         { "type": "string", "minLength": 1, "maxLength": 255 };
     // One status or one class; a list of them is put together when rules are made.
     StatusSet, "a status such as 404 or 4xx",
@@ -98,6 +98,20 @@ pub struct KeyBytes(pub usize);
 
 fn unlike<E>(_: E) -> Refusal {
     Refusal::Unlike
+}
+
+/// The core takes an `@` without a number behind it for a part of the name; in a file a version was meant.
+fn scope(text: &str) -> Result<Scope, Refusal> {
+    let scope: Scope = text
+        .parse()
+        .map_err(|error: semel_core::Error| Refusal::Said(error.to_string()))?;
+    match scope.name().contains('@') || scope.version() == 0 {
+        true => Err(Refusal::Expected(
+            "a scope such as payments@1, with a whole number from 1 on behind its only @"
+                .to_owned(),
+        )),
+        false => Ok(scope),
+    }
 }
 
 fn number(text: &str, max: usize) -> Result<usize, Refusal> {

@@ -497,6 +497,21 @@ fn routes_are_checked() {
         error("gateway: { routes: [ { match: { path: /a }, scope: \"a\\tb\" } ] }"),
         @r#"semel.yaml:1:52: gateway.routes[0].scope: scope must not contain control characters, found '\t' at byte 1"#
     );
+    for scope in [
+        "payments@one",
+        "payments@",
+        "payments@01",
+        "payments@0",
+        "a@b@2",
+    ] {
+        let text =
+            format!("gateway: {{ routes: [ {{ match: {{ path: /a }}, scope: '{scope}' }} ] }}");
+        let expected = format!(
+            "semel.yaml:1:52: gateway.routes[0].scope: expected a scope such as payments@1, with a whole number from 1 on \
+             behind its only @, found \"{scope}\""
+        );
+        assert_eq!(error(&text), expected);
+    }
 }
 
 #[test]

@@ -5,17 +5,19 @@ mod file;
 mod report;
 mod starts;
 mod tokens;
+mod versions;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use semel_admin::Policies;
 use semel_core::record::Claim;
 use semel_core::store::RenewRequest;
 use semel_core::{Fence, Identity, LeaseTerm, StoreExt};
 
+use crate::discovery::{ConfigArg, ConfigPath};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::serving::{self, Source};
+use crate::serving;
 use crate::stores::{Opened, StoreArgs};
 use crate::{output, text};
 use report::Report;
@@ -25,40 +27,34 @@ type Found<T = ()> = Result<(String, T)>;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Check this configuration file first, and say in words what it does
-    #[arg(long, value_name = "FILE", env = "SEMEL_CONFIG")]
-    config: Option<PathBuf>,
-
     /// Write JSON: an object with `ok` and `checks`
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) async fn run(args: &Args, store: StoreArgs) -> Result<()> {
+pub(crate) async fn run(args: &Args, store: StoreArgs, config: &ConfigArg) -> Result<()> {
     let mut report = Report::default();
-    let mut store = store;
-    let mut policies = Policies::default();
-    if let Some(path) = &args.config {
-        let file = Source::new(Some(path.clone()), Vec::new()).load()?;
-        store = store.or(file.store.as_ref());
-        report.add("config", Ok((config(path, &file), ())));
-        report.add("start", starts::check(&file));
-        report.warn("tokens", tokens::warnings(&file));
-        policies = serving::policies(&file)?;
-        if let Some(inbox) = inbox(&file, &store) {
+    let file = config.load()?;
+    let store = config.announced(store, file.as_ref());
+    if let (Some(file), Some(path)) = (&file, config.path()) {
+        report.add("config", Ok((valid(&path, file), ())));
+        match args.json {
+            true => report.warn("config", semel_policy::warnings(file)),
+            false => output::data(&format!("{}\n", semel_policy::explain(file)))?,
+        }
+        report.add("start", starts::check(file));
+        report.warn("tokens", tokens::warnings(file));
+        if let Some(inbox) = inbox(file, &store) {
             report.add("inbox", inbox);
         }
-        if !args.json {
-            output::data(&format!("{}\n", semel_policy::explain(&file)))?;
-        }
     }
-    check_store(&mut report, &store, args.config.is_some(), &policies).await;
+    check_store(&mut report, &store, file.as_ref()).await?;
     report.print(args.json)?;
     report.verdict()
 }
 
-fn config(path: &Path, file: &semel_policy::File) -> String {
-    let shown = path.display();
+fn valid(path: &ConfigPath, file: &semel_policy::File) -> String {
+    let shown = path.as_path().display();
     match semel_policy::warnings(file).len() as u64 {
         0 => format!("{shown} is valid"),
         count => {
@@ -88,24 +84,28 @@ fn inbox(file: &semel_policy::File, store: &StoreArgs) -> Option<Found> {
 async fn check_store(
     report: &mut Report,
     store: &StoreArgs,
-    may_be_new: bool,
-    policies: &Policies,
-) {
+    config: Option<&semel_policy::File>,
+) -> Result<()> {
     let file = store.file();
     if !matches!(file, Ok(None)) {
         report.add("sqlite", file::sqlite());
     }
     let Some(file) = report.add("url", file.map(|file| (store.shown(), file))) else {
-        return;
+        return Ok(());
     };
+    let may_be_new = config.is_some();
     let is_ready = match file {
         Some(path) => check_file(report, &path, may_be_new),
         None => !may_be_new || check_tables(report, store).await,
     };
     if is_ready && let Some(opened) = report.add("open", open(store).await) {
         check_opened(report, &opened).await;
-        check_unserved(report, &opened, policies).await;
+        if let Some(config) = config {
+            check_versions(report, &opened, config, &store.option()).await;
+            check_unserved(report, &opened, &serving::policies(config)?).await;
+        }
     }
+    Ok(())
 }
 
 /// Whether there is a file to be opened.
@@ -144,6 +144,19 @@ async fn check_opened(report: &mut Report, opened: &Opened) {
     report.add("read", read(opened).await);
     report.add("write", write(opened).await);
     report.add("clock", clock::check(opened).await);
+}
+
+/// Names operations that are open under another version than the file's.
+async fn check_versions(
+    report: &mut Report,
+    opened: &Opened,
+    config: &semel_policy::File,
+    option: &str,
+) {
+    match versions::check(config, &*opened.store, option).await {
+        Ok(warnings) => report.warn("scope", warnings),
+        Err(error) => drop(report.add::<()>("scope", Err(error))),
+    }
 }
 
 /// Names messages that nothing would run.

@@ -10,21 +10,25 @@ use crate::{output, text};
 #[derive(Debug, Serialize)]
 pub(super) struct Check {
     name: &'static str,
+    /// Whether it keeps nothing from starting.
     ok: bool,
+    level: Level,
     found: String,
     advice: Option<String>,
-    /// How it looks, if it is neither good nor bad.
-    #[serde(skip)]
-    note: Option<Note>,
 }
 
-/// What is neither good nor bad.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Note {
+/// How good it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    /// As it should be.
+    Good,
     /// Worth knowing.
-    Known,
+    Note,
     /// It starts, and an operator should do something.
     Warning,
+    /// It cannot start.
+    Failed,
 }
 
 #[derive(Debug, Default)]
@@ -36,41 +40,41 @@ pub(super) struct Report {
 impl Report {
     /// Notes what a check found, and hands on what the next one needs.
     pub(super) fn add<T>(&mut self, name: &'static str, checked: Result<(String, T)>) -> Option<T> {
-        let (ok, found, advice, value) = match checked {
-            Ok((found, value)) => (true, found, None, Some(value)),
+        let (level, found, advice, value) = match checked {
+            Ok((found, value)) => (Level::Good, found, None, Some(value)),
             Err(error) => {
                 self.exit = self.exit.or(Some(error.exit()));
                 let advice = error.advice().map(ToOwned::to_owned);
-                (false, error.message().to_owned(), advice, None)
+                (Level::Failed, error.message().to_owned(), advice, None)
             }
         };
         self.checks.push(Check {
             name,
-            ok,
+            ok: level == Level::Good,
+            level,
             found,
             advice,
-            note: None,
         });
         value
     }
 
     /// Adds what is worth knowing about the servers.
     pub(super) fn notes(&mut self, notes: Vec<String>) {
-        self.noted("server", notes, Note::Known);
+        self.noted("server", notes, Level::Note);
     }
 
     /// Adds what does not keep anything from starting, but needs an operator.
     pub(super) fn warn(&mut self, name: &'static str, warnings: Vec<String>) {
-        self.noted(name, warnings, Note::Warning);
+        self.noted(name, warnings, Level::Warning);
     }
 
-    fn noted(&mut self, name: &'static str, found: Vec<String>, note: Note) {
+    fn noted(&mut self, name: &'static str, found: Vec<String>, level: Level) {
         let check = |found| Check {
             name,
             ok: true,
+            level,
             found,
             advice: None,
-            note: Some(note),
         };
         self.checks.extend(found.into_iter().map(check));
     }
@@ -88,11 +92,11 @@ impl Report {
             });
         }
         let line = |check: &Check| {
-            let mark = match (check.ok, check.note) {
-                (true, None) => '✓',
-                (true, Some(Note::Known)) => '·',
-                (true, Some(Note::Warning)) => '!',
-                (false, _) => '✗',
+            let mark = match check.level {
+                Level::Good => '✓',
+                Level::Note => '·',
+                Level::Warning => '!',
+                Level::Failed => '✗',
             };
             let advice = check.advice.as_ref();
             let advice = advice.map_or(String::new(), |advice| format!("\n          → {advice}"));

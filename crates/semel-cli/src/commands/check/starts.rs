@@ -1,6 +1,7 @@
 //! What would keep `semel serve` from starting, found without starting it.
 
 use std::fs::File as Opened;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use semel_policy::file::Admin;
@@ -73,8 +74,7 @@ fn apart(listeners: &[(&'static str, &Listen)]) -> Result<()> {
         let others = listeners[index + 1..].iter();
         let meets = |(_, other): &&(&str, &Listen)| match (at.tcp(), other.tcp()) {
             (Some(at), Some(other)) => {
-                let any = at.ip().is_unspecified() || other.ip().is_unspecified();
-                at.port() == other.port() && at.port() != 0 && (any || at.ip() == other.ip())
+                at.port() == other.port() && at.port() != 0 && overlap(at.ip(), other.ip())
             }
             _ => at == other,
         };
@@ -86,6 +86,16 @@ fn apart(listeners: &[(&'static str, &Listen)]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a packet can be for both addresses. Every address of a machine belongs to `[::]`, and only those of IPv4 to `0.0.0.0`.
+fn overlap(one: IpAddr, other: IpAddr) -> bool {
+    let (one, other) = (one.to_canonical(), other.to_canonical());
+    let holds = |any: IpAddr, other: IpAddr| match any {
+        IpAddr::V4(any) => any.is_unspecified() && other.is_ipv4(),
+        IpAddr::V6(any) => any.is_unspecified(),
+    };
+    one == other || holds(one, other) || holds(other, one)
 }
 
 /// Certificates and keys.
@@ -145,6 +155,10 @@ mod tests {
         };
         assert!(!check("127.0.0.1:7070", "127.0.0.1:7070"));
         assert!(!check("0.0.0.0:7070", "127.0.0.1:7070"));
+        assert!(!check("[::]:7070", "127.0.0.1:7070"));
+        assert!(!check("[::]:7070", "0.0.0.0:7070"));
+        assert!(!check("[::ffff:127.0.0.1]:7070", "127.0.0.1:7070"));
+        assert!(check("0.0.0.0:7070", "[::1]:7070"));
         assert!(check("127.0.0.2:7070", "127.0.0.1:7070"));
         assert!(check("127.0.0.1:0", "127.0.0.1:0"));
         assert!(check("127.0.0.1:7070", "127.0.0.1:7071"));

@@ -9,7 +9,8 @@ mod replay;
 use clap::Subcommand;
 use semel_core::inbox::State;
 
-use super::messages::{ConfigArg, Purpose};
+use super::messages::{OpenInbox, Purpose};
+use crate::discovery::ConfigArg;
 use crate::error::Result;
 use crate::stores::StoreArgs;
 
@@ -18,9 +19,6 @@ const DEAD: [State; 2] = [State::FailedTerminal, State::Parked];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    config: ConfigArg,
-
     #[command(subcommand)]
     command: Command,
 }
@@ -34,12 +32,12 @@ enum Command {
     Replay(replay::Args),
 }
 
-pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
+pub(crate) async fn run(args: Args, store: StoreArgs, config: &ConfigArg) -> Result<()> {
     let purpose = match &args.command {
         Command::List(_) => Purpose::Look,
         Command::Replay(_) => Purpose::Act,
     };
-    let open = args.config.open(store, purpose).await?;
+    let open = OpenInbox::open(config, store, purpose).await?;
     match args.command {
         Command::List(args) => list::run(&args, &open).await,
         Command::Replay(args) => replay::run(&args, &open).await,

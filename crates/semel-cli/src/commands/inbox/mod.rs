@@ -13,15 +13,13 @@ pub(crate) use list::{Listing, Page};
 
 use clap::Subcommand;
 
-use super::messages::{ConfigArg, Purpose};
+use super::messages::{OpenInbox, Purpose};
+use crate::discovery::ConfigArg;
 use crate::error::Result;
 use crate::stores::StoreArgs;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    config: ConfigArg,
-
     #[command(subcommand)]
     command: Command,
 }
@@ -55,14 +53,14 @@ enum Command {
     Import(import::Args),
 }
 
-pub(crate) async fn run(args: Args, store: StoreArgs) -> Result<()> {
+pub(crate) async fn run(args: Args, store: StoreArgs, config: &ConfigArg) -> Result<()> {
     let purpose = match &args.command {
         Command::List(_) | Command::Show(_) | Command::Counts(_) | Command::Gaps(_) => {
             Purpose::Look
         }
         _ => Purpose::Act,
     };
-    let open = args.config.open(store, purpose).await?;
+    let open = OpenInbox::open(config, store, purpose).await?;
     match args.command {
         Command::List(args) => list::run(&args, &open).await,
         Command::Show(args) => show::run(&args, &open).await,

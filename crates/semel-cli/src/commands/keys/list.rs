@@ -46,7 +46,7 @@ pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
     if args.json {
         output::json(&view::Page::of(&page, now))?;
     } else if page.records.is_empty() {
-        output::note(args.nothing());
+        output::note(&format!("{} in {}", args.nothing(), store.shown()));
     } else {
         table(&page.records, now).print()?;
     }
@@ -79,7 +79,7 @@ impl Args {
 
     const fn nothing(&self) -> &'static str {
         match (self.state, &self.tenant, &self.scope, &self.before) {
-            (None, None, None, None) => "the store has no records",
+            (None, None, None, None) => "there are no records",
             _ => "no record matches",
         }
     }

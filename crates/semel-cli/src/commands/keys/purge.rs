@@ -2,7 +2,7 @@
 
 use clap::ArgGroup;
 use semel_core::store::{Resolution, Swept};
-use semel_core::{Key, Record, Scope, State, Tenant};
+use semel_core::{Key, Record, Scope, State, Tenant, cache, duration};
 use serde::Serialize;
 
 use super::decide::decide;
@@ -71,8 +71,9 @@ async fn erase(args: &Args, target: &Target, opened: &Opened, store: &StoreArgs)
     }
     decide(opened, store, &record, &args.by, Resolution::Erase).await?;
     let identity = &record.identity;
+    let cached = duration::show(cache::AGE_MAX);
     output::note(&format!(
-        "purged {identity}: a request that comes again runs again"
+        "purged {identity}: a request that comes again runs again; gateways that are running may replay it from their caches for {cached} more"
     ));
     Ok(())
 }

@@ -11,7 +11,7 @@ mod table;
 mod words;
 
 pub(crate) use change::{Change, ChangeArgs, reason};
-pub(crate) use open::{ConfigArg, OpenInbox, Purpose};
+pub(crate) use open::{OpenInbox, Purpose};
 pub(crate) use select::Select;
 pub(crate) use table::list;
 pub(crate) use words::{command, flat, not_found, one_line, why};

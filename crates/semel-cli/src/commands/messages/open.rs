@@ -1,6 +1,5 @@
 //! What verbs about messages work on: the inbox of a store, and the policies of a configuration file.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use semel_admin::Policies;
@@ -10,27 +9,17 @@ use semel_inbox::Consumer;
 use semel_inbox::Rule;
 use semel_policy::File;
 
+use crate::discovery::ConfigArg;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::output;
-use crate::serving::{self, Source, policies};
+use crate::serving::{self, policies};
 use crate::stores::{Opened, StoreArgs};
-
-/// The file that is read if none is named.
-const DEFAULT: &str = "semel.yaml";
-
-/// Which configuration file.
-#[derive(Debug, clap::Args)]
-pub(crate) struct ConfigArg {
-    /// The configuration file, for the store and the consumers' policies [default: semel.yaml if it is there]
-    #[arg(long, value_name = "FILE", env = "SEMEL_CONFIG", global = true)]
-    config: Option<PathBuf>,
-}
 
 /// What a configuration file that cannot be used means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Nothing is changed: a file that nobody asked for may be wrong.
+    /// Nothing is changed: a file that is neither named nor needed for the store may be wrong.
     Look,
     /// Messages are changed by what the file says about their consumer, so it has to be right.
     Act,
@@ -45,17 +34,40 @@ pub(crate) struct OpenInbox {
     pub(crate) opened: Opened,
 }
 
-impl ConfigArg {
+/// The file that is meant. One that was only found may be wrong if nothing is changed and something else names the store.
+fn file(config: &ConfigArg, store: &StoreArgs, purpose: Purpose) -> Result<Option<File>> {
+    let error = match config.load() {
+        Ok(file) => return Ok(file),
+        Err(error) if !config.is_found() => return Err(error),
+        Err(error) => error,
+    };
+    match purpose {
+        Purpose::Look if store.is_named() => {
+            output::note(&format!("the file is left aside: {}", error.message()));
+            Ok(None)
+        }
+        Purpose::Look => Err(error),
+        Purpose::Act => Err(error.hint(
+            "what the file says about a consumer decides how its messages change; \
+             set it right, or name another with --config",
+        )),
+    }
+}
+
+impl OpenInbox {
     /// Opens the store that the command line, the environment or the file names.
-    pub(crate) async fn open(&self, store: StoreArgs, purpose: Purpose) -> Result<OpenInbox> {
-        let file = self.file(purpose)?;
+    pub(crate) async fn open(
+        config: &ConfigArg,
+        store: StoreArgs,
+        purpose: Purpose,
+    ) -> Result<Self> {
+        let file = file(config, &store, purpose)?;
         let policies = file.as_ref().map(policies).transpose()?;
-        let named = file.as_ref().and_then(|file| file.store.as_ref());
-        let store = store.or(named);
+        let store = config.announced(store, file.as_ref());
         store.must_have_inbox()?;
         let opened = store.open_existing().await?;
         let inbox = opened.inbox.clone();
-        Ok(OpenInbox {
+        Ok(Self {
             inbox: inbox.expect("SQLite and PostgreSQL have an inbox"),
             policies: policies.unwrap_or_default(),
             file,
@@ -64,30 +76,6 @@ impl ConfigArg {
         })
     }
 
-    fn file(&self, purpose: Purpose) -> Result<Option<File>> {
-        let load = |path: &Path| Source::new(Some(path.to_owned()), Vec::new()).load();
-        if let Some(path) = &self.config {
-            return load(path).map(Some);
-        }
-        if !Path::new(DEFAULT).exists() {
-            return Ok(None);
-        }
-        match load(Path::new(DEFAULT)) {
-            Ok(file) => Ok(Some(file)),
-            Err(error) if purpose == Purpose::Look => {
-                let said = error.message();
-                output::note(&format!("{DEFAULT} is left aside: {said}"));
-                Ok(None)
-            }
-            Err(error) => Err(error.hint(
-                "what the file says about a consumer decides how its messages change; \
-                 set it right, or name another with --config",
-            )),
-        }
-    }
-}
-
-impl OpenInbox {
     /// What the file says about a consumer and about where its messages say who they are, or what is usual.
     pub(crate) fn consumer(&self, name: &Scope) -> Result<(Consumer, Rule)> {
         let bad = |error: semel_policy::Error| Error::new(Exit::Configuration, error.to_string());
@@ -161,9 +149,9 @@ impl OpenInbox {
         self.opened.now()
     }
 
-    /// The option that makes another command use the same store.
+    /// The options that make another command use the same store and the same policies.
     pub(crate) fn option(&self) -> String {
-        self.store.option()
+        self.store.options()
     }
 }
 

@@ -1,29 +1,19 @@
 //! `semel token list`: the tokens of a file, without their secrets.
 
-use std::path::PathBuf;
-
 use clap::builder::styling::Style;
 use semel_admin::{Grant, Token};
 use semel_core::{Clock, SystemClock, Timestamp};
 use serde::Serialize;
 
+use crate::discovery::ConfigArg;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::output::{self, Table};
-use crate::serving::{self, Source};
+use crate::serving;
 use crate::text;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The configuration file
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "SEMEL_CONFIG",
-        default_value = "semel.yaml"
-    )]
-    config: PathBuf,
-
     /// Write JSON: an object with `tokens`
     #[arg(long)]
     json: bool,
@@ -41,14 +31,13 @@ struct Listed {
     expired: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<()> {
-    let shown = args.config.display();
-    if !args.config.exists() {
-        let message = format!("there is no configuration file {shown}");
+pub(super) fn run(args: &Args, config: &ConfigArg) -> Result<()> {
+    let (Some(file), Some(path)) = (config.load()?, config.path()) else {
+        let message = "there is no configuration file semel.yaml here";
         let hint = "name one with --config FILE";
         return Err(Error::new(Exit::Configuration, message).hint(hint));
-    }
-    let file = Source::new(Some(args.config.clone()), Vec::new()).load()?;
+    };
+    let shown = path.shown();
     let (tokens, now) = (serving::tokens(&file.admin)?, SystemClock::new().now());
     if args.json {
         #[derive(Serialize)]

@@ -6,6 +6,7 @@ mod new;
 
 use clap::Subcommand;
 
+use crate::discovery::ConfigArg;
 use crate::error::Result;
 
 /// What to do.
@@ -19,10 +20,10 @@ pub(crate) enum Command {
     Hash,
 }
 
-pub(crate) fn run(command: &Command) -> Result<()> {
+pub(crate) fn run(command: &Command, config: &ConfigArg) -> Result<()> {
     match command {
         Command::New(args) => new::run(args),
-        Command::List(args) => list::run(args),
+        Command::List(args) => list::run(args, config),
         Command::Hash => hash::run(),
     }
 }

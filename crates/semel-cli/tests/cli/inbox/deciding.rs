@@ -197,7 +197,7 @@ fn an_id_may_look_like_an_option() {
 }
 
 #[test]
-fn a_file_that_is_wrong_stops_changes_and_not_looks() {
+fn a_file_that_is_wrong_stops_changes_and_not_looks_into_a_named_store() {
     let store = Fixture::with_messages();
     std::fs::write(store.path().with_file_name("semel.yaml"), "stores: x\n").unwrap();
     assert_snapshot!(store.semel("inbox retry mailer evt-2").shown(), @r#"
@@ -207,15 +207,19 @@ fn a_file_that_is_wrong_stops_changes_and_not_looks() {
 
     exit: 78
     "#);
-    let ran = store.semel("inbox list mailer --state in-progress");
+    let line = "inbox list mailer --state in-progress";
+    let ran = store.semel(&format!("{line} --store sqlite:semel.db"));
     assert_snapshot!(ran.shown(), @r#"
     STATE        CONSUMER  ID     TYPE        ATTEMPTS  RECEIVED  DETAIL
     IN_PROGRESS  mailer@1  evt-5  order.paid         1  2h ago    host-1, lease ends in 12h
 
     stderr:
-    semel.yaml is left aside: semel.yaml:1:1: stores: unknown key; did you mean store?
+    the file is left aside: semel.yaml:1:1: stores: unknown key; did you mean store?
 
     exit: 0
     "#);
-    assert_eq!(store.semel("inbox list --config semel.yaml").code, 78);
+    // Without another word about the store, only the file can say which is meant.
+    assert_eq!(store.semel(line).code, 78);
+    let named = format!("{line} --store sqlite:semel.db --config semel.yaml");
+    assert_eq!(store.semel(&named).code, 78);
 }

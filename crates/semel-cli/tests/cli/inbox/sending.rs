@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use insta::assert_snapshot;
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, Ran};
 
 #[test]
 fn a_message_is_received_once() {
@@ -42,9 +42,9 @@ fn another_payload_under_the_same_id_is_a_conflict() {
     let command = command.stdin(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"other").unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
+    let ran = Ran::of(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, 1);
+    let said = ran.stderr;
     assert_snapshot!(said, @r#"
     error: public/mailer@1/new-1 was there already with another payload; this one is parked beside it
     hint: look at it: semel inbox show mailer@1 'new-1#conflict-5c0735ac63b3c4a3'

@@ -1,0 +1,232 @@
+//! Asks the admin side of a running process.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use semel_admin::view::Observed;
+use semel_policy::file::Admin;
+use semel_policy::value::{Listen, Secret, Text};
+
+use crate::discovery::ConfigArg;
+use crate::error::{Error, Result};
+use crate::exit::Exit;
+use crate::text;
+
+/// How long a process may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest answer, in bytes: much more than a process that counts within its limits has to say.
+const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The token, where the file has none, or only digests.
+const TOKEN: &str = "SEMEL_ADMIN_TOKEN";
+
+/// Where the admin side of a process is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Address {
+    Url(String),
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(url) => f.write_str(url),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// The processes that are meant, and the token for them.
+pub(super) fn whom(said: &[String], config: &ConfigArg) -> Result<(Vec<Address>, Option<Secret>)> {
+    let file = config.source(Vec::new()).load()?;
+    let token = match std::env::var(TOKEN) {
+        Ok(token) if !token.is_empty() => Secret::parse(&token).ok(),
+        _ => of_file(&file.admin),
+    };
+    let addresses = match said {
+        [] => vec![configured(&file.admin)?],
+        said => said.iter().map(|said| read(said)).collect::<Result<_>>()?,
+    };
+    Ok((addresses, token))
+}
+
+fn of_file(admin: &Admin) -> Option<Secret> {
+    match admin {
+        Admin::On { token, .. } => token.clone(),
+        Admin::Off => None,
+    }
+}
+
+fn configured(admin: &Admin) -> Result<Address> {
+    let bad = |message: &str| {
+        Error::new(Exit::Configuration, message)
+            .hint("name the admin side of the process with --admin URL")
+    };
+    let Admin::On { listen, tls, .. } = admin else {
+        return Err(bad(
+            "admin is off in the configuration file: a process that it starts cannot be asked",
+        ));
+    };
+    match listen {
+        Listen::Unix(path) => Ok(Address::Unix(path.clone())),
+        Listen::Tcp(address) if address.port() == 0 => Err(bad(
+            "admin.listen has port 0 in the configuration file: the port is chosen when the process starts",
+        )),
+        Listen::Tcp(address) => {
+            let scheme = if tls.is_some() { "https" } else { "http" };
+            Ok(Address::Url(format!("{scheme}://{}", reachable(*address))))
+        }
+    }
+}
+
+/// Who listens on all addresses is reached on this machine's own.
+const fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(IpAddr::V6(Ipv6Addr::LOCALHOST)),
+        IpAddr::V4(_) | IpAddr::V6(_) => {}
+    }
+    address
+}
+
+/// Reads what `--admin` says.
+fn read(said: &str) -> Result<Address> {
+    if let Some(path) = said.strip_prefix("unix:") {
+        return Ok(Address::Unix(path.into()));
+    }
+    let url = match said.contains("://") {
+        true => said.trim_end_matches('/').to_owned(),
+        false => format!("http://{said}"),
+    };
+    let uri = url.parse::<http::Uri>().ok();
+    let is_meant = uri.is_some_and(|uri| {
+        let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
+        let is_bare = matches!(uri.path(), "" | "/") && uri.query().is_none();
+        is_http && is_bare && uri.host().is_some_and(|host| !host.is_empty())
+    });
+    match is_meant {
+        true => Ok(Address::Url(url)),
+        false => {
+            let message = format!(
+                "--admin: expected HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:PATH, found {said:?}"
+            );
+            Err(Error::new(Exit::Usage, message))
+        }
+    }
+}
+
+/// What the process has observed.
+pub(super) async fn observed(address: &Address, token: Option<&Secret>) -> Result<Observed> {
+    let (status, body) = get(address, "/api/v1/observations", token).await?;
+    match status {
+        200 => serde_json::from_slice(&body).map_err(|error| {
+            let message =
+                format!("{address} does not answer as an admin side of this Semel: {error}");
+            Error::refused(message)
+        }),
+        401 | 403 => Err(Error::refused(format!(
+            "the admin side at {address} refuses the token (status {status})"
+        ))
+        .hint(format!(
+            "set {TOKEN}, or admin.token in the configuration file"
+        ))),
+        404 => Err(Error::refused(format!(
+            "the process at {address} observes nothing, or is no admin side of Semel"
+        ))),
+        _ => Err(Error::refused(format!(
+            "the admin side at {address} answers with status {status}: {}",
+            said(&body)
+        ))),
+    }
+}
+
+async fn get(address: &Address, path: &str, token: Option<&Secret>) -> Result<(u16, Vec<u8>)> {
+    let away = |error: String| {
+        let message = format!("the admin side at {address} does not answer: {error}");
+        Error::new(Exit::Unavailable, message)
+            .hint("is a process running there? --admin names another; with --admin off it has none")
+    };
+    let (builder, base) = match address {
+        Address::Url(url) => (semel_inbox::client_builder(), url.as_str()),
+        Address::Unix(path) => {
+            let builder = semel_inbox::client_builder().unix_socket(path.as_path());
+            (builder, "http://localhost")
+        }
+    };
+    let client = builder.timeout(PATIENCE).build();
+    let client =
+        client.map_err(|error| Error::refused(format!("cannot ask over HTTP: {error}")))?;
+    let mut request = client.get(format!("{base}{path}"));
+    if let Some(token) = token {
+        request = request.bearer_auth(token.expose());
+    }
+    let mut response = request.send().await.map_err(|error| away(reason(&error)))?;
+    let (status, mut body) = (response.status().as_u16(), Vec::new());
+    while let Some(piece) = response
+        .chunk()
+        .await
+        .map_err(|error| away(reason(&error)))?
+    {
+        body.extend_from_slice(&piece);
+        if body.len() > ANSWER_BYTES_MAX {
+            let limit = text::bytes(ANSWER_BYTES_MAX as u64);
+            return Err(Error::refused(format!(
+                "{address} answers with more than {limit}"
+            )));
+        }
+    }
+    Ok((status, body))
+}
+
+/// The root cause, which stands at the end.
+fn reason(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    text::printable(&cause.to_string())
+}
+
+/// What a problem says about itself.
+fn said(body: &[u8]) -> String {
+    let problem = serde_json::from_slice::<serde_json::Value>(body).ok();
+    let title = problem
+        .as_ref()
+        .and_then(|problem| problem["title"].as_str());
+    text::printable(title.unwrap_or("no reason is given"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_admin_side_is_named_by_address_url_or_socket() {
+        for (said, url) in [
+            ("127.0.0.1:7071", "http://127.0.0.1:7071"),
+            ("localhost:7071", "http://localhost:7071"),
+            ("https://ops.internal/", "https://ops.internal"),
+        ] {
+            assert_eq!(read(said).unwrap(), Address::Url(url.to_owned()), "{said}");
+        }
+        let socket = read("unix:/run/semel.sock").unwrap();
+        assert_eq!(socket, Address::Unix("/run/semel.sock".into()));
+        for said in ["", "ftp://a", "http://a/api/v1", "http://", "a b"] {
+            let error = read(said).unwrap_err();
+            assert_eq!(error.exit(), Exit::Usage, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_wildcard_is_reached_on_this_machine() {
+        for (listen, reached) in [
+            ("0.0.0.0:1", "127.0.0.1:1"),
+            ("[::]:1", "[::1]:1"),
+            ("10.0.0.1:1", "10.0.0.1:1"),
+        ] {
+            let reachable = reachable(listen.parse().unwrap());
+            assert_eq!(reachable.to_string(), reached);
+        }
+    }
+}
