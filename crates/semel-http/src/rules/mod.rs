@@ -22,6 +22,7 @@ use semel_core::{Fingerprint, InProgress, LeaseTerm, OnUnknown, Policy, Retentio
 
 use crate::fingerprint::{By, Head};
 use crate::key;
+use crate::mcp::Mcp;
 use crate::profile::Profile;
 use crate::tenant;
 
@@ -94,6 +95,9 @@ pub struct Rules {
     pub mode: Mode,
     /// How refusals look.
     pub profile: Profile,
+    /// Whether requests are messages of the Model Context Protocol, of which only calls of tools are guarded;
+    /// [`Mcp::apply`] sets it with all that belongs to it.
+    pub mcp: Option<Mcp>,
     /// Whether `Set-Cookie` is replayed.
     pub replay_cookies: bool,
     /// Whether answers say in `Idempotency-Expires` how long the key is remembered.
@@ -129,6 +133,7 @@ impl Rules {
             unknown: Unknown::Hold,
             mode: Mode::Enforce,
             profile: Profile::Ietf,
+            mcp: None,
             replay_cookies: false,
             tell_expiry: false,
             request_bytes_max: REQUEST_BYTES,
