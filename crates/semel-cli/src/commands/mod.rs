@@ -12,6 +12,7 @@ mod inbox;
 mod input;
 mod keys;
 mod messages;
+mod policy;
 mod replay;
 mod serve;
 mod stats;
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     Stats(stats::Args),
     /// Check that a configuration file, the store and this machine are fit for use
     Check(check::Args),
+    /// Show the idempotency policy that a configuration file makes, as the gateway publishes it
+    Policy(policy::Args),
     /// Help with configuration files
     #[command(subcommand)]
     Config(config::Command),
@@ -65,6 +68,7 @@ pub(crate) async fn run(command: Command, store: StoreArgs) -> Result<()> {
     match command {
         Command::Gateway(args) => gateway::run(*args, store).await,
         Command::Serve(args) => serve::run(args, store).await,
+        Command::Policy(args) => policy::run(&args),
         Command::Config(command) => config::run(&command),
         Command::Keys(command) => keys::run(command, &store).await,
         Command::Inbox(args) => inbox::run(*args, store).await,

@@ -10,4 +10,5 @@ mod demo;
 mod failing;
 mod fixture;
 mod inbox;
+mod policy;
 mod reading;

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use semel_listen::{AccessLog, Address, Settings, Tls};
 
-use semel_http::Memory;
+use semel_http::{Memory, policy};
 
 /// Where a gateway listens unless it is told otherwise.
 pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7070);
@@ -48,6 +48,8 @@ pub struct Config {
     /// Whether `X-Forwarded-*` and `Forwarded` of the client are believed and added to. Only for a
     /// gateway that nobody but another proxy can reach; otherwise they are replaced.
     pub trust_forwarded: bool,
+    /// Where the gateway itself answers with its idempotency policy; `None`: nowhere. A route that has the path wins.
+    pub policy_page: Option<String>,
 }
 
 impl Config {
@@ -63,8 +65,10 @@ impl Config {
             memory: Memory::default(),
             timeouts: Timeouts::default(),
             trust_forwarded: false,
+            policy_page: Some(policy::PAGE.to_owned()),
         }
     }
+
     /// The listener's settings.
     pub(crate) fn settings(&self) -> Settings {
         let Self {

@@ -15,6 +15,7 @@ use crate::config::{Config, Route, Timeouts};
 use crate::error::{Error, Result};
 use crate::hygiene::Manners;
 use crate::jwks::JwksUrl;
+use crate::own::Own;
 use crate::pool::{Dial, Pool};
 use crate::reconcile::Reconciler;
 use crate::routes::{Guarded, Table};
@@ -34,6 +35,8 @@ pub(crate) struct Snapshot {
     pub(crate) routes: Table,
     /// Where unguarded requests go.
     pub(crate) pool: Arc<Pool>,
+    /// What is answered without an upstream.
+    pub(crate) own: Own,
 }
 
 impl Snapshot {
@@ -49,6 +52,7 @@ impl Snapshot {
             true => Route::catch_all(),
             false => config.routes.clone(),
         };
+        let own = Own::new(config.policy_page.as_deref(), &routes)?;
         let mut pools = Pools::new(config, &routes)?;
         let pool = pools.of(Target::parse(&config.upstream.url)?);
         Ok(Self {
@@ -61,6 +65,7 @@ impl Snapshot {
             },
             routes: table(routes, &pool, &mut pools, once, watch, budgets)?,
             pool,
+            own,
         })
     }
 }

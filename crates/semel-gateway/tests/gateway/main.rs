@@ -32,6 +32,7 @@ mod limits;
 mod mcp;
 mod memory;
 mod outages;
+mod policy_page;
 mod proxy;
 mod reconcile;
 mod reload;
