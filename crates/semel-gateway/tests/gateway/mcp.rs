@@ -313,7 +313,7 @@ async fn what_failed_before_the_tool_runs_again_and_what_the_tool_said_does_not(
         // The session has expired: the client makes another one, and calls again.
         ("404 Not Found", error(-32600), 2),
         ("307 Temporary Redirect", String::new(), 2),
-        // It may have run, and nobody runs it again.
+        // It may have run, so it is not run again.
         ("200 OK", "<html>".to_owned(), 1),
         ("502 Bad Gateway", String::new(), 1),
     ] {
