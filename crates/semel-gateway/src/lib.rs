@@ -8,10 +8,10 @@
 //! 1. `config` is everything that a gateway is told.
 //! 2. `server` listens by means of `semel-listen`, serves, drains and takes new configurations.
 //! 3. `forward` is what happens to one request; `routes` finds its route.
-//! 4. `budget` is what requests of each kind may use at once.
-//! 5. `hygiene` is what may cross in either direction.
-//! 6. `pool` keeps connections to upstreams and tells whether a request can have reached one.
-//! 7. `outcomes` is what the gateway answers itself: what became of an operation, by its key.
+//! 4. `own` is what the gateway answers by itself, where no route does; `outcomes` what became of an operation, by its key.
+//! 5. `budget` is what requests of each kind may use at once.
+//! 6. `hygiene` is what may cross in either direction.
+//! 7. `pool` keeps connections to upstreams and tells whether a request can have reached one.
 //! 8. `reconcile` asks a URL about unknown outcomes; `jwks` loads the keys that tokens are checked with.
 //!
 //! This crate reads no configuration file, keeps no records and decides nothing about keys: that is
@@ -24,6 +24,7 @@ mod forward;
 mod hygiene;
 mod jwks;
 mod outcomes;
+mod own;
 mod path;
 mod pool;
 mod reconcile;

@@ -12,7 +12,9 @@
 //! 6. [`observe`] lets everything through and counts what would have been refused or replayed.
 //! 7. [`memory`] bounds the bytes that bodies hold.
 //! 8. [`layer`] is the door for Rust services.
-//! 9. [`spelling`], [`pattern`] and [`host`] are how a door that has routes finds the one that a request means.
+//! 9. [`mcp`] reads the messages of agents, whose calls of tools take effect once.
+//! 10. [`policy`] is what callers may know of all this, as a document.
+//! 11. [`spelling`], [`pattern`] and [`host`] are how a door that has routes finds the one that a request means.
 //!
 //! This crate opens no socket and names no store. Whoever forwards a request (a proxy, an inner
 //! service) does so behind [`guard::Upstream`].
@@ -24,11 +26,13 @@ pub mod guard;
 pub mod host;
 pub mod key;
 pub mod layer;
+pub mod mcp;
 pub mod memory;
 pub mod observe;
 pub mod outcomes;
 pub mod path;
 pub mod pattern;
+pub mod policy;
 pub mod problem;
 pub mod profile;
 pub mod replay;

@@ -13,6 +13,7 @@ use semel_core::outcome::Settled;
 use semel_core::{Headers, Outcome, Timestamp, Verdict};
 
 use crate::body::Body;
+use crate::mcp;
 use crate::problem::{self, Problem, Type};
 use crate::rules::Rules;
 
@@ -91,7 +92,13 @@ impl Hop {
             return rules.replay_cookies;
         }
         let is_ours = [DATE, REPLAYED, OUTCOME, EXPIRES].contains(name);
-        !is_ours && !HOP_BY_HOP.contains(name) && !self.0.iter().any(|hop| hop == name.as_str())
+        // What answers another request by name: its id, its session.
+        let is_personal =
+            rules.profile.repeated().contains(name) || rules.mcp.is_some() && name == mcp::SESSION;
+        !is_ours
+            && !is_personal
+            && !HOP_BY_HOP.contains(name)
+            && !self.0.iter().any(|hop| hop == name.as_str())
     }
 }
 

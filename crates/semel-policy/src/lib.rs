@@ -8,7 +8,8 @@
 //!    environment is laid over it, `${VAR}` is filled in, and then serde reads it.
 //! 3. `compile` turns routes into [`semel_http::Rules`], consumers and the targets of intents into
 //!    [`semel_inbox::Consumer`]s, and checks what settings mean together.
-//! 4. [`explain`](explain::explain) says in words what a file does, and warns; [`schema`] is for editors.
+//! 4. [`explain`](explain::explain) says in words what a file does, and warns; [`schema`] is for editors, [`openapi`]
+//!    for the description of the API behind the gateway.
 //!
 //! [`limits`] lists every limit.
 //!
@@ -21,6 +22,7 @@ pub mod explain;
 pub mod file;
 pub mod limits;
 mod load;
+pub mod openapi;
 mod schema;
 mod tree;
 pub mod value;

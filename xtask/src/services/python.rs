@@ -1,5 +1,5 @@
-//! Pythons with packages that the tests drive: Stripe's own client and a stateful stand-in for Stripe's servers, and
-//! the fuzzer that calls the admin API by its own description.
+//! Pythons with packages that the tests drive: Stripe's own client and a stateful stand-in for Stripe's servers, the
+//! fuzzer that calls the admin API by its own description, and the SDK that agents and their tools are written with.
 //!
 //! Each is a virtual environment of its own in the workspace, so that nothing is installed into the system's Python or
 //! into a user's home, and so that what the fuzzer needs does not decide what the others have. Versions are pinned: a test
@@ -48,6 +48,13 @@ pub(super) const SCHEMATHESIS: Python = Python {
         ("jsonschema-rs", "0.60.3"),
         ("schemathesis", "4.32.5"),
     ],
+};
+
+/// The tool `mcp`: the official SDK of the Model Context Protocol, its server and its client.
+pub(super) const MCP: Python = Python {
+    name: "mcp",
+    variable: "SEMEL_TEST_MCP",
+    pins: &[("mcp", "2.3.0"), ("uvicorn", "0.54.0")],
 };
 
 /// Prints the version of each package that is named as an argument. A package that
@@ -162,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_python_without_the_packages_does_not_work() {
-        for python in [STRIPE, SCHEMATHESIS] {
+        for python in [STRIPE, SCHEMATHESIS, MCP] {
             assert!(python.works(Path::new("/nowhere/python")).is_err());
             assert!(python.works(Path::new("/bin/false")).is_err());
             assert!(python.find(Path::new("/nowhere")).is_none());
@@ -171,7 +178,7 @@ mod tests {
 
     #[test]
     fn every_package_is_pinned_to_one_version() {
-        for pin in [STRIPE, SCHEMATHESIS].iter().flat_map(Python::wanted) {
+        for pin in [STRIPE, SCHEMATHESIS, MCP].iter().flat_map(Python::wanted) {
             let (_, version) = pin.split_once("==").unwrap();
             let mut parts = version.split('.');
             assert!(parts.all(|part| part.parse::<u32>().is_ok()), "{pin}");

@@ -6,7 +6,7 @@ use super::apps::Apps;
 use super::nginx::Nginx;
 use super::pgbouncer::PgBouncer;
 use super::postgres::{Postgres, PostgresPrograms};
-use super::python::{SCHEMATHESIS, STRIPE};
+use super::python::{MCP, SCHEMATHESIS, STRIPE};
 use super::redis::{Redis, RedisCluster};
 use super::service::Service;
 use super::tool::Tool;
@@ -21,6 +21,7 @@ const ALL: &[Need] = &[
     Need::Tool(&PgBouncer),
     Need::Tool(&PostgresPrograms),
     Need::Tool(&SCHEMATHESIS),
+    Need::Tool(&MCP),
 ];
 
 /// Something that tests can ask for by its name.

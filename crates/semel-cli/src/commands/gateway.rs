@@ -22,7 +22,7 @@ pub(crate) struct Args {
     #[arg(long)]
     observe: bool,
 
-    /// Whose conventions to follow: ietf, stripe, paypal, square, adyen
+    /// Whose conventions to follow: ietf, stripe, paypal, square, adyen, stripe-v2, acp
     #[arg(long, value_name = "NAME", default_value = "ietf")]
     profile: Profile,
 

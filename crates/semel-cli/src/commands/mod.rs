@@ -13,6 +13,7 @@ mod input;
 mod keys;
 mod messages;
 mod observe;
+mod policy;
 mod replay;
 mod serve;
 mod stats;
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     Stats(stats::Args),
     /// Check that a configuration file, the store and this machine are fit for use
     Check(check::Args),
+    /// Show the idempotency policy that a configuration file makes, as the gateway publishes it
+    Policy(policy::Args),
     /// Help with configuration files
     #[command(subcommand)]
     Config(config::Command),
@@ -73,6 +76,7 @@ pub(crate) async fn run(command: Command, store: StoreArgs, config: &ConfigArg) 
     match command {
         Command::Gateway(args) => gateway::run(*args, store, config).await,
         Command::Serve(args) => serve::run(&args, store, config).await,
+        Command::Policy(args) => policy::run(&args, config),
         Command::Config(command) => config::run(&command),
         Command::Keys(command) => keys::run(command, &config.store(store)?).await,
         Command::Inbox(args) => inbox::run(*args, store, config).await,

@@ -29,6 +29,7 @@ pub(super) fn config(section: &Gateway) -> Result<Config> {
     config.access_log = listening::access_log(section.access_log);
     config.trust_forwarded = section.trust_forwarded;
     config.outcomes = section.outcomes.0.0.clone();
+    config.policy_page = section.policy_page.path().map(str::to_owned);
     limits(&mut config, section);
     let routes = section
         .routes()

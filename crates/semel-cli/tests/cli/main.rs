@@ -15,6 +15,7 @@ mod fixture;
 mod inbox;
 mod metrics_page;
 mod pages;
+mod policy;
 mod reading;
 mod schema_page;
 mod tokens;

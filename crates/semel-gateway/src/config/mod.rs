@@ -12,8 +12,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use semel_listen::{AccessLog, Address, Settings, Tls};
 
-use semel_http::Memory;
 use semel_http::outcomes::Place;
+use semel_http::{Memory, policy};
 
 /// Where a gateway listens unless it is told otherwise.
 pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7070);
@@ -51,6 +51,8 @@ pub struct Config {
     /// Whether `X-Forwarded-*` and `Forwarded` of the client are believed and added to. Only for a
     /// gateway that nobody but another proxy can reach; otherwise they are replaced.
     pub trust_forwarded: bool,
+    /// Where the gateway itself answers with its idempotency policy; `None`: nowhere. A route that has the path wins.
+    pub policy_page: Option<String>,
 }
 
 impl Config {
@@ -67,6 +69,7 @@ impl Config {
             timeouts: Timeouts::default(),
             outcomes: Some(Place::default()),
             trust_forwarded: false,
+            policy_page: Some(policy::PAGE.to_owned()),
         }
     }
 

@@ -113,7 +113,12 @@ impl Visit {
                 }
                 return Next::Guarding(Box::pin(self.guard(route, params, request)));
             }
-            Ok(None) => snapshot.routes.note_unguarded(&request),
+            Ok(None) => {
+                if let Some(response) = snapshot.own.answer(&request) {
+                    return self.answered(response.map(Content::Ours));
+                }
+                snapshot.routes.note_unguarded(&request);
+            }
             Err(problem) => return self.answered(ours(problem)),
         }
         let pool = snapshot.pool.clone();

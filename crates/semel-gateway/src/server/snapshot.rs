@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::hygiene::Manners;
 use crate::jwks::JwksUrl;
 use crate::outcomes::Outcomes;
+use crate::own::Own;
 use crate::pool::{Dial, Pool};
 use crate::reconcile::Reconciler;
 use crate::routes::{Guarded, Table};
@@ -37,6 +38,8 @@ pub(crate) struct Snapshot {
     pub(crate) outcomes: Option<Outcomes>,
     /// Where unguarded requests go.
     pub(crate) pool: Arc<Pool>,
+    /// What is answered without an upstream.
+    pub(crate) own: Own,
 }
 
 impl Snapshot {
@@ -55,6 +58,7 @@ impl Snapshot {
         for route in &mut routes {
             route.rules.outcomes.clone_from(&config.outcomes);
         }
+        let own = Own::new(config.policy_page.as_deref(), &routes)?;
         let mut pools = Pools::new(config, &routes)?;
         let pool = pools.of(Target::parse(&config.upstream.url)?);
         let ready = ready(routes, &pool, &mut pools, once, watch, budgets)?;
@@ -70,6 +74,7 @@ impl Snapshot {
             },
             routes: Table::new(&ready, watch.clone())?,
             pool,
+            own,
         })
     }
 }

@@ -3,18 +3,19 @@
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::request::Parts;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 use http_body_util::Either;
 use semel_core::{Fingerprint, Identity, Key, Tenant};
 use tokio::time::Instant;
 
 use super::answer::{Admitted, Asked, Kept, no_room_to_answer};
-use super::spool::{Spooled, spool};
-use super::{Admission, Guard, Inner};
+use super::spool::{Read, Spooled, spool};
+use super::{Admission, Echo, Guard, Inner};
 use crate::body::{AnyBody, Body};
 use crate::event::{Event, What};
 use crate::fingerprint::{By, UsualReading};
 use crate::key::{self, Found, Whole};
+use crate::mcp;
 use crate::problem::{Problem, Type};
 use crate::rules::{Missing, Mode, Rules};
 use crate::tenant;
@@ -31,10 +32,19 @@ impl Guard {
         match self.0.rules.mode {
             // Boxed, so that guarded requests do not carry the room for it around.
             Mode::Observe => Box::pin(self.0.observer.admit(&self.0, parts, body, params)).await,
-            Mode::Enforce => match self.decide(parts, body, params, began).await {
-                Ok(admission) => admission,
-                Err(problem) => Admission::Refused(self.0.refuse(problem, None, began)),
-            },
+            Mode::Enforce => {
+                let mut echo = Echo::of(self.0.rules.profile, &parts.headers);
+                let decided = match self.0.rules.mcp {
+                    None => self.decide(parts, body, params, (began, &echo)).await,
+                    // Boxed for the same reason.
+                    Some(_) => {
+                        Box::pin(self.decide_call(parts, body, params, (began, &mut echo))).await
+                    }
+                };
+                decided.unwrap_or_else(|problem| {
+                    Admission::Refused(self.0.refuse(problem, None, began, &echo))
+                })
+            }
         }
     }
 
@@ -43,7 +53,7 @@ impl Guard {
         parts: Parts,
         body: B,
         params: &[(String, String)],
-        began: Instant,
+        (began, echo): (Instant, &Echo),
     ) -> Result<Admission<B>, Problem>
     where
         B: AnyBody,
@@ -57,12 +67,7 @@ impl Guard {
         if !self.0.budgets.memory.takes_responses() {
             return Err(no_room_to_answer());
         }
-        let spooled = match spool(&self.0, &parts, body).await? {
-            Spooled::Whole(spooled) => spooled,
-            Spooled::TooLarge(_) => return Err(too_large(rules.request_bytes_max)),
-            Spooled::TooSlow(_) => return Err(too_slow(rules)),
-            Spooled::NoRoom(room, _) => return Err(room.problem()),
-        };
+        let spooled = self.0.whole(&parts, body).await?;
         let found = match in_head {
             Found::NeedsBody => {
                 let whole = Whole {
@@ -89,21 +94,37 @@ impl Guard {
             operation: operation.about(rules.describe.about(&parts)),
             asked: Asked::new(parts, spooled),
             fingerprint,
+            echo: echo.clone(),
             began,
             kept: Kept::default(),
         }))
     }
 
-    fn pass<B>(&self, parts: Parts, body: Either<B, Body>, began: Instant) -> Admission<B> {
+    pub(super) fn pass<B>(
+        &self,
+        parts: Parts,
+        body: Either<B, Body>,
+        began: Instant,
+    ) -> Admission<B> {
         self.0.saw(None, What::Passed, 0, began);
         Admission::Pass(Request::from_parts(parts, body))
     }
 }
 
 impl Inner {
+    /// All of a body, or why it is refused.
+    pub(super) async fn whole<B: AnyBody>(&self, parts: &Parts, body: B) -> Result<Read, Problem> {
+        match spool(self, parts, body).await? {
+            Spooled::Whole(read) => Ok(read),
+            Spooled::TooLarge(_) => Err(too_large(self.rules.request_bytes_max)),
+            Spooled::TooSlow(_) => Err(too_slow(&self.rules)),
+            Spooled::NoRoom(room, _) => Err(room.problem()),
+        }
+    }
+
     /// What was found, or what the route says about a request without a key; `Missing` then means that
     /// it passes.
-    fn or_by_rule(&self, found: semel_core::Result<Found>) -> Result<Found, Problem> {
+    pub(super) fn or_by_rule(&self, found: semel_core::Result<Found>) -> Result<Found, Problem> {
         match found {
             Ok(Found::Missing) => match self.rules.missing {
                 Missing::Pass => Ok(Found::Missing),
@@ -185,11 +206,32 @@ impl Inner {
         problem: Problem,
         identity: Option<&Identity>,
         began: Instant,
+        echo: &Echo,
     ) -> Response<Body> {
         let what = What::Refused(problem.kind());
-        let response = self.rules.profile.dress(problem).into_response();
-        self.saw(identity, what, response.status().as_u16(), began);
+        let problem = self.rules.profile.dress(problem);
+        let status = problem.code().as_u16();
+        let mut response = match self.rules.mcp {
+            None => problem.into_response(),
+            Some(_) => mcp::refusal(problem, echo.call.as_ref()),
+        };
+        self.echo(identity, echo, &mut response);
+        self.saw(identity, what, status, began);
         response
+    }
+
+    /// Says the key, for profiles that do, and what else they repeat.
+    pub(super) fn echo(
+        &self,
+        identity: Option<&Identity>,
+        echo: &Echo,
+        response: &mut Response<Body>,
+    ) {
+        echo.repeat(response);
+        let key = identity.and_then(|identity| HeaderValue::from_str(identity.key().as_str()).ok());
+        if let Some((name, key)) = self.rules.profile.echo().zip(key) {
+            response.headers_mut().insert(name, key);
+        }
     }
 
     pub(crate) fn saw(&self, identity: Option<&Identity>, what: What, status: u16, began: Instant) {

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response};
+use http::{Method, Request, Response};
 use semel_core::once::{Operation, Recorded, Refusal, Reply};
 use semel_core::record::UnknownCause;
 use semel_core::{Clock, Fence, Fingerprint, Identity, Record, State, SystemClock, Timestamp};
@@ -13,9 +13,10 @@ use tokio::time::Instant;
 
 use super::exchange::{Ended, Exchange};
 use super::spool::Read;
-use super::{Failure, Guard, Upstream};
+use super::{Echo, Failure, Guard, Upstream};
 use crate::body::Body;
 use crate::event::What;
+use crate::mcp;
 use crate::memory::Full;
 use crate::problem::{Problem, Ran, Type};
 use crate::replay;
@@ -28,6 +29,7 @@ pub struct Admitted {
     pub(super) operation: Operation,
     pub(super) asked: Asked,
     pub(super) fingerprint: Fingerprint,
+    pub(super) echo: Echo,
     pub(super) began: Instant,
     /// Dropped when the run has ended, whoever waits for it.
     pub(super) kept: Kept,
@@ -88,6 +90,7 @@ impl Admitted {
             guard: self.guard.clone(),
             fingerprint: self.fingerprint,
             method: self.asked.method.clone(),
+            echo: self.echo.clone(),
             began: self.began,
         }
     }
@@ -100,6 +103,7 @@ impl Admitted {
         let exchange = Box::new(Exchange {
             guard: self.guard,
             request: self.asked.request,
+            call: self.echo.call,
             upstream,
             early,
         });
@@ -137,6 +141,7 @@ pub(super) struct Answering {
     pub(super) identity: Identity,
     pub(super) fingerprint: Fingerprint,
     pub(super) method: Method,
+    pub(super) echo: Echo,
     pub(super) began: Instant,
 }
 
@@ -181,6 +186,10 @@ impl Answering {
             unreachable!("only settled records are replayed");
         };
         let response = replay::response(self.guard.rules(), &self.method, settled);
+        let response = match &self.echo.call {
+            Some(id) => mcp::replayed(response, settled, id),
+            None => response,
+        };
         let (head, body) = response.into_parts();
         match body.counted(&self.guard.0.budgets.memory) {
             Ok(body) => self.dressed(Response::from_parts(head, body), What::Replayed),
@@ -204,18 +213,15 @@ impl Answering {
         response
     }
 
-    /// Says the key, for profiles that do.
     fn echo(&self, response: &mut Response<Body>) {
-        let key = || HeaderValue::from_str(self.identity.key().as_str()).ok();
-        if let Some((name, key)) = self.guard.rules().profile.echo().zip(key()) {
-            response.headers_mut().insert(name, key);
-        }
+        let guard = &self.guard.0;
+        guard.echo(Some(&self.identity), &self.echo, response);
     }
 
     pub(super) fn refused(&self, problem: Problem) -> Response<Body> {
         self.guard
             .0
-            .refuse(problem, Some(&self.identity), self.began)
+            .refuse(problem, Some(&self.identity), self.began, &self.echo)
     }
 }
 

@@ -8,13 +8,15 @@ use semel_core::{Headers, Outcome};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::events::{self, Events};
 use super::silence::{Heard, Silent};
 use super::spool::Gathered;
 use super::stream::{Rest, Streaming};
 use super::{Failure, Guard, Handover, Upstream};
 use crate::body::{Body, BoxError};
+use crate::mcp;
 use crate::replay::{self, OUTCOME};
-use crate::rules::{Class, Rules};
+use crate::rules::{Class, Describe, Rules};
 
 const ATTEMPT: HeaderName = HeaderName::from_static("semel-attempt");
 const FENCE: HeaderName = HeaderName::from_static("semel-fence");
@@ -34,6 +36,8 @@ pub(super) enum Ended {
 pub(super) struct Exchange<U> {
     pub(super) guard: Guard,
     pub(super) request: Request<Body>,
+    /// The id of the call that the request is.
+    pub(super) call: Option<mcp::Id>,
     pub(super) upstream: U,
     /// Where a response goes whose body is too large to wait for.
     pub(super) early: oneshot::Sender<Response<Body>>,
@@ -63,6 +67,7 @@ impl<U: Upstream> Exchange<U> {
         let Self {
             guard,
             request,
+            call,
             upstream,
             early,
         } = *self;
@@ -76,10 +81,23 @@ impl<U: Upstream> Exchange<U> {
         // From here on only the service's silence counts, not how long all of it takes: how fast the
         // client reads is not the service's doing.
         let mut body = Heard::new(body, limit);
+        if let Some(call) = &call
+            && events::is_stream(&head)
+        {
+            let events = Events {
+                held: guard.0.budgets.memory.answer(),
+                guard,
+                call: call.clone(),
+                head,
+                word,
+                body,
+            };
+            return Box::pin(events.hand_on(early)).await;
+        }
         let mut gathered = Gathered::response(&guard.0.budgets);
         let max = guard.rules().response_bytes_max;
         if gathered.read(&mut body, max).await.map_err(broken)? {
-            return Ok(whole(guard.rules(), head, word, gathered));
+            return Ok(whole(guard.rules(), call.as_ref(), (head, word), gathered));
         }
         let streaming = Streaming {
             guard,
@@ -115,11 +133,23 @@ fn is_answer(status: StatusCode) -> Result<(), Failure> {
 }
 
 /// The service's response with all of its body.
-fn whole(rules: &Rules, head: response::Parts, word: Word, body: Gathered) -> Finished<Ended> {
+fn whole(
+    rules: &Rules,
+    call: Option<&mcp::Id>,
+    (head, word): (response::Parts, Word),
+    body: Gathered,
+) -> Finished<Ended> {
     let read = body.finish();
-    let settlement = settlement(rules, &head, word, || {
+    let meaning = match (call, &rules.mcp) {
+        (Some(id), Some(mcp)) if head.status.is_success() => Some(mcp.meaning(id, &read.bytes)),
+        _ => None,
+    };
+    let class = meaning.map_or_else(|| by_status(rules, &head), |meaning| meaning.class);
+    let settlement = settlement((word, class), head.status, || {
         let kept = semel_core::Body::capped(read.bytes.clone(), rules.response_bytes_max);
-        word.outcome(replay::outcome(rules, &head, read.trailers.as_ref(), kept))
+        let mut outcome = replay::outcome(rules, &head, read.trailers.as_ref(), kept);
+        outcome.verdict = meaning.map_or(outcome.verdict, |meaning| meaning.verdict);
+        word.outcome(outcome)
     });
     let response = Response::from_parts(head, read.into());
     Finished {
@@ -128,22 +158,26 @@ fn whole(rules: &Rules, head: response::Parts, word: Word, body: Gathered) -> Fi
     }
 }
 
-/// What the answer means for the record.
+/// What an answer means by its head.
+pub(super) fn by_status(rules: &Rules, head: &response::Parts) -> Class {
+    rules.class(head.status, &head.headers)
+}
+
+/// What becomes of the record: by the service's own word, otherwise by what its answer means.
 pub(super) fn settlement(
-    rules: &Rules,
-    head: &response::Parts,
-    word: Word,
+    (word, class): (Word, Class),
+    status: StatusCode,
     outcome: impl FnOnce() -> Outcome,
 ) -> Settlement {
     let class = match word {
         Word::Final | Word::NoStore => Class::Keep,
         Word::Retryable => Class::Release,
-        Word::None => rules.class(head.status, &head.headers),
+        Word::None => class,
     };
     match class {
         Class::Keep => Settlement::Settle(outcome()),
         Class::Release => Settlement::Release,
-        Class::Unknown => Settlement::Unknown(Some(rules.describe.answered(head.status))),
+        Class::Unknown => Settlement::Unknown(Some(Describe::answered(status))),
     }
 }
 

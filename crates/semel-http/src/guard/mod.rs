@@ -4,15 +4,21 @@
 //! and never runs anything. What is to be guarded comes back as [`Admitted`], and [`Admitted::run`]
 //! claims, runs, settles, replays or refuses.
 //!
-//! - `admit` finds key, tenant and fingerprint; `spool` reads the body within its limits.
+//! - `admit` finds key, tenant and fingerprint, `call` in a message of the Model Context Protocol; `spool` reads the body
+//!   within its limits.
 //! - `exchange` is what happens under a claim: the call to the service and what its answer means;
 //!   `handover` tells whether the request left our hands.
 //! - `stream` hands on a response that is too large to be kept; `silence` watches that the service goes
 //!   on sending it.
-//! - `answer` turns the core's replies and refusals into responses; `outcome` says by the key what became of an operation.
+//! - `events` hands on a stream of events in which the answer to a call stands.
+//! - `answer` turns the core's replies and refusals into responses; `echo` is what they repeat of their requests; `outcome` says by the key what
+//!   became of an operation.
 
 mod admit;
 mod answer;
+mod call;
+mod echo;
+mod events;
 mod exchange;
 mod handover;
 mod outcome;
@@ -35,6 +41,7 @@ use crate::observe::{Observation, Observer};
 use crate::rules::{Rules, Unknown};
 
 pub use answer::Admitted;
+pub(crate) use echo::Echo;
 pub use handover::Handover;
 pub use outcome::{no_outcome, only_asked};
 pub(crate) use spool::{Read, Spooled, spool};

@@ -10,6 +10,7 @@ use semel_core::{Identity, Record, State};
 use tokio::time::Instant;
 
 use super::answer::{Answering, store_away, unknown_of};
+use super::echo::Echo;
 use super::{Guard, Inner};
 use crate::body::Body;
 use crate::fingerprint::By;
@@ -50,6 +51,7 @@ impl Guard {
             identity,
             fingerprint: record.fingerprint,
             method: head.method.clone(),
+            echo: Echo::default(),
             began,
         };
         Ok(Some(dressed(answering.looked(&record), wait)))

@@ -15,11 +15,12 @@ use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode, response};
 use http_body::Frame;
 use http_body_util::BodyExt;
+use semel_core::Permit;
 use semel_core::once::Finished;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 
-use super::exchange::{Ended, Word, broken, settlement};
+use super::exchange::{Ended, Word, broken, by_status, settlement};
 use super::silence::Heard;
 use super::spool::Gathered;
 use super::{Failure, Guard};
@@ -66,19 +67,16 @@ where
     B: AnyBody,
 {
     pub(super) async fn hand_on(
-        mut self,
+        self,
         early: oneshot::Sender<Response<Body>>,
     ) -> Result<Finished<Ended>, Failure> {
-        let (client, pieces) = mpsc::channel(PIECES_MAX);
-        let mut response = Response::new(Body::stream(Pieces {
-            pieces,
-            ended: false,
-        }));
-        *response.status_mut() = self.head.status;
-        *response.headers_mut() = self.head.headers.clone();
-        // A client that has gone away misses the response; the record does not.
-        let _ = early.send(response);
-        let mut tail = Tail::new(client, self.guard.rules().client_stall);
+        let client = Client::answered(&self.head, self.guard.rules().client_stall, early);
+        self.go_on(client).await
+    }
+
+    /// The rest of it, to a client that has the head.
+    pub(super) async fn go_on(mut self, client: Client) -> Result<Finished<Ended>, Failure> {
+        let mut tail = Tail::new(client);
         tail.push(self.began.joined()).await;
         while let Some(frame) = self.body.frame().await {
             match frame.map_err(broken)?.into_data() {
@@ -97,7 +95,8 @@ where
             len: tail.len,
             digest: Some(*tail.hasher.finalize().as_bytes()),
         };
-        let settlement = settlement(guard.rules(), &head, word, || {
+        let class = by_status(guard.rules(), &head);
+        let settlement = settlement((word, class), head.status, || {
             let outcome = replay::outcome(guard.rules(), &head, tail.trailers.as_ref(), body);
             word.outcome(outcome)
         });
@@ -107,6 +106,7 @@ where
                 client: tail.client,
                 last: tail.last,
                 trailers: tail.trailers,
+                held: None,
             }),
             settlement,
         }
@@ -123,9 +123,9 @@ struct Tail {
 }
 
 impl Tail {
-    fn new(pieces: mpsc::Sender<Piece>, stall: Duration) -> Self {
+    fn new(client: Client) -> Self {
         Self {
-            client: Client::new(pieces, stall),
+            client,
             hasher: blake3::Hasher::new(),
             len: 0,
             last: Bytes::new(),
@@ -142,15 +142,13 @@ impl Tail {
         self.hasher.update(&piece);
         self.len += piece.len() as u64;
         let before = std::mem::replace(&mut self.last, piece);
-        if !before.is_empty() {
-            self.client.send(Piece::Frame(Frame::data(before))).await;
-        }
+        self.client.data(before).await;
     }
 }
 
 /// The client's end, as long as it is worth waiting for.
 #[derive(Debug)]
-struct Client {
+pub(super) struct Client {
     /// `None` once it has gone away, or has held the service back for too long.
     pieces: Option<mpsc::Sender<Piece>>,
     /// The longest it may let one piece wait.
@@ -160,11 +158,32 @@ struct Client {
 }
 
 impl Client {
-    const fn new(pieces: mpsc::Sender<Piece>, stall: Duration) -> Self {
+    /// A client that is given the head of a response now, and its body as it comes.
+    pub(super) fn answered(
+        head: &response::Parts,
+        stall: Duration,
+        early: oneshot::Sender<Response<Body>>,
+    ) -> Self {
+        let (sender, pieces) = mpsc::channel(PIECES_MAX);
+        let mut response = Response::new(Body::stream(Pieces {
+            pieces,
+            ended: false,
+        }));
+        *response.status_mut() = head.status;
+        *response.headers_mut() = head.headers.clone();
+        // A client that has gone away misses the response; the record does not.
+        let _ = early.send(response);
         Self {
-            pieces: Some(pieces),
+            pieces: Some(sender),
             stall,
             allowance: stall,
+        }
+    }
+
+    /// Sends some of the body.
+    pub(super) async fn data(&mut self, data: Bytes) {
+        if !data.is_empty() {
+            self.send(Piece::Frame(Frame::data(data))).await;
         }
     }
 
@@ -205,9 +224,11 @@ impl Client {
 #[derive(Debug)]
 pub(super) struct Rest {
     pub(super) status: StatusCode,
-    client: Client,
-    last: Bytes,
-    trailers: Option<HeaderMap>,
+    pub(super) client: Client,
+    pub(super) last: Bytes,
+    pub(super) trailers: Option<HeaderMap>,
+    /// What its bytes have drawn from the budget of memory.
+    pub(super) held: Option<Permit>,
 }
 
 impl Rest {
@@ -217,9 +238,10 @@ impl Rest {
             mut client,
             last,
             trailers,
+            held: _held,
             ..
         } = self;
-        client.send(Piece::Frame(Frame::data(last))).await;
+        client.data(last).await;
         if let Some(trailers) = trailers {
             client.send(Piece::Frame(Frame::trailers(trailers))).await;
         }

@@ -85,6 +85,11 @@ impl Memory {
         permit
     }
 
+    /// Counts the bytes of an answer of the service, as it grows: it is kept whether there is room or not.
+    pub(crate) fn answer(&self) -> Permit {
+        self.responses.permit()
+    }
+
     /// Counts bytes of a response that is replayed, unless answers that are not read use up half of their budget
     /// already: the rest is for operations that run. One that is larger than that is answered too, alone.
     pub fn try_respond(&self, bytes: usize) -> Result<Permit, Full> {

@@ -17,8 +17,9 @@ use super::{Ending, Finding, Observation, Observer, STORE_PATIENCE};
 use crate::body::{AnyBody, Body, Chain};
 use crate::event::What;
 use crate::fingerprint::By;
-use crate::guard::{Admission, Inner, Read, Spooled, spool};
+use crate::guard::{Admission, Echo, Inner, Read, Spooled, spool};
 use crate::key::{self, Found, Source, Whole};
+use crate::mcp::Reading;
 
 /// What can be told about a request by itself.
 struct Seen {
@@ -43,7 +44,8 @@ impl Observer {
         let began = Instant::now();
         let passing = |parts, body| (Request::from_parts(parts, body), Observation(None));
         let in_head = key::find_in_head(&guard.rules, &parts);
-        if let Some(finding) = hopeless(&in_head) {
+        // The head does not tell whether a message is a call.
+        if let Some(finding) = hopeless(&in_head).filter(|_| guard.rules.mcp.is_none()) {
             guard.saw(None, What::Observed(finding), 0, began);
             let (request, observation) = passing(parts, Either::Left(body));
             return Admission::Observed(request, observation);
@@ -60,11 +62,15 @@ impl Observer {
                 return Admission::Observed(request, observation);
             }
             // A body that cannot be read cannot be passed on either.
-            Err(problem) => return Admission::Refused(guard.refuse(problem, None, began)),
+            Err(problem) => {
+                let echo = Echo::default();
+                return Admission::Refused(guard.refuse(problem, None, began, &echo));
+            }
         };
         let seen = see(guard, &parts, params, &read.bytes).await;
         let observation = match seen {
-            Ok(seen) => self.begin(guard, seen, began),
+            Ok(Some(seen)) => self.begin(guard, seen, began),
+            Ok(None) => Observation(None),
             Err(finding) => {
                 guard.saw(None, What::Observed(finding), 0, began);
                 Observation(None)
@@ -166,12 +172,21 @@ fn hopeless(in_head: &semel_core::Result<Found>) -> Option<Finding> {
     }
 }
 
+/// What a request is to a guard; nothing if it is a message that none looks at.
 async fn see(
     guard: &Inner,
     parts: &Parts,
     params: &[(String, String)],
     body: &Bytes,
-) -> Result<Seen, Finding> {
+) -> Result<Option<Seen>, Finding> {
+    let compared = match &guard.rules.mcp {
+        None => body.clone(),
+        Some(mcp) => match mcp.read(&parts.headers, body) {
+            Ok(Reading::Call(call)) => call.compared,
+            Ok(Reading::Other) => return Ok(None),
+            Err(_) => return Err(Finding::KeyInvalid),
+        },
+    };
     let whole = Whole {
         parts,
         params,
@@ -186,21 +201,21 @@ async fn see(
         .tenant(parts)
         .await
         .map_err(|_| Finding::TenantMissing)?;
-    let fingerprint = guard.rules.fingerprint_of(parts, body).await;
+    let fingerprint = guard.rules.fingerprint_of(parts, &compared).await;
     let head = &guard.rules.fingerprint_head;
-    let content = without_key(guard).of(head, parts, body).await;
+    let content = without_key(guard).of(head, parts, &compared).await;
     let content = Builder::default()
         .part("tenant", tenant.as_str().as_bytes())
         .part("content", content.as_bytes())
         .finish();
-    let key = guard.key(found, fingerprint, parts, body).await;
+    let key = guard.key(found, fingerprint, parts, &compared).await;
     let key = key.map_err(|_| Finding::TenantMissing)?;
     let scope = guard.observer.scope.clone();
-    Ok(Seen {
+    Ok(Some(Seen {
         identity: Identity::new(tenant, scope, key),
         fingerprint,
         content: *content.as_bytes(),
-    })
+    }))
 }
 
 /// A key in the body must not make two equal requests look different.

@@ -216,9 +216,9 @@ types! {
         about "A replay of an operation that is done, with its status: its response body was above the cap or was not to be kept, so length and digest stand in its place.",
         advice "Take the operation as done. Read the result from the service itself if it is needed.";
     BadRequest "bad-request" BAD_REQUEST No never -
-        by "gateway",
+        by "gateway, layer",
         title "The request is ambiguous or malformed",
-        about "The gateway and the service behind it could read the request differently (framing, host, path, method), so it is not forwarded.",
+        about "The gateway and the service behind it could read the request differently (framing, host, path, method, a JSON-RPC message), so it is not forwarded.",
         advice "Correct the request as `detail` says.";
     Overloaded "overloaded" SERVICE_UNAVAILABLE No 1 -
         by "gateway, claims API, admin, webhooks",

@@ -30,6 +30,7 @@ pub struct Problem {
     retry_after: Option<Duration>,
     members: Map<String, Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
+    called: Option<&'static str>,
 }
 
 impl Problem {
@@ -43,7 +44,17 @@ impl Problem {
             retry_after: kind.retry_after(),
             members: Map::new(),
             headers: Vec::new(),
+            called: None,
         }
+    }
+
+    /// With a protocol's own word as its `type`, which is a relative reference to RFC 9457 (§3.1.1). The URN becomes the
+    /// member `problem`, and the document is sent as `application/json`, which clients of such protocols expect.
+    #[must_use]
+    pub fn called(mut self, name: &'static str) -> Self {
+        let urn = self.urn();
+        self.called = Some(name);
+        self.with("problem", urn)
     }
 
     /// With another status.
@@ -93,6 +104,16 @@ impl Problem {
         self.kind
     }
 
+    /// The URN of what is wrong.
+    fn urn(&self) -> String {
+        format!("urn:semel:problem:{}", self.kind.name())
+    }
+
+    /// The status it is sent with.
+    pub const fn code(&self) -> StatusCode {
+        self.status
+    }
+
     /// What is wrong this time.
     pub fn detail(&self) -> &str {
         &self.detail
@@ -101,7 +122,7 @@ impl Problem {
     /// The JSON document.
     pub fn document(&self) -> impl Serialize {
         Document {
-            kind: format!("urn:semel:problem:{}", self.kind.name()),
+            kind: self.called.map_or_else(|| self.urn(), str::to_owned),
             title: self.kind.title(),
             status: self.status.as_u16(),
             detail: &self.detail,
@@ -126,7 +147,11 @@ impl Problem {
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.extend(self.headers);
-        headers.insert(CONTENT_TYPE, MEDIA_TYPE);
+        let media_type = match self.called {
+            Some(_) => HeaderValue::from_static("application/json"),
+            None => MEDIA_TYPE,
+        };
+        headers.insert(CONTENT_TYPE, media_type);
         headers.append(LINK, described_by(self.kind));
         if let Some(wait) = self.retry_after {
             headers.insert(RETRY_AFTER, seconds(wait));

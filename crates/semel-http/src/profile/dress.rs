@@ -98,6 +98,33 @@ pub(super) fn adyen(problem: Problem) -> Problem {
     }
 }
 
+/// The protocol's own `type`, `code` and `message` stand at the top of the document, and its clients read
+/// `application/json`. What the problem is called otherwise is the member `problem`.
+pub(super) fn acp(problem: Problem) -> Problem {
+    let code = match problem.kind() {
+        Type::KeyMissing => "idempotency_key_required".to_owned(),
+        Type::KeyInvalid => "idempotency_key_invalid".to_owned(),
+        Type::KeyReused => "idempotency_conflict".to_owned(),
+        Type::InProgress => "idempotency_in_flight".to_owned(),
+        other => other.name().replace('-', "_"),
+    };
+    let kind = match problem.kind() {
+        Type::StoreUnavailable
+        | Type::KeysUnavailable
+        | Type::Overloaded
+        | Type::UpstreamUnreachable => "service_unavailable",
+        // The operation itself is in trouble, whatever the status says.
+        Type::OutcomeUnknown => "processing_error",
+        other if other.status().is_client_error() => "invalid_request",
+        _ => "processing_error",
+    };
+    let message = problem.detail().to_owned();
+    problem
+        .called(kind)
+        .with("code", code)
+        .with("message", message)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,10 +176,63 @@ mod tests {
                 "IDEMPOTENCY_KEY_REUSED",
             ),
             (Profile::Adyen, 422, "/errorCode", "704"),
+            (Profile::StripeV2, 400, "/error/type", "idempotency_error"),
+            (Profile::Acp, 422, "/code", "idempotency_conflict"),
         ] {
             let (found, body, _) = dressed(profile, Type::KeyReused);
             assert_eq!(found, status, "{profile:?}");
             assert_eq!(body.pointer(at), Some(&json!(value)), "{profile:?}");
+        }
+    }
+
+    #[test]
+    fn acp_names_its_errors_as_the_protocol_does() {
+        for (kind, status, category, code) in [
+            (
+                Type::KeyMissing,
+                400,
+                "invalid_request",
+                "idempotency_key_required",
+            ),
+            (
+                Type::KeyReused,
+                422,
+                "invalid_request",
+                "idempotency_conflict",
+            ),
+            (
+                Type::InProgress,
+                409,
+                "invalid_request",
+                "idempotency_in_flight",
+            ),
+            (
+                Type::OutcomeUnknown,
+                409,
+                "processing_error",
+                "outcome_unknown",
+            ),
+            (
+                Type::UpstreamTimeout,
+                504,
+                "processing_error",
+                "upstream_timeout",
+            ),
+            (
+                Type::StoreUnavailable,
+                503,
+                "service_unavailable",
+                "store_unavailable",
+            ),
+        ] {
+            let (found, body, headers) = dressed(Profile::Acp, kind);
+            assert_eq!(found, status, "{kind:?}");
+            assert_eq!(body["type"], category, "{kind:?}");
+            assert_eq!(body["code"], code, "{kind:?}");
+            assert_eq!(body["message"], "why", "{kind:?}");
+            assert_eq!(headers["content-type"], "application/json", "{kind:?}");
+            let waits = headers.contains_key("retry-after");
+            assert_eq!(waits, kind.retry_after().is_some(), "{kind:?}");
         }
     }
 
@@ -164,7 +244,11 @@ mod tests {
                 assert!(headers.contains_key("link"), "{profile:?} {kind:?}");
                 assert_eq!(body["ran"], kind.ran().name(), "{profile:?} {kind:?}");
                 assert_eq!(body["status"], status, "{profile:?} {kind:?}");
-                assert_eq!(body["type"], format!("urn:semel:problem:{}", kind.name()));
+                let name = match profile {
+                    Profile::Acp => "problem",
+                    _ => "type",
+                };
+                assert_eq!(body[name], format!("urn:semel:problem:{}", kind.name()));
             }
         }
     }

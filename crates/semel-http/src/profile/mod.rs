@@ -18,6 +18,7 @@ use crate::rules::{Class, Missing, Rules, StatusSet};
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("stripe-should-retry");
 const TRANSIENT_ERROR: HeaderName = HeaderName::from_static("transient-error");
+const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 
 /// Whose conventions a route follows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -33,16 +34,22 @@ pub enum Profile {
     Square,
     /// Adyen: keys of at most 64 bytes, kept for 7 days; `transient-error` invites a retry.
     Adyen,
+    /// Stripe's API v2: keys live 30 days, and what failed is tried again with the same key.
+    StripeV2,
+    /// The Agentic Commerce Protocol: the key is required; errors have `type`, `code` and `message`.
+    Acp,
 }
 
 impl Profile {
     /// Every profile.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Ietf,
         Self::Stripe,
         Self::PayPal,
         Self::Square,
         Self::Adyen,
+        Self::StripeV2,
+        Self::Acp,
     ];
 
     /// The name used in configuration and on the command line.
@@ -53,6 +60,8 @@ impl Profile {
             Self::PayPal => "paypal",
             Self::Square => "square",
             Self::Adyen => "adyen",
+            Self::StripeV2 => "stripe-v2",
+            Self::Acp => "acp",
         }
     }
 
@@ -63,7 +72,11 @@ impl Profile {
         rules.fingerprint_head.headers = self.account_headers();
         match self {
             Self::Ietf => {}
-            Self::Stripe => rules.keep.release = may_be_retried_at_stripe(),
+            // A request whose parameters were refused has not begun, so its key may be used again.
+            Self::Stripe => {
+                rules.keep.release =
+                    StatusSet::written(&["400", "401", "403", "408", "409", "425", "429"]);
+            }
             Self::PayPal => {
                 let header = HeaderName::from_static("paypal-request-id");
                 rules.key = key::Source::Header(header).into();
@@ -81,6 +94,15 @@ impl Profile {
                 rules.key_bytes_max = 64;
                 rules.retention = kept(7 * DAY);
             }
+            Self::StripeV2 => {
+                rules.keep.statuses = StatusSet::written(&["2xx", "3xx"]);
+                rules.keep.release = StatusSet::written(&["4xx"]);
+                rules.retention = kept(30 * DAY);
+            }
+            Self::Acp => {
+                rules.missing = Missing::Require;
+                rules.keep.statuses = StatusSet::written(&["2xx", "3xx", "4xx"]);
+            }
         }
         rules
     }
@@ -89,9 +111,9 @@ impl Profile {
     /// body or follows from the credential.
     pub fn account_headers(self) -> Vec<HeaderName> {
         let names: &[&'static str] = match self {
-            Self::Stripe => &["stripe-account", "stripe-context"],
+            Self::Stripe | Self::StripeV2 => &["stripe-account", "stripe-context"],
             Self::PayPal => &["paypal-auth-assertion"],
-            Self::Ietf | Self::Square | Self::Adyen => &[],
+            Self::Ietf | Self::Square | Self::Adyen | Self::Acp => &[],
         };
         names
             .iter()
@@ -106,9 +128,9 @@ impl Profile {
             return None;
         }
         let name = match self {
-            Self::Stripe => SHOULD_RETRY,
+            Self::Stripe | Self::StripeV2 => SHOULD_RETRY,
             Self::Adyen => TRANSIENT_ERROR,
-            Self::Ietf | Self::PayPal | Self::Square => return None,
+            Self::Ietf | Self::PayPal | Self::Square | Self::Acp => return None,
         };
         let says = headers.get(name)?.as_bytes();
         says.eq_ignore_ascii_case(b"true").then_some(Class::Release)
@@ -117,8 +139,22 @@ impl Profile {
     /// The header in which answers to guarded requests repeat the key, if there is one.
     pub(crate) const fn echo(self) -> Option<HeaderName> {
         match self {
-            Self::Stripe | Self::Adyen => Some(key::IDEMPOTENCY_KEY),
+            Self::Stripe | Self::StripeV2 | Self::Adyen | Self::Acp => Some(key::IDEMPOTENCY_KEY),
             Self::Ietf | Self::PayPal | Self::Square => None,
+        }
+    }
+
+    /// Headers of a request that its answer repeats; a replay repeats those of the retry.
+    pub(crate) const fn repeated(self) -> &'static [HeaderName] {
+        static REQUEST_IDS: [HeaderName; 1] = [REQUEST_ID];
+        match self {
+            Self::Acp => &REQUEST_IDS,
+            Self::Ietf
+            | Self::Stripe
+            | Self::StripeV2
+            | Self::PayPal
+            | Self::Square
+            | Self::Adyen => &[],
         }
     }
 
@@ -127,19 +163,13 @@ impl Profile {
     pub fn dress(self, problem: Problem) -> Problem {
         match self {
             Self::Ietf => problem,
-            Self::Stripe => dress::stripe(problem),
+            Self::Stripe | Self::StripeV2 => dress::stripe(problem),
             Self::PayPal => dress::paypal(problem),
             Self::Square => dress::square(problem),
             Self::Adyen => dress::adyen(problem),
+            Self::Acp => dress::acp(problem),
         }
     }
-}
-
-/// At Stripe a request whose parameters were refused has not begun, so its key may be used again.
-fn may_be_retried_at_stripe() -> StatusSet {
-    let codes = ["400", "401", "403", "408", "409", "425", "429"];
-    let codes = codes.map(|code| code.parse().expect("a status is valid"));
-    StatusSet::new(codes.to_vec())
 }
 
 fn kept(keep: Duration) -> Retention {

@@ -31,7 +31,7 @@ impl Describe {
     }
 
     /// What an answer says that does not tell what came of it.
-    pub(crate) fn answered(self, status: StatusCode) -> Evidence {
+    pub(crate) fn answered(status: StatusCode) -> Evidence {
         Evidence::new(Some(status.as_u16()), None, Duration::ZERO)
     }
 

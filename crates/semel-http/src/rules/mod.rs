@@ -24,6 +24,7 @@ use semel_core::{Fingerprint, InProgress, LeaseTerm, OnUnknown, Policy, Retentio
 
 use crate::fingerprint::{By, Head};
 use crate::key;
+use crate::mcp::Mcp;
 use crate::outcomes::Place;
 use crate::profile::Profile;
 use crate::tenant;
@@ -101,6 +102,9 @@ pub struct Rules {
     pub profile: Profile,
     /// How much of a request stands in its record.
     pub describe: Describe,
+    /// Whether requests are messages of the Model Context Protocol, of which only calls of tools are guarded;
+    /// [`Mcp::apply`] sets it with all that belongs to it.
+    pub mcp: Option<Mcp>,
     /// Whether `Set-Cookie` is replayed.
     pub replay_cookies: bool,
     /// Whether answers say in `Idempotency-Expires` how long the key is remembered.
@@ -138,6 +142,7 @@ impl Rules {
             outcomes: None,
             profile: Profile::Ietf,
             describe: Describe::default(),
+            mcp: None,
             replay_cookies: false,
             tell_expiry: false,
             request_bytes_max: REQUEST_BYTES,

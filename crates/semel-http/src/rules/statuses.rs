@@ -31,14 +31,10 @@ pub struct Keep {
 
 impl Default for Keep {
     fn default() -> Self {
-        let set = |patterns: &[&str]| {
-            let parsed = patterns.iter().map(|pattern| pattern.parse());
-            StatusSet(parsed.collect::<Result<_>>().expect("patterns are valid"))
-        };
         Self {
-            statuses: set(&["2xx", "3xx", "4xx", "500"]),
-            release: set(&["401", "403", "408", "425", "429"]),
-            release_with_retry_after: set(&["503"]),
+            statuses: StatusSet::written(&["2xx", "3xx", "4xx", "500"]),
+            release: StatusSet::written(&["401", "403", "408", "425", "429"]),
+            release_with_retry_after: StatusSet::written(&["503"]),
         }
     }
 }
@@ -74,6 +70,12 @@ impl StatusSet {
     /// The set of these patterns.
     pub const fn new(patterns: Vec<Pattern>) -> Self {
         Self(patterns)
+    }
+
+    /// The set that the code itself writes.
+    pub(crate) fn written(patterns: &[&str]) -> Self {
+        let parsed = patterns.iter().map(|pattern| pattern.parse());
+        Self(parsed.collect::<Result<_>>().expect("patterns are valid"))
     }
 
     /// Whether `status` is one of them.

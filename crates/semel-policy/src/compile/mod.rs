@@ -1,6 +1,6 @@
 //! Routes as the file says them to rules as the guard takes them; consumers and targets to the engine's policies.
 //!
-//! Defaults ← profile ← `gateway` ← route: each step overrides what it names.
+//! Defaults ← profile ← `mcp` ← `gateway` ← route: each step overrides what it names.
 
 mod apply;
 mod check;
@@ -8,6 +8,7 @@ pub mod consumer;
 mod fingerprint;
 mod headers;
 mod jwt;
+mod mcp;
 mod messages;
 mod reconcile;
 mod retry;
@@ -28,6 +29,7 @@ use semel_core::Scope;
 use semel_http::Rules;
 use semel_http::host::HostPattern;
 use semel_http::pattern::folded;
+use semel_http::policy::{Policy, Stated};
 use semel_http::profile::Profile;
 use semel_http::rules::MinRate;
 
@@ -68,6 +70,18 @@ impl Gateway {
             .map_err(|fault| Error::whole(Kind::Invalid, "", fault.to_string()).of(fault.path()))
     }
 
+    /// What callers may know of the routes.
+    pub fn policy(&self) -> Result<Policy> {
+        let routes = self.routes()?;
+        Ok(Policy::of(routes.iter().map(|route| Stated {
+            methods: &route.methods,
+            hosts: &route.hosts,
+            path: &route.path,
+            rules: &route.rules,
+            reconciles: route.reconcile.is_some(),
+        })))
+    }
+
     pub(crate) fn compile(&self) -> Result<Vec<CompiledRoute>, Fault> {
         let path: Path = ["gateway"].into_iter().collect();
         check::gateway(self).map_err(|fault| fault.under(&path))?;
@@ -86,6 +100,7 @@ impl Gateway {
         });
         let compiled: Vec<Vec<_>> = compiled.collect::<Result<_, _>>()?;
         no_path_twice(&compiled).map_err(|fault| fault.under(&at))?;
+        mcp::no_scope_twice(routes, &compiled).map_err(|fault| fault.under(&at))?;
         Ok(compiled.into_iter().flatten().collect())
     }
 
@@ -109,14 +124,15 @@ impl Gateway {
             .unwrap_or(&file::Method::DEFAULT);
         let methods = methods.iter().map(|method| method.method());
         let hosts = hosts(route, levels)?;
-        if let Some(Word(scope)) = &route.scope {
-            let requests = (methods.collect(), hosts);
-            return Ok(vec![self.compile_one(
-                route,
-                levels,
-                requests,
-                scope.clone(),
-            )?]);
+        let is_mcp = mcp::compile(levels)?.is_some();
+        let scope = route.scope.as_ref().map(|Word(scope)| scope.clone());
+        if let Some(scope) = scope.or_else(|| is_mcp.then(mcp::default_scope)) {
+            let methods = match is_mcp {
+                true => mcp::methods(route, levels)?,
+                false => methods.collect(),
+            };
+            let requests = (methods, hosts);
+            return Ok(vec![self.compile_one(route, levels, requests, scope)?]);
         }
         let each_host: Vec<Vec<HostPattern>> = match hosts.is_empty() {
             true => vec![Vec::new()],
@@ -143,6 +159,9 @@ impl Gateway {
         };
         let profile = last(|settings| settings.profile.map(|profile| profile.0));
         let mut rules = profile.unwrap_or_default().rules(scope);
+        if let Some(mcp) = mcp::compile(levels)? {
+            mcp.apply(&mut rules);
+        }
         rules.request_bytes_max = self.limits.request_bytes.0.0;
         rules.response_bytes_max = self.limits.response_bytes.0.0;
         rules.body_timeout = self.timeouts.body.0;
@@ -156,6 +175,7 @@ impl Gateway {
             applied.map_err(|fault| fault.under(&level.path))?;
         }
         check::rules(&rules, levels)?;
+        mcp::check(&rules, levels)?;
         check::templates(&rules, route.matches.path.as_str(), levels)?;
         Ok(CompiledRoute {
             methods,

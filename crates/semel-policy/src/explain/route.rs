@@ -1,10 +1,11 @@
 //! One route in words.
 
-use http::HeaderName;
 use semel_core::duration::show;
 use semel_http::fingerprint::By;
 use semel_http::key::Source;
+use semel_http::mcp::{Mcp, ToolErrors, Tools};
 use semel_http::path::JsonPath;
+pub(super) use semel_http::policy::written as header;
 use semel_http::profile::Profile;
 use semel_http::rules::{Missing, Mode, Rules, StatusSet, Unknown};
 use semel_http::tenant;
@@ -38,6 +39,9 @@ pub(super) fn describe(route: &CompiledRoute) -> (String, Lines) {
             ),
         );
     }
+    if let Some(mcp) = &rules.mcp {
+        lines.insert(0, ("guarded", calls(rules, mcp)));
+    }
     if rules.mode == Mode::Observe {
         let watched = "only watched: everything passes, and what would have happened is reported";
         lines.insert(0, ("mode", watched.to_owned()));
@@ -50,6 +54,22 @@ pub(super) fn describe(route: &CompiledRoute) -> (String, Lines) {
         lines.push(("service", upstream.clone()));
     }
     (name(route), lines)
+}
+
+fn calls(rules: &Rules, mcp: &Mcp) -> String {
+    let which = match &mcp.tools {
+        Tools::All => "of every tool".to_owned(),
+        Tools::Only(names) => format!("of {}", names.join(", ")),
+        Tools::Except(names) => format!("of every tool but {}", names.join(", ")),
+    };
+    let errors = match mcp.tool_errors {
+        ToolErrors::Keep => "kept",
+        ToolErrors::Release => "released",
+    };
+    let (scope, version) = (rules.scope.name(), rules.scope.version());
+    format!(
+        "tools/call {which}, as {scope}:TOOL@{version}; results with isError are {errors}; all other messages pass"
+    )
 }
 
 /// How warnings and headings call a route.
@@ -217,14 +237,4 @@ fn sizes(rules: &Rules) -> String {
         Size(rules.response_bytes_max),
     );
     format!("requests up to {request}; of responses over {response} the body is not kept")
-}
-
-/// As people write it: `Idempotency-Key`.
-pub(super) fn header(name: &HeaderName) -> String {
-    let part = |part: &str| {
-        let (first, rest) = part.split_at(part.len().min(1));
-        first.to_ascii_uppercase() + rest
-    };
-    let parts: Vec<_> = name.as_str().split('-').map(part).collect();
-    parts.join("-")
 }

@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, json_schema};
+use semel_http::policy;
 use serde::Deserialize;
 
 use super::limits::{Limits, Timeouts};
 use super::listening::{AccessLog, Tls};
 use super::route::Route;
 use super::settings::Settings;
-use crate::value::{Listen, OutcomesAt, Service, Word};
+use crate::value::{Listen, OutcomesAt, Refusal, Service, Text, Word};
 
 /// The proxy in front of a service, and what it guards.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -39,6 +40,9 @@ pub struct Gateway {
     pub limits: Limits,
     /// How long each phase may take.
     pub timeouts: Timeouts,
+    /// Where the gateway publishes its idempotency policy: on, off, or a path. A route with the path wins. Default: on,
+    /// which is /.well-known/idempotency-policy.
+    pub policy_page: Word<PolicyPage>,
     /// What is guarded. Left out: every POST and PATCH, by the settings of the gateway.
     #[schemars(length(min = 1))]
     pub routes: Option<Vec<Route>>,
@@ -62,6 +66,7 @@ impl Default for Gateway {
             upstream_http2: false,
             limits: Limits::default(),
             timeouts: Timeouts::default(),
+            policy_page: Word(PolicyPage::default()),
             routes: None,
             defaults: Settings::default(),
         }
@@ -87,6 +92,45 @@ impl Gateway {
             path.0 = directory.join(&path.0);
         }
     }
+}
+
+/// Where the idempotency policy is published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyPage(Option<String>);
+
+impl PolicyPage {
+    /// Its path; `None` if it is not published.
+    pub fn path(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+impl Default for PolicyPage {
+    fn default() -> Self {
+        Self(Some(policy::PAGE.to_owned()))
+    }
+}
+
+impl Text for PolicyPage {
+    const EXPECTED: &'static str = "on, off, or a path such as /idempotency-policy";
+
+    fn parse(text: &str) -> Result<Self, Refusal> {
+        match text {
+            "on" => Ok(Self::default()),
+            "off" => Ok(Self(None)),
+            path if is_path(path) => Ok(Self(Some(path.to_owned()))),
+            _ => Err(Refusal::Unlike),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": "^(on|off|/[^?#]*)$" })
+    }
+}
+
+fn is_path(text: &str) -> bool {
+    let is_plain = text.starts_with('/') && !text.contains(['?', '#']);
+    is_plain && text.parse::<http::uri::PathAndQuery>().is_ok()
 }
 
 /// Which `Host` the service sees.

@@ -14,7 +14,7 @@ mod token;
 
 pub use admin::Admin;
 pub use consumer::{Consumer, IdempotentConsumer};
-pub use gateway::{Gateway, Host, UpstreamTls};
+pub use gateway::{Gateway, Host, PolicyPage, UpstreamTls};
 pub use inbox::{InboxLimits, InboxListen, InboxTimeouts};
 pub use intent::Target;
 pub use limits::{Limits, ProcessLimits, Timeouts};

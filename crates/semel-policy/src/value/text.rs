@@ -61,9 +61,9 @@ texts! {
     BusyStatus, "409, 425 or 202",
         |text| text.parse().map_err(unlike).and_then(|code: u16| code.try_into().map_err(unlike)),
         { "enum": [409, 425, 202] };
-    Profile, "one of ietf, stripe, paypal, square, adyen",
+    Profile, "one of ietf, stripe, paypal, square, adyen, stripe-v2, acp",
         |text| text.parse().map_err(unlike),
-        { "type": "string", "enum": ["ietf", "stripe", "paypal", "square", "adyen"] };
+        { "type": "string", "enum": ["ietf", "stripe", "paypal", "square", "adyen", "stripe-v2", "acp"] };
     Algorithm, "one of HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA",
         |text| text.parse().map_err(unlike),
         { "type": "string", "enum": ["HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"] };

@@ -5,6 +5,7 @@
     reason = "helpers of tests fail as tests do; clippy knows the tests only"
 )]
 
+mod agents;
 mod environment;
 mod errors;
 mod explained;

@@ -28,7 +28,8 @@ fn is_source(route: &CompiledRoute, expected: &str) -> bool {
     format!("{sources:?}").contains(expected)
 }
 
-const IDENTITY: [Row; 29] = [
+const IDENTITY: [Row; 30] = [
+    ("mcp: all", |r| r.rules.mcp.is_some()),
     ("profile: square", |r| r.rules.profile == Profile::Square),
     ("profile: square", |r| r.rules.missing == Missing::Require),
     ("mode: observe", |r| r.rules.mode == Mode::Observe),
@@ -229,7 +230,7 @@ fn no_setting_is_without_a_test() {
 
 #[test]
 fn the_default_words_are_the_defaults() {
-    let spelled = "gateway: { profile: ietf, mode: enforce, key: { header: Idempotency-Key }, \
+    let spelled = "gateway: { profile: ietf, mcp: off, mode: enforce, key: { header: Idempotency-Key }, \
                    key_bytes_max: 255, missing: pass, tenant: caller, fingerprint: canonical_json, \
                    in_progress: { wait: 2s, then: 409 }, lease: 30s, timeout: 60s, retention: 24h, \
                    keep: { statuses: [2xx, 3xx, 4xx, 500], release: [401, 403, 408, 425, 429], \

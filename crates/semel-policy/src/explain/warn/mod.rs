@@ -5,10 +5,12 @@ mod times;
 
 use std::time::Duration;
 
+use http::StatusCode;
 use semel_core::duration::show;
 use semel_http::fingerprint::By;
 use semel_http::key::Source;
-use semel_http::rules::{Missing, Mode, Rules, Unknown};
+use semel_http::profile::Profile;
+use semel_http::rules::{Class, Missing, Mode, Rules, Unknown};
 use semel_http::tenant;
 
 use super::route::name;
@@ -75,10 +77,18 @@ fn of_route(routes: &[CompiledRoute], route: &CompiledRoute) -> Vec<String> {
     ];
     let said = table.into_iter().filter(|(holds, _)| *holds);
     let said = said.map(|(_, message)| message.to_owned());
-    said.chain(of_rules(&route.rules)).collect()
+    said.chain(of_rules(&route.rules, route.reconcile.is_some()))
+        .collect()
 }
 
-fn of_rules(rules: &Rules) -> Vec<String> {
+/// Whether the answer that a failure gets is final.
+fn keeps_failures(rules: &Rules) -> bool {
+    let failures = (400..600).filter_map(|code| StatusCode::from_u16(code).ok());
+    let mut classes = failures.map(|status| rules.keep.class(status, false));
+    classes.any(|class| class == Class::Keep)
+}
+
+fn of_rules(rules: &Rules, reconciles: bool) -> Vec<String> {
     let is_public = matches!(rules.tenant, tenant::Source::Public);
     let is_by_token = matches!(
         rules.tenant,
@@ -110,6 +120,15 @@ fn of_rules(rules: &Rules) -> Vec<String> {
             "keys are derived: two requests with the same content are one operation, even if both are meant",
         ),
         (kept < RETENTION_SHORT, short.as_str()),
+        (
+            rules.profile == Profile::Acp && matches!(rules.unknown, Unknown::Hold) && !reconciles,
+            "profile is acp and unknown is hold: after an answer of 5xx a person decides, while ACP wants the retry to run; \
+             `unknown: rerun` is for services that resume what they began",
+        ),
+        (
+            rules.profile == Profile::StripeV2 && keeps_failures(rules),
+            "profile is stripe-v2 and keep.statuses has failures: these are replayed and not tried again",
+        ),
         (
             matches!(rules.unknown, Unknown::Rerun),
             "unknown is rerun: only for effects that are idempotent by themselves",

@@ -4,12 +4,14 @@ mod choices;
 mod claim;
 mod fingerprint;
 mod forms;
+mod mcp;
 mod sources;
 
 pub use choices::{Describe, Missing, Mode, Unknown};
 pub use claim::JwtClaim;
 pub use fingerprint::{By as FingerprintBy, Fingerprint};
 pub use forms::{InProgress, Keep, ReconcileAt, Replay, Retention};
+pub use mcp::{Mcp, ToolErrors};
 pub use sources::{KeySource, Tenant};
 
 use std::path::PathBuf;
@@ -28,6 +30,8 @@ use crate::value::{KeyBytes, Many, Size, Word};
 pub struct Settings {
     /// Whose conventions hold: header, key length, statuses. Default: ietf.
     pub profile: Option<Word<Profile>>,
+    /// Whether requests are messages of the Model Context Protocol, of which only calls of tools are guarded. Default: off.
+    pub mcp: Option<Mcp>,
     /// Whether duplicates are replayed or only reported. Default: enforce.
     pub mode: Option<Mode>,
     /// How much of a request stands in its record, for people who look for it. Default: path.
