@@ -28,7 +28,7 @@ const PREFIX: &str = "blake3:";
 /// assert!(kept.is("correct-horse-battery"));
 /// # Ok::<(), semel_core::Error>(())
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Secret {
     /// Digests have one length and compare in constant time; the text itself is not kept.
     digest: blake3::Hash,
@@ -89,6 +89,15 @@ impl Secret {
     }
 }
 
+/// Two are one if callers cannot tell them apart, whether the text or only its digest is known.
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Eq for Secret {}
+
 /// What a caller shows, made ready to be compared with many tokens.
 pub(crate) struct Shown(blake3::Hash);
 
@@ -123,6 +132,7 @@ mod tests {
         let kept = Secret::from_hash(&secret.hash()).unwrap();
         assert!(kept.is("s3cret") && !kept.is("s3cre") && !kept.is(&secret.hash()));
         assert!(secret.is_short() && !kept.is_short());
+        assert!(secret == kept && secret != Secret::new("s3cre").unwrap());
         let digits = secret.hash()[7..].to_owned();
         for bad in [
             "s3cret",

@@ -128,8 +128,8 @@ async fn absent_and_another_tenants_look_the_same() {
             assert_eq!(answer.problem(), (404, "not-found".to_owned()), "{settled}");
             assert_eq!(answer.text(), answers[0].text());
         }
-        let nobody = ask(&gateway, "GET", &location, "").await;
-        assert_eq!(nobody.problem(), (401, "tenant-missing".to_owned()));
+        let anonymous = ask(&gateway, "GET", &location, "").await;
+        assert_eq!(anonymous.problem(), (401, "tenant-missing".to_owned()));
         if !settled {
             gate.open();
             first.response().await.unwrap();

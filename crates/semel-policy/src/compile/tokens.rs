@@ -65,7 +65,7 @@ fn one(token: &Token, path: &Path) -> Result<(), Fault> {
             Some("scopes"),
             format!("expected 1 to {TOKEN_SCOPES_MAX} scopes, found {count}"),
         ),
-        // Whoever writes them believes that they hold.
+        // Their author would believe that they hold.
         (role, Some(_)) => only_claims(role, "scopes", path),
         (role, None) if token.tenant.is_some() => only_claims(role, "tenant", path),
         (_, None) => Ok(()),

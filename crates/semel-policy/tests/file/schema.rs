@@ -88,6 +88,7 @@ fn the_examples_of_the_page_are_valid() {
             "STRIPE_WEBHOOK_SECRET",
             "HANDLER_TOKEN",
             "STRIPE_KEY",
+            "METRICS_TOKEN",
         ];
         let env = names.map(|name| (name.to_owned(), "t".to_owned()));
         semel_policy::File::parse("semel.yaml", example, env).unwrap();

@@ -25,7 +25,7 @@ pub(crate) struct Granted {
     lease_until: String,
     /// How long that was when it was granted; renew at a third of it.
     lease_ms: u64,
-    /// Whether this is a claim that was granted before to the same nonce: an earlier answer was lost, or nobody waited for it.
+    /// Whether this is a claim that was granted before to the same nonce: an earlier answer was lost on its way.
     repeated: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Long polls: a caller may wait until an operation no longer runs.
 //!
-//! Waiting takes no lock and holds no body in memory. So many may wait at once and so many for one key; whoever comes then is answered
+//! Waiting takes no lock and holds no body in memory. The places are limited, in all and for one key; a caller that finds none free is answered
 //! without waiting.
 
 use std::sync::Arc;
