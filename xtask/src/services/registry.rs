@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(named(&[]).unwrap().len(), ALL.len());
         assert_eq!(named(&["postgres".into()]).unwrap().len(), 1);
         let error = named(&["oracle".into()]).err();
-        let known = "postgres, redis, redis-cluster, python, apps, nginx, pgbouncer, postgres-bin, schemathesis";
+        let known = "postgres, redis, redis-cluster, python, apps, nginx, pgbouncer, postgres-bin, schemathesis, mcp";
         assert!(matches!(error, Some(Error::Usage(why)) if why.ends_with(known)));
     }
 
