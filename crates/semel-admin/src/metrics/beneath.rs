@@ -14,7 +14,7 @@ use super::histogram::Histogram;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Step {
-    what: &'static str,
+    kind: &'static str,
 }
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Beneath {
 impl Beneath {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let swept = Family::<Step, Counter>::default();
-        let step = |what| swept.get_or_create_owned(&Step { what });
+        let step = |kind| swept.get_or_create_owned(&Step { kind });
         let beneath = Self {
             batch_size: Histogram::counts(),
             commit_seconds: Histogram::seconds(),

@@ -32,7 +32,7 @@ pub(super) struct Requests {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
     scope: Arc<str>,
-    what: &'static str,
+    outcome: &'static str,
     status: &'static str,
 }
 
@@ -87,7 +87,7 @@ impl Requests {
         seconds.took(event.took);
         let labels = Labels {
             scope: label,
-            what: event.what.name(),
+            outcome: event.what.name(),
             status: class(event.status),
         };
         self.total.get_or_create(&labels).inc();

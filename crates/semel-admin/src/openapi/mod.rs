@@ -27,8 +27,8 @@ use crate::{page, probes};
     ),
     tags(
         (name = "claims", description = "Claim, run, settle: the protocol for programs in any language"),
-        (name = "records", description = "Look at records, and decide about those that nobody else can decide"),
-        (name = "inbox", description = "Look at messages, run them again, set them aside"),
+        (name = "records", description = "Find records, and decide about unknown outcomes"),
+        (name = "inbox", description = "List messages, retry, park or skip them"),
         (name = "health", description = "For machines that watch"),
     ),
     security(("token" = [])),

@@ -132,10 +132,10 @@ fn doors_report_requests_by_scope_and_by_what_became_of_them() {
     assert_has(
         &text,
         &[
-            "semel_requests_total{scope=\"payments@1\",what=\"replayed\",status=\"2xx\"} 2",
-            "semel_requests_total{scope=\"payments@1\",what=\"in-progress\",status=\"4xx\"} 1",
-            "semel_requests_total{scope=\"payments@1\",what=\"key-reused\",status=\"4xx\"} 1",
-            "semel_requests_total{scope=\"orders@2\",what=\"passed\",status=\"none\"} 1",
+            "semel_requests_total{scope=\"payments@1\",outcome=\"replayed\",status=\"2xx\"} 2",
+            "semel_requests_total{scope=\"payments@1\",outcome=\"in-progress\",status=\"4xx\"} 1",
+            "semel_requests_total{scope=\"payments@1\",outcome=\"key-reused\",status=\"4xx\"} 1",
+            "semel_requests_total{scope=\"orders@2\",outcome=\"passed\",status=\"none\"} 1",
             "semel_request_seconds_count{scope=\"payments@1\"} 4",
             "semel_request_seconds_bucket{le=\"0.005\",scope=\"payments@1\"} 4",
             "semel_request_seconds_bucket{le=\"0.0025\",scope=\"payments@1\"} 0",
@@ -176,8 +176,8 @@ fn scopes_beyond_the_limit_share_a_label() {
     assert_has(
         &text,
         &[
-            "semel_requests_total{scope=\"other\",what=\"replayed\",status=\"2xx\"} 10",
-            "semel_requests_total{scope=\"scope-0@1\",what=\"replayed\",status=\"2xx\"} 2",
+            "semel_requests_total{scope=\"other\",outcome=\"replayed\",status=\"2xx\"} 10",
+            "semel_requests_total{scope=\"scope-0@1\",outcome=\"replayed\",status=\"2xx\"} 2",
             "semel_request_seconds_count{scope=\"other\"} 10",
         ],
     );

@@ -33,16 +33,16 @@ pub(crate) enum Command {
     Gateway(Box<gateway::Args>),
     /// Run everything that a configuration file names
     Serve(serve::Args),
-    /// Look at keys, and decide about those that nobody else can decide
+    /// Find idempotency records by key, and decide about unknown outcomes
     #[command(subcommand)]
     Keys(keys::Command),
-    /// Look at messages, run them again, set them aside
+    /// List messages of the inbox, retry, park or skip them
     Inbox(Box<inbox::Args>),
-    /// Look at dead letters, and run them again
+    /// List dead letters, and replay them
     Dlq(Box<dlq::Args>),
-    /// Run messages once more that were dealt with
+    /// Replay messages that are completed
     Replay(Box<replay::Args>),
-    /// Show what was done to messages by hand
+    /// Show what operators did to keys and messages: who, when, why
     Audit(audit::Args),
     /// Show what a gateway in observe mode has found: duplicates, mismatches, new keys for the same request
     Observe(observe::Args),

@@ -28,8 +28,8 @@ fn health_metrics_and_records_tell_of_the_gateway() {
     );
     let metrics = server.get("/metrics").body;
     for series in [
-        r#"semel_requests_total{scope="POST /{*rest}@1",what="ran",status="2xx"} 1"#,
-        r#"semel_requests_total{scope="POST /{*rest}@1",what="replayed",status="2xx"} 1"#,
+        r#"semel_requests_total{scope="POST /{*rest}@1",outcome="ran",status="2xx"} 1"#,
+        r#"semel_requests_total{scope="POST /{*rest}@1",outcome="replayed",status="2xx"} 1"#,
     ] {
         assert!(metrics.contains(series), "{series} is not in {metrics}");
     }

@@ -35,7 +35,7 @@ pub(super) fn compile(headers: &Named<Word<Secret>>) -> Result<Vec<(HeaderName, 
         let parsed = name.parse::<HeaderName>();
         let parsed = parsed.map_err(|_| fault("expected the name of a header").of_key())?;
         if OURS.contains(&parsed.as_str()) || parsed.as_str().starts_with(SEMEL) {
-            return Err(fault("expected a header that is not set by whoever sends").of_key());
+            return Err(fault("expected a header that the sender does not set itself").of_key());
         }
         if compiled.iter().any(|(known, _)| *known == parsed) {
             return Err(fault("expected each header once").of_key());

@@ -207,7 +207,7 @@ fn unknown(rules: &Rules, reconcile: Option<&CompiledReconcile>) -> String {
         (_, Some(asked)) => asks(asked),
         (Unknown::Hold, None) => "held: callers get 409 until a person decides".to_owned(),
         (Unknown::Rerun, None) => "runs again".to_owned(),
-        (Unknown::Reconcile(_), None) => "whoever knows is asked".to_owned(),
+        (Unknown::Reconcile(_), None) => "the reconciler is asked".to_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `semel inbox`: look at messages, run them again, set them aside.
+//! `semel inbox`: list messages, retry, park or skip them.
 
 mod act;
 mod counts;

@@ -245,7 +245,7 @@ pub(super) fn wait(
     }
     if !is_late {
         return Err(fault(
-            "expected ack.timing: after-effect, because otherwise nobody waits".to_owned(),
+            "expected ack.timing: after-effect, because otherwise the sender has its answer before the handler runs".to_owned(),
         ));
     }
     match wait.0 <= WAIT_MAX {

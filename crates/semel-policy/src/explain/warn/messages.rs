@@ -55,7 +55,7 @@ fn of_listen(listen: &Listen, consumers: &[CompiledConsumer]) -> Vec<String> {
     let open = consumers.iter().filter(is_open);
     let said = open.map(|one| {
         let name = one.name();
-        format!("{name}: inbox.listen is {listen}, beyond loopback, and signature is missing: whoever reaches it can post messages")
+        format!("{name}: inbox.listen is {listen}, beyond loopback, and signature is missing: any host that reaches it can post messages")
     });
     match listen.is_local() {
         true => Vec::new(),

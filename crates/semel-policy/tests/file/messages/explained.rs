@@ -229,7 +229,7 @@ intents:
 ";
     assert_snapshot!(warned(text), @r"
     store is redis://cache, and messages are stored in SQLite or PostgreSQL only
-    orders@1: inbox.listen is 0.0.0.0:7072, beyond loopback, and signature is missing: whoever reaches it can post messages
+    orders@1: inbox.listen is 0.0.0.0:7072, beyond loopback, and signature is missing: any host that reaches it can post messages
     orders@1: it has a source and no deliver: messages are stored, and wait for a program that handles them
     orders@1: it has an order, and key does not say where the key is: only CloudEvents with a partitionkey are ordered
     orders@1: messageIdRequired is false: two messages without id and with the same content are one, even if both are meant

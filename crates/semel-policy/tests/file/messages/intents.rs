@@ -120,8 +120,8 @@ fn mistakes_have_a_place() {
     assert_snapshot!(wrong("key_lifetime: 1d"), @"semel.yaml:4:19: intents.mail.key_lifetime: expected vendor or key, because there is no key otherwise");
     assert_snapshot!(wrong("timeout: 0s"), @"semel.yaml:4:14: intents.mail.timeout: expected a duration from 1ms to 10m, found 0ms");
     assert_snapshot!(wrong("headers: { 'a b': c }"), @"semel.yaml:4:16: intents.mail.headers.a b: expected the name of a header");
-    assert_snapshot!(wrong("headers: { Semel-Fence: c }"), @"semel.yaml:4:16: intents.mail.headers.Semel-Fence: expected a header that is not set by whoever sends");
-    assert_snapshot!(wrong("headers: { Idempotency-Key: c }"), @"semel.yaml:4:16: intents.mail.headers.Idempotency-Key: expected a header that is not set by whoever sends");
+    assert_snapshot!(wrong("headers: { Semel-Fence: c }"), @"semel.yaml:4:16: intents.mail.headers.Semel-Fence: expected a header that the sender does not set itself");
+    assert_snapshot!(wrong("headers: { Idempotency-Key: c }"), @"semel.yaml:4:16: intents.mail.headers.Idempotency-Key: expected a header that the sender does not set itself");
     assert_snapshot!(wrong("headers: { x-a: c, X-A: d }"), @"semel.yaml:4:24: intents.mail.headers.X-A: expected each header once");
     assert_snapshot!(wrong("headers: { x-a: \"c\\nd\" }"), @"semel.yaml:4:21: intents.mail.headers.x-a: expected a value that a header can hold");
     assert_snapshot!(wrong("retries: { maxAttempts: 3 }"), @"semel.yaml:4:5: intents.mail.retries: unknown key; expected one of url, method, vendor, key, key_lifetime, timeout, headers, retry, unknown");

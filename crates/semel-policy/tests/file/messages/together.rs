@@ -81,7 +81,7 @@ fn retention_is_said_once() {
 #[test]
 fn only_a_sender_waits() {
     assert_snapshot!(wrong("wait: 3s"), @"semel.yaml:3:11: consumers.a.wait: expected source: http, because only its senders wait");
-    assert_snapshot!(wrong("source: http\nwait: 3s"), @"semel.yaml:4:11: consumers.a.wait: expected ack.timing: after-effect, because otherwise nobody waits");
+    assert_snapshot!(wrong("source: http\nwait: 3s"), @"semel.yaml:4:11: consumers.a.wait: expected ack.timing: after-effect, because otherwise the sender has its answer before the handler runs");
     assert_snapshot!(wrong("source: file:a\nwait: 3s"), @"semel.yaml:4:11: consumers.a.wait: expected source: http, because only its senders wait (consumers.a.source at 3:13)");
     assert_snapshot!(wrong("source: http\nack: { timing: after-effect }\nwait: 2h"), @"semel.yaml:5:11: consumers.a.wait: expected a wait of at most 1h, found 2h");
 }
