@@ -107,7 +107,7 @@ impl Observer {
             drop((arrival, turn));
         });
         let status = sender;
-        Observation(Some(Ending { running, status }))
+        Observation(Some(Box::new(Ending { running, status })))
     }
 
     /// Asks the store after those that arrived before with the same identity; nothing if that takes too long.

@@ -162,8 +162,9 @@ fn own_scope(scope: &Scope) -> Scope {
 
 /// An observed request that has not ended yet.
 #[derive(Debug)]
-pub struct Observation(Option<Ending>);
+pub struct Observation(Option<Box<Ending>>);
 
+/// In a box, because guarded requests carry the room for it.
 #[derive(Debug)]
 struct Ending {
     running: Running,
@@ -174,10 +175,14 @@ impl Observation {
     /// Tells how it ended; `None` if there was no response.
     pub fn ended(self, status: Option<StatusCode>) {
         if let Some(ending) = self.0 {
+            let Ending {
+                running,
+                status: sender,
+            } = *ending;
             // From here on a duplicate is not concurrent: its client may have the answer.
-            drop(ending.running);
+            drop(running);
             // The observer may have given up.
-            let _ = ending.status.send(status);
+            let _ = sender.send(status);
         }
     }
 }

@@ -91,7 +91,7 @@ impl Report {
         all.collect()
     }
 
-    /// How often something was found in all, whoever the clients were.
+    /// How often something was found, in all scopes and of all clients together.
     pub fn count(&self, finding: Finding) -> u64 {
         let rows = self.lock();
         let seen = rows.scopes.values().flat_map(BTreeMap::values);
