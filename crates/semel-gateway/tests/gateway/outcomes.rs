@@ -172,7 +172,7 @@ async fn a_long_poll_is_answered_when_the_run_ends() {
         ))
         .await;
     let budgets = gateway.handle.budgets();
-    let used = |name| {
+    let used = |name: &str| {
         let all = budgets.all();
         let (_, budget) = all.iter().find(|(one, _)| *one == name).unwrap();
         budget.used()
