@@ -345,8 +345,8 @@ async fn a_dry_run_changes_nothing_and_a_retry_leaves_a_line_in_the_audit() {
           "at": "2026-11-16T00:00:00.000Z",
           "by": "ada",
           "changed": 1,
-          "consumer": "mailer@1",
           "reason": "INC-7",
+          "scope": "mailer@1",
           "selection": "id parked",
           "verb": "api inbox retry"
         }

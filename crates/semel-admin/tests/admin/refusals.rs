@@ -88,7 +88,7 @@ async fn bad_input_is_refused_with_what_and_where() {
     400 invalid-input: missing field `key` at line 1 column 36
     400 invalid-input: tenant: tenant must have 1 to 255 bytes, found 0 at line 1 column 12
     400 invalid-input: key: invalid type: integer `7`, expected a string at line 1 column 33
-    400 invalid-input: leese: unknown field `leese`, expected one of `tenant`, `scope`, `key`, `request`, `fingerprint`, `lease`, `takeover` at line 1 column 43
+    400 invalid-input: leese: unknown field `leese`, expected one of `tenant`, `scope`, `key`, `request`, `fingerprint`, `lease`, `takeover`, `nonce`, `wait` at line 1 column 43
     400 invalid-input: lease: a duration is a whole number and a unit, such as 500ms, 30s, 5m, 24h or 7d; found "soon" at line 1 column 51
     400 invalid-input: lease: a lease lasts 1 ms to 24 h, found 90000s at line 1 column 50
     400 invalid-input: takeover: unknown variant `maybe`, expected one of `never`, `allowed`, `of` at line 1 column 54
@@ -137,7 +137,7 @@ async fn bad_parameters_are_refused_with_what_and_where() {
     assert_snapshot!(said.join("\n"), @r#"
     missing field `key`
     key: key must have 1 to 255 bytes, found 0
-    kee: unknown field `kee`, expected one of `tenant`, `scope`, `key`
+    kee: unknown field `kee`, expected one of `tenant`, `scope`, `key`, `wait`
     state: a state is one of running, unknown, succeeded, failed, archived, found "stuck"
     limit: a page has 1 to 1000 records, found 0
     limit: a page has 1 to 1000 records, found 1001

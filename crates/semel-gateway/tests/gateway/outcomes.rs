@@ -22,6 +22,14 @@ fn by_bearer(rules: &mut semel_http::Rules) {
 
 /// A gateway whose upstream answers when the gate opens.
 async fn running(change: impl FnOnce(&mut semel_http::Rules)) -> (Gate, Upstream, Running) {
+    running_within(change, None).await
+}
+
+/// The same where so many may wait.
+async fn running_within(
+    change: impl FnOnce(&mut semel_http::Rules),
+    waiting_max: Option<usize>,
+) -> (Gate, Upstream, Running) {
     let gate = Gate::closed();
     let script = gate.clone();
     let upstream = Upstream::start(move |_request, mut peer| {
@@ -33,7 +41,9 @@ async fn running(change: impl FnOnce(&mut semel_http::Rules)) -> (Gate, Upstream
         }
     })
     .await;
-    let gateway = start(guarding(upstream.url(), change));
+    let mut config = guarding(upstream.url(), change);
+    config.limits.waiting_max = waiting_max;
+    let gateway = start(config);
     (gate, upstream, gateway)
 }
 
@@ -172,7 +182,7 @@ async fn a_long_poll_is_answered_when_the_run_ends() {
         ))
         .await;
     let budgets = gateway.handle.budgets();
-    let used = |name| {
+    let used = |name: &str| {
         let all = budgets.all();
         let (_, budget) = all.iter().find(|(one, _)| *one == name).unwrap();
         budget.used()
@@ -191,26 +201,19 @@ async fn a_long_poll_is_answered_when_the_run_ends() {
 
 #[tokio::test]
 async fn where_no_place_is_free_a_long_poll_is_answered_at_once() {
-    let gate = Gate::closed();
-    let script = gate.clone();
-    let upstream = Upstream::start(move |_request, mut peer| {
-        let gate = script.clone();
-        async move {
-            gate.pass().await;
-            peer.send(OK).await;
-            Some(peer)
-        }
-    })
-    .await;
-    let mut config = guarding(upstream.url(), by_bearer);
-    config.limits.waiting_max = Some(1);
-    config.limits.waiting_per_key_max = 0;
-    let gateway = start(config);
+    let (gate, upstream, gateway) = running_within(by_bearer, Some(1)).await;
     let (mut first, location) = accepted(&gateway, &upstream).await;
     let headers = "Authorization: Bearer secret\r\nPrefer: wait=30\r\n";
+    let mut waiting = gateway.connect().await;
+    let request = format!("GET {location} HTTP/1.1\r\nHost: a\r\n{headers}\r\n");
+    waiting.send(request).await;
+    let places = gateway.handle.budgets().all();
+    let (_, places) = places.iter().find(|(name, _)| *name == "waiting").unwrap();
+    until(|| places.used() == 1).await;
     let answer = ask(&gateway, "GET", &location, headers).await;
     assert_eq!(answer.problem(), (202, "in-progress".to_owned()));
     gate.open();
+    assert!(waiting.response().await.unwrap().is_replay());
     first.response().await.unwrap();
 }
 
