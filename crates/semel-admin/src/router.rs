@@ -15,7 +15,7 @@ use semel_http::problem::{Problem, Type};
 use tokio::sync::Semaphore;
 
 use crate::admin::Parts;
-use crate::api::{claims, inbox, observations, records, stats};
+use crate::api::{audit, claims, inbox, observations, records, stats};
 use crate::gate::{Gate, only_json};
 use crate::health::Probed;
 use crate::input::LARGE_BODIES_MAX;
@@ -82,13 +82,15 @@ pub(crate) fn routes() -> Vec<Route> {
         get("/api/v1/records", records::list),
         get("/api/v1/records/one", records::one),
         post("/api/v1/records/resolve", records::resolve),
+        post("/api/v1/records/resolve-many", records::resolve_many),
+        get("/api/v1/audit", audit::audit),
         get("/api/v1/stats", stats::stats),
         get("/api/v1/observations", observations::observations),
         get("/api/v1/inbox", inbox::list),
         get("/api/v1/inbox/one", inbox::one),
         get("/api/v1/inbox/counts", inbox::counts),
         get("/api/v1/inbox/gaps", inbox::gaps),
-        get("/api/v1/inbox/audit", inbox::audit),
+        get("/api/v1/inbox/audit", audit::inbox_audit),
         post("/api/v1/inbox/retry", inbox::retry),
         post("/api/v1/inbox/park", inbox::park),
         post("/api/v1/inbox/unpark", inbox::unpark),

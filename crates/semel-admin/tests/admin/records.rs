@@ -77,6 +77,7 @@ async fn one_record_comes_with_its_history_and_without_payload() {
         "verdict": "succeeded"
       },
       "record": {
+        "about": null,
         "age_ms": 0,
         "attempt": 1,
         "claimed_at": "2026-11-16T00:00:00.000Z",
@@ -90,6 +91,7 @@ async fn one_record_comes_with_its_history_and_without_payload() {
           "at": "2026-11-16T00:00:00.000Z",
           "body_bytes": 6,
           "expires_at": "2026-11-17T00:00:00.000Z",
+          "resolved": false,
           "status": 200,
           "took_ms": 0
         },
@@ -195,6 +197,18 @@ async fn a_decision_must_be_whole() {
         (
             json!({ "fence": 1, "by": "ada", "how": "erase", "body": "x" }),
             Some("how"),
+        ),
+        (
+            json!({ "fence": 1, "by": "ada", "how": "correct" }),
+            Some("verdict"),
+        ),
+        (
+            json!({ "fence": 1, "by": "ada", "how": "correct", "verdict": "failed", "retention": "1h" }),
+            Some("retention"),
+        ),
+        (
+            json!({ "fence": 1, "by": "ada", "how": "release", "reason": "x".repeat(1_025) }),
+            Some("reason"),
         ),
     ] {
         let refused = server

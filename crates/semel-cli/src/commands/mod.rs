@@ -29,7 +29,7 @@ pub(crate) enum Command {
     Gateway(Box<gateway::Args>),
     /// Run everything that a configuration file names
     Serve(serve::Args),
-    /// Look at keys, and decide about those that nobody else can decide
+    /// Look at keys, and decide about unknown outcomes
     #[command(subcommand)]
     Keys(keys::Command),
     /// Look at messages, run them again, set them aside
@@ -38,7 +38,7 @@ pub(crate) enum Command {
     Dlq(Box<dlq::Args>),
     /// Run messages once more that were dealt with
     Replay(Box<replay::Args>),
-    /// Show what was done to messages by hand
+    /// Show what was done by hand, to keys and to messages
     Audit(audit::Args),
     /// Watch payments survive a storm of duplicates, races, cut connections and process kills
     Demo(demo::DemoArgs),

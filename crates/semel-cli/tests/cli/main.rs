@@ -5,9 +5,12 @@
     reason = "helpers of tests fail as tests do; clippy knows the tests only"
 )]
 
+mod correcting;
 mod deciding;
 mod demo;
 mod failing;
+mod finding;
 mod fixture;
 mod inbox;
+mod many;
 mod reading;

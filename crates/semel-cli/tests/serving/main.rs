@@ -9,6 +9,7 @@ mod consumers_paused;
 mod consumers_reloaded;
 mod endings;
 mod handler;
+mod known;
 mod messages;
 mod python;
 mod readme;

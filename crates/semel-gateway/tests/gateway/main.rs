@@ -17,6 +17,7 @@ mod bodies;
 mod budgets;
 mod busy;
 mod cookies;
+mod describing;
 mod drain;
 mod forged;
 mod framing;

@@ -64,6 +64,13 @@ impl ConfigArg {
         })
     }
 
+    /// Opens the store for what needs no inbox.
+    pub(crate) async fn open_store(&self, store: StoreArgs, purpose: Purpose) -> Result<Opened> {
+        let file = self.file(purpose)?;
+        let named = file.as_ref().and_then(|file| file.store.as_ref());
+        store.or(named).open_existing().await
+    }
+
     fn file(&self, purpose: Purpose) -> Result<Option<File>> {
         let load = |path: &Path| Source::new(Some(path.to_owned()), Vec::new()).load();
         if let Some(path) = &self.config {
