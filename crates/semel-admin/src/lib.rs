@@ -7,7 +7,7 @@
 //! 3. [`health`] collects what the parts of a process say about themselves.
 //! 4. `router` is the table of all addresses and of the roles that they need; `gate` decides who may come in, [`tokens`] what they may do.
 //! 5. `api` has one file or folder per subject; [`view`] is how records and messages look as JSON.
-//! 6. [`inbox`] is what the admin side must know of consumers; [`when`] reads moments; [`current`] is what a reload replaces.
+//! 6. [`records`] decides about many records at once, for the API and for the command line. [`inbox`] is what the admin side must know of consumers; [`when`] reads moments; [`current`] is what a reload replaces.
 //! 7. [`admin`] binds the port and serves.
 //!
 //! What this crate does not do: it names no store, it decides nothing by itself, and it never logs
@@ -27,6 +27,7 @@ pub mod metrics;
 mod openapi;
 mod page;
 mod probes;
+pub mod records;
 mod refused;
 mod router;
 pub mod secret;

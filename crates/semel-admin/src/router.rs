@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use tracing::{Instrument, Span};
 
 use crate::admin::Parts;
-use crate::api::{claims, inbox, observations, records, stats};
+use crate::api::{audit, claims, inbox, observations, records, stats};
 use crate::gate::{Gate, only_json};
 use crate::health::Probed;
 use crate::input::LARGE_BODIES_MAX;
@@ -93,6 +93,12 @@ pub(crate) fn routes() -> Vec<Route> {
         get("/api/v1/records", Needs::Read, records::list),
         get("/api/v1/records/one", Needs::Read, records::one),
         post("/api/v1/records/resolve", Needs::Operate, records::resolve),
+        post(
+            "/api/v1/records/resolve-many",
+            Needs::Operate,
+            records::resolve_many,
+        ),
+        get("/api/v1/audit", Needs::Read, audit::audit),
         get("/api/v1/stats", Needs::Read, stats::stats),
         get(
             "/api/v1/observations",
@@ -103,7 +109,7 @@ pub(crate) fn routes() -> Vec<Route> {
         get("/api/v1/inbox/one", Needs::Read, inbox::one),
         get("/api/v1/inbox/counts", Needs::Read, inbox::counts),
         get("/api/v1/inbox/gaps", Needs::Read, inbox::gaps),
-        get("/api/v1/inbox/audit", Needs::Read, inbox::audit),
+        get("/api/v1/inbox/audit", Needs::Read, audit::inbox_audit),
         post("/api/v1/inbox/retry", Needs::Operate, inbox::retry),
         post("/api/v1/inbox/park", Needs::Operate, inbox::park),
         post("/api/v1/inbox/unpark", Needs::Operate, inbox::unpark),

@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     Usage,
     /// There is no such record.
     NotFound,
+    /// Several records match where one is meant.
+    Ambiguous,
     /// The store cannot answer now.
     Unavailable,
     /// Data could not be read or written, or is damaged.
@@ -24,11 +26,12 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Done,
         Self::Refused,
         Self::Usage,
         Self::NotFound,
+        Self::Ambiguous,
         Self::Unavailable,
         Self::Io,
         Self::Configuration,
@@ -41,6 +44,7 @@ impl Exit {
             Self::Refused => 1,
             Self::Usage => 2,
             Self::NotFound => 3,
+            Self::Ambiguous => 4,
             Self::Unavailable => 69,
             Self::Io => 74,
             Self::Configuration => 78,
@@ -53,6 +57,7 @@ impl Exit {
             Self::Refused => "refused or failed",
             Self::Usage => "the command line was not understood",
             Self::NotFound => "there is no such record",
+            Self::Ambiguous => "several records match; name scope and tenant, too",
             Self::Unavailable => {
                 "the store is locked, or it or the process that is asked cannot answer; try again"
             }

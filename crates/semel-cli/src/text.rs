@@ -1,6 +1,9 @@
 //! Small pieces of text for people: moments, sizes, counts, and what is safe to print.
 
-use semel_core::{Timestamp, duration};
+use semel_core::{Record, Timestamp, duration};
+
+/// The most characters of a cell with words from others; what is longer is cut there and whole elsewhere.
+const CELL_MAX: usize = 60;
 
 /// How long ago an instant was.
 pub(crate) fn ago(at: Timestamp, now: Timestamp) -> String {
@@ -86,6 +89,20 @@ pub(crate) fn printable(text: &str) -> String {
         c => c.to_string(),
     };
     text.chars().map(visible).collect()
+}
+
+/// What was asked, in a cell of a table.
+pub(crate) fn request(record: &Record) -> String {
+    let about = record.about.as_ref();
+    about.map_or("-".to_owned(), |about| cell(about.as_str()))
+}
+
+/// Words from others that fit into a table.
+pub(crate) fn cell(text: &str) -> String {
+    match text.char_indices().nth(CELL_MAX) {
+        Some((end, _)) => format!("{}…", printable(&text[..end])),
+        None => printable(text),
+    }
 }
 
 /// One word for a shell, quoted if it has to be.

@@ -137,8 +137,9 @@ pub fn response(rules: &Rules, method: &Method, settled: &Settled) -> Response<B
     response
 }
 
-/// A record that another door settled may have no status, or one that ends no exchange.
-fn status(outcome: &Outcome) -> StatusCode {
+/// The status of a replay. A record that another door or a person settled may have none, or one that ends no exchange: 200 or
+/// 500 then, by the verdict.
+pub fn status(outcome: &Outcome) -> StatusCode {
     let plain = match outcome.verdict {
         Verdict::Succeeded => StatusCode::OK,
         Verdict::Failed => StatusCode::INTERNAL_SERVER_ERROR,

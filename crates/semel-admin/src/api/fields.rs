@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use semel_core::record::UnknownCause;
-use semel_core::store::{Actor, Nonce, Takeover};
+use semel_core::store::{Actor, Nonce, Reason, Takeover};
 use semel_core::{Fence, Fingerprint, LeaseTerm, duration};
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::Number;
@@ -119,6 +119,24 @@ pub(crate) fn actor_or_none<'de, D: Deserializer<'de>>(
     let name = Option::<String>::deserialize(input)?;
     name.map(|name| Actor::new(name).map_err(D::Error::custom))
         .transpose()
+}
+
+/// Why something is decided. Tabs and line ends become blanks: a line of the audit is one line.
+pub(crate) fn reason<'de, D: Deserializer<'de>>(input: D) -> Result<Reason, D::Error> {
+    let none = || D::Error::custom("a decision about many records needs a reason, found none");
+    reason_or_none(input)?.ok_or_else(none)
+}
+
+/// The same, where it may be left out or blank.
+pub(crate) fn reason_or_none<'de, D>(input: D) -> Result<Option<Reason>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let text = Option::<String>::deserialize(input)?.unwrap_or_default();
+    let text = text.replace(['\n', '\t'], " ");
+    let text = text.trim();
+    let reason = (!text.is_empty()).then(|| Reason::new(text));
+    reason.transpose().map_err(D::Error::custom)
 }
 
 /// A fingerprint that the caller made: 64 hexadecimal digits.

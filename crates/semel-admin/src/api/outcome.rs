@@ -93,6 +93,11 @@ fn headers(fields: Vec<(String, String)>) -> Result<Headers, Refused> {
     Headers::new(fields.collect()).map_err(|error| refuse_field("headers", &error.to_string()))
 }
 
+/// The verdict of an outcome that is put on record.
+pub(crate) fn needed(verdict: Option<VerdictInput>) -> Result<VerdictInput, Refused> {
+    verdict.ok_or_else(|| refuse_field("verdict", "an outcome needs a verdict; found none"))
+}
+
 /// How long to keep an outcome; 24 h unless told otherwise.
 pub(crate) fn retention(keep: Option<Duration>, archive: bool) -> Result<Retention, Refused> {
     let keep = keep.unwrap_or(Retention::default().keep());

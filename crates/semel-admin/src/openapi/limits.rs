@@ -40,6 +40,10 @@ pub(super) fn declare(document: &mut Value) {
                 false => moment(field, schema),
             }
         }
+        if name == "ResolveManyInput" {
+            // What many share is not decided without a word.
+            limit(&mut schema["properties"]["reason"], &said());
+        }
         exclusive(name, schema);
     }
 }
@@ -100,14 +104,20 @@ fn limits(field: &str) -> Value {
             "maxItems": 2,
         }}),
         "body_base64" => json!({ "contentEncoding": "base64", "pattern": BASE64 }),
+        "method" => json!({ "minLength": 1, "maxLength": 32, "pattern": "^[A-Za-z]+$" }),
         "reason" => json!({ "maxLength": REASON_BYTES_MAX, "pattern": REASON }),
-        "from" | "until" => json!({ "anyOf": [
+        "from" | "until" | "older_than" => json!({ "anyOf": [
             { "format": "date-time" },
             { "format": "date" },
             { "pattern": durations(0, Retention::MAX.as_millis()) },
         ]}),
         _ => json!({}),
     }
+}
+
+/// A text that says something.
+fn said() -> Value {
+    json!({ "minLength": 1, "pattern": r"^(?=.*[!-~])[^\x00-\x08\x0b-\x1f\x7f-\x9f]*$" })
 }
 
 fn number() -> Value {
@@ -149,7 +159,7 @@ fn moment(field: &str, schema: &mut Value) {
 fn exclusive(name: &str, schema: &mut Value) {
     let fields = match name {
         "ClaimInput" => ["request", "fingerprint"],
-        "SettleInput" | "ResolveInput" => ["body", "body_base64"],
+        "SettleInput" | "ResolveInput" | "ResolveManyInput" => ["body", "body_base64"],
         "Takeover" => return closed(schema),
         _ => return,
     };
@@ -238,7 +248,7 @@ mod tests {
             .iter()
             .find(|parameter| parameter["name"] == "state")
             .unwrap();
-        assert_eq!(state["schema"]["enum"].as_array().unwrap().len(), 5);
+        assert_eq!(state["schema"]["enum"].as_array().unwrap().len(), 6);
         assert_eq!(state["schema"]["type"], "string");
     }
 }

@@ -13,7 +13,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Components, OpenApi};
 use utoipa::{Modify, OpenApi as _};
 
-use crate::api::{claims, inbox, observations, records, stats};
+use crate::api::{audit, claims, inbox, observations, records, stats};
 use crate::input::{NoParams, Params};
 use crate::{page, probes};
 
@@ -48,13 +48,15 @@ use crate::{page, probes};
         records::list,
         records::one,
         records::resolve,
+        records::resolve_many,
+        audit::audit,
         stats::stats,
         observations::observations,
         inbox::list,
         inbox::one,
         inbox::counts,
         inbox::gaps,
-        inbox::audit,
+        audit::inbox_audit,
         inbox::retry,
         inbox::park,
         inbox::unpark,

@@ -3,14 +3,18 @@
 //! Instants are RFC 3339 text, durations are numbers that end in `_ms`. A part that a state does
 //! not have is null. Header values and bodies are there only if they were asked for.
 
+mod audit;
 mod event;
 pub mod inbox;
+mod many;
 mod observed;
 mod outcome;
 mod record;
 mod stats;
 
+pub use audit::{Audit, AuditEntry};
 pub use event::Event;
+pub use many::Many;
 pub use observed::{LatestKeys, Observed, ObservedRoute};
 pub use outcome::{Body, Header, Outcome};
 pub use record::{Evidence, Lease, Page, Record, Seen, Settled, Unknown};

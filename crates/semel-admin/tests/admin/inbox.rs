@@ -335,7 +335,7 @@ async fn a_dry_run_changes_nothing_and_a_retry_leaves_a_line_in_the_audit() {
         (&json!(1), &json!(false))
     );
     assert_eq!(server.ids("state=PARKED").await, Vec::<String>::new());
-    let audit = server.get("/api/v1/inbox/audit?limit=1").await;
+    let audit = server.get("/api/v1/audit?limit=1").await;
     assert_snapshot!(audit.shown(), @r#"
     200
     {

@@ -192,6 +192,18 @@ async fn a_decision_must_be_whole() {
             json!({ "fence": 1, "by": "ada", "how": "erase", "body": "x" }),
             "how",
         ),
+        (
+            json!({ "fence": 1, "by": "ada", "how": "correct" }),
+            "verdict",
+        ),
+        (
+            json!({ "fence": 1, "by": "ada", "how": "correct", "verdict": "failed", "retention": "1h" }),
+            "retention",
+        ),
+        (
+            json!({ "fence": 1, "by": "ada", "how": "release", "reason": "x".repeat(1_025) }),
+            "reason",
+        ),
     ] {
         let refused = server
             .post("/api/v1/records/resolve", about("k", decision))

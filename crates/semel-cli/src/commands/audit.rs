@@ -1,11 +1,10 @@
-//! `semel audit`: what was done to messages by hand.
+//! `semel audit`: what was done by hand, to keys and to messages.
 
 use clap::builder::styling::Style;
-use semel_admin::view::inbox as view;
+use semel_admin::view;
 use semel_core::Timestamp;
 use semel_core::store::{AuditEntry, PAGE_MAX};
 
-use super::messages::{OpenInbox, Purpose};
 use crate::discovery::ConfigArg;
 use crate::error::Result;
 use crate::output::{self, Table};
@@ -24,23 +23,23 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, store: StoreArgs, config: &ConfigArg) -> Result<()> {
-    let open = OpenInbox::open(config, store, Purpose::Look).await?;
+    let opened = config.store(store)?.open_existing().await?;
     let limit = usize::try_from(args.limit).unwrap_or(PAGE_MAX);
-    let lines = open.opened.store.audit(limit).await?;
+    let lines = opened.store.audit(limit).await?;
     if args.json {
         return output::json(&view::Audit::of(&lines));
     }
     if lines.is_empty() {
-        output::note("nothing was done by hand");
+        output::note(
+            "the audit has no lines: no key and no message was changed by hand, as far back as it goes",
+        );
         return Ok(());
     }
-    table(&lines, open.now()).print()
+    table(&lines, opened.now()).print()
 }
 
 fn table(lines: &[AuditEntry], now: Timestamp) -> Table {
-    let mut table = Table::new([
-        "WHEN", "BY", "VERB", "CONSUMER", ">CHANGED", "WHICH", "REASON",
-    ]);
+    let mut table = Table::new(["WHEN", "BY", "VERB", "SCOPE", ">CHANGED", "WHICH", "REASON"]);
     for line in lines {
         let reason = line.reason.as_deref().map(text::printable);
         table.row(

@@ -70,7 +70,7 @@ fn release_refuses_a_settled_record_and_says_what_to_do_instead() {
     stderr:
     error: public/payments@1/order-1 failed 3d ago with status 402; only an unknown record can be released
     hint: duplicates get its outcome until <time>; to forget it before that:
-          semel keys purge order-1 --scope payments@1
+          semel keys purge order-1 --scope payments@1 --tenant public
 
     exit: 1
     "#);
@@ -82,9 +82,9 @@ fn verbs_say_that_there_is_no_such_record() {
     let ran = store.semel("keys release order-404 --scope payments");
     assert_snapshot!(ran.shown(), @r#"
     stderr:
-    error: there is no record of public/payments@1/order-404
-    hint: see what there is: semel keys list --tenant public --scope payments@1
-          what has expired may be archived: add --state archived
+    error: there is no record with the key order-404 in the scope payments@1
+    hint: did you mean
+            semel keys show order-4 --scope payments@1 --tenant public   # unknown, claimed 5h ago
 
     exit: 3
     "#);
@@ -101,7 +101,7 @@ fn resolve_puts_an_outcome_on_record() {
                 --header Content-Type:text/plain --header X-A:1 --header X-A:2 --retention 7d";
     assert_snapshot!(store.semel(line).shown(), @r#"
     stderr:
-    resolved public/payments@1/order-3: duplicates get this outcome for 7d (succeeded, status 201, 4 B)
+    resolved public/payments@1/order-3 as succeeded: duplicates get 201 with a body of 4 B, for 7d
 
     exit: 0
     "#);
@@ -141,7 +141,7 @@ fn resolve_adopts_the_late_outcome_byte_for_byte() {
     let ran = store.semel("keys resolve order-2 --scope payments --tenant acme --late");
     assert_snapshot!(ran.shown(), @r#"
     stderr:
-    resolved acme/payments@1/order-2: duplicates get this outcome for 1d (succeeded, status 201, 25 B)
+    resolved acme/payments@1/order-2 as succeeded: duplicates get 201 with a body of 25 B, for 1d
 
     exit: 0
     "#);
@@ -184,7 +184,7 @@ fn resolve_refuses_what_it_cannot_decide() {
     stderr:
     error: public/payments@1/order-1 failed 3d ago with status 402; only an unknown record can be resolved
     hint: duplicates get its outcome until <time>; to forget it before that:
-          semel keys purge order-1 --scope payments@1
+          semel keys purge order-1 --scope payments@1 --tenant public
 
     exit: 1
     "#);
@@ -203,7 +203,8 @@ fn purge_erases_a_settled_record_and_says_who_did_it() {
     let ran = store.semel("keys purge order-1 --scope payments --yes --by bob");
     assert_snapshot!(ran.shown(), @r#"
     stderr:
-    purged public/payments@1/order-1: a request that comes again runs again; gateways that are running may replay it from their caches for 5s more
+    purged public/payments@1/order-1: a request that comes again runs again
+    gateways that run may replay the earlier outcome from memory for up to 5s more
 
     exit: 0
     "#);
@@ -235,8 +236,8 @@ fn purge_refuses_what_is_not_settled() {
     stderr:
     error: public/payments@1/order-3 has been unknown for 5h: the run could not tell whether it took effect; only a settled record can be purged
     hint: decide first:
-          it did not happen:  semel keys release order-3 --scope payments@1
-          it did happen:      semel keys resolve order-3 --scope payments@1 --succeeded
+          it did not happen:  semel keys release order-3 --scope payments@1 --tenant public
+          it did happen:      semel keys resolve order-3 --scope payments@1 --tenant public --succeeded
 
     exit: 1
     "#);
@@ -298,5 +299,9 @@ fn a_key_may_look_like_an_option() {
     let store = Fixture::filled();
     let ran = store.semel("keys show --scope payments -- --body");
     assert_eq!((ran.code, ran.stdout.as_str()), (3, ""));
-    assert!(ran.stderr.contains("public/payments@1/--body"), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("the key --body in the scope payments@1"),
+        "{ran:?}"
+    );
 }

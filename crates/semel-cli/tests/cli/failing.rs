@@ -184,7 +184,7 @@ fn bad_usage_ends_with_2() {
         "keys list --limit 0",
         "keys list --limit 1001",
         "keys list --before x",
-        "keys show order-1",
+        "keys show",
         &long_key,
         "keys resolve order-3 --scope payments",
         "keys resolve order-3 --scope payments --succeeded --failed",
@@ -195,7 +195,7 @@ fn bad_usage_ends_with_2() {
         "keys resolve order-3 --scope payments --failed --header nothing",
         "keys resolve order-3 --scope payments --failed --body a --body-file b",
         "keys purge",
-        "keys purge order-1",
+        "keys purge --scope payments",
         "keys purge order-1 --scope payments --expired",
         "keys purge order-1 --scope payments --json",
     ] {
@@ -209,7 +209,7 @@ fn bad_usage_ends_with_2() {
     }
     assert_snapshot!(store.semel("keys list --state lost").shown(), @r#"
     stderr:
-    error: invalid value 'lost' for '--state <STATE>': a state is one of running, unknown, succeeded, failed, archived, found "lost"
+    error: invalid value 'lost' for '--state <STATE>': a state is one of running, unknown, succeeded, failed, settled, archived, found "lost"
 
     For more information, try '--help'.
 

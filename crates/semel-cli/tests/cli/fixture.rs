@@ -8,8 +8,8 @@ use std::time::Duration;
 use semel_core::record::{Claim, UnknownCause};
 use semel_core::store::{ClaimAnswer, ClaimRequest, MarkRequest, SettleRequest, Takeover};
 use semel_core::{
-    Clock, Fingerprint, Headers, Identity, LeaseTerm, ManualClock, Outcome, Retention, StoreExt,
-    SystemClock, Timestamp,
+    About, Clock, Evidence, Fingerprint, Headers, Identity, LeaseTerm, ManualClock, Outcome,
+    Retention, StoreExt, SystemClock, Timestamp,
 };
 use semel_sqlite::{Config, SqliteStore};
 
@@ -36,6 +36,14 @@ impl Fixture {
     pub(crate) fn filled() -> Self {
         let fixture = Self::empty();
         block_on(Filler::open(&fixture.path()).fill());
+        fixture.served_until_now();
+        fixture
+    }
+
+    /// A store that a test fills.
+    pub(crate) fn filled_by(fill: impl AsyncFnOnce(&Filler)) -> Self {
+        let fixture = Self::empty();
+        block_on(fill(&Filler::open(&fixture.path())));
         fixture.served_until_now();
         fixture
     }
@@ -219,6 +227,33 @@ impl Filler {
             ClaimAnswer::Granted(lease) => lease.claim,
             other => panic!("expected a grant, found {other:?}"),
         }
+    }
+
+    /// An unknown record of a request, and what its owner could say.
+    pub(crate) async fn unknown(
+        &self,
+        identity: &str,
+        about: &str,
+        evidence: Option<Evidence>,
+    ) -> Claim {
+        let [tenant, scope, key] = identity.split('/').collect::<Vec<_>>()[..] else {
+            panic!("{identity} is not tenant/scope/key");
+        };
+        let identity = Identity::parse(tenant, scope, key).unwrap();
+        let request = ClaimRequest {
+            about: About::new(about),
+            ..ClaimRequest::new(identity, Fingerprint::none())
+        };
+        let ClaimAnswer::Granted(lease) = self.store.claim_one(request).await.unwrap() else {
+            panic!("a first claim is granted");
+        };
+        let mark = MarkRequest {
+            claim: lease.claim.clone(),
+            cause: UnknownCause::RunUndecided,
+            evidence,
+        };
+        self.store.mark_one(mark).await.unwrap();
+        lease.claim
     }
 
     pub(crate) async fn settle(&self, claim: Claim, outcome: Outcome, retention: Retention) {

@@ -6,13 +6,16 @@
 )]
 
 mod checking;
+mod correcting;
 mod deciding;
 mod demo;
 mod discovering;
 mod dist;
 mod failing;
+mod finding;
 mod fixture;
 mod inbox;
+mod many;
 mod metrics_page;
 mod pages;
 mod policy;

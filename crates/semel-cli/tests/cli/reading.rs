@@ -9,13 +9,13 @@ use crate::fixture::{Fixture, Ran};
 fn list_shows_every_state_the_newest_claim_first() {
     let ran = Fixture::filled().semel("keys list");
     assert_snapshot!(ran.shown(), @r#"
-    STATE      TENANT  SCOPE       KEY       ATTEMPT  FENCE  CLAIMED  DETAIL                     STATUS  BODY
-    running    public  payments@1  order 5         1      8  2h ago   lease ends in 12h               -     -
-    unknown    public  payments@1  order-4         1      7  5h ago   lease ended 4h 59m ago          -     -
-    unknown    public  payments@1  order-3         1      6  5h ago   run could not tell 5h ago       -     -
-    unknown    acme    payments@1  order-2         1      5  2d ago   lease ended 1d 23h ago          -     -
-    failed     public  payments@1  order-1         1      4  3d ago   settled 3d ago                402  24 B
-    succeeded  acme    refunds@2   refund-7        1      3  3d ago   settled 3d ago                201  25 B
+    STATE      TENANT  SCOPE       KEY       ATTEMPT  FENCE  CLAIMED  DETAIL                         STATUS  BODY
+    running    public  payments@1  order 5         1      8  2h ago   lease ends in 12h                   -     -
+    unknown    public  payments@1  order-4         1      7  5h ago   lease ended 4h 59m ago              -     -
+    unknown    public  payments@1  order-3         1      6  5h ago   owner could not tell (5h ago)       -     -
+    unknown    acme    payments@1  order-2         1      5  2d ago   lease ended 1d 23h ago              -     -
+    failed     public  payments@1  order-1         1      4  3d ago   settled 3d ago                    402  24 B
+    succeeded  acme    refunds@2   refund-7        1      3  3d ago   settled 3d ago                    201  25 B
 
     exit: 0
     "#);
@@ -26,9 +26,9 @@ fn list_tells_the_command_for_the_next_page_and_it_works() {
     let store = Fixture::filled();
     let ran = store.semel("keys list --state unknown --limit 2");
     assert_snapshot!(ran.shown(), @r#"
-    STATE    TENANT  SCOPE       KEY      ATTEMPT  FENCE  CLAIMED  DETAIL                     STATUS  BODY
-    unknown  public  payments@1  order-4        1      7  5h ago   lease ended 4h 59m ago          -     -
-    unknown  public  payments@1  order-3        1      6  5h ago   run could not tell 5h ago       -     -
+    STATE    TENANT  SCOPE       KEY      ATTEMPT  FENCE  CLAIMED  DETAIL
+    unknown  public  payments@1  order-4        1      7  5h ago   lease ended 4h 59m ago
+    unknown  public  payments@1  order-3        1      6  5h ago   owner could not tell (5h ago)
 
     stderr:
     hint: there are more: semel keys list --state unknown --limit 2 --before 6
@@ -37,8 +37,8 @@ fn list_tells_the_command_for_the_next_page_and_it_works() {
     "#);
     let (_, next) = ran.stderr.split_once("semel ").unwrap();
     assert_snapshot!(store.semel(next).shown(), @r#"
-    STATE    TENANT  SCOPE       KEY      ATTEMPT  FENCE  CLAIMED  DETAIL                  STATUS  BODY
-    unknown  acme    payments@1  order-2        1      5  2d ago   lease ended 1d 23h ago       -     -
+    STATE    TENANT  SCOPE       KEY      ATTEMPT  FENCE  CLAIMED  DETAIL
+    unknown  acme    payments@1  order-2        1      5  2d ago   lease ended 1d 23h ago
 
     exit: 0
     "#);
@@ -139,7 +139,7 @@ fn show_explains_an_unknown_record_and_what_to_do() {
       <time>  fence 5  late outcome, kept and never served: succeeded, status 201, 25 B
 
     stderr:
-    hint: unless its scope is set to rerun or to reconcile, nobody runs this until it is decided
+    hint: unless its scope is set to rerun or to reconcile, it does not run again until it is decided
           it did not happen:      semel keys release order-2 --scope payments@1 --tenant acme
           it did happen:          semel keys resolve order-2 --scope payments@1 --tenant acme --succeeded
           take the late outcome:  semel keys resolve order-2 --scope payments@1 --tenant acme --late
@@ -276,9 +276,9 @@ fn show_of_an_absent_record_still_tells_its_history() {
       <time>  fence 6  resolved by alice: it did not happen
 
     stderr:
-    error: there is no record of public/payments@1/order-3
-    hint: see what there is: semel keys list --tenant public --scope payments@1
-          what has expired may be archived: add --state archived
+    error: there is no record with the key order-3 in the scope payments@1
+    hint: it is absent now and has a history:
+            semel keys show order-3 --scope payments@1 --tenant public
 
     exit: 3
     "#);
@@ -377,6 +377,7 @@ fn help_lists_the_exit_codes() {
      1  refused or failed
      2  the command line was not understood
      3  there is no such record
+     4  several records match; name scope and tenant, too
     69  the store is locked, or it or the process that is asked cannot answer; try again
     74  data is damaged, the disk is full, or input and output failed
     78  bad configuration: no such store, no permission, or from a newer Semel

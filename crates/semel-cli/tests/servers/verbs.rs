@@ -76,7 +76,13 @@ fn verbs_work_on(place: &TestStore) {
     ]
     .concat();
     place.semel(&resolved).done();
-    assert!(lost(&["show"]).done().contains("alice"));
+    // The key alone is enough.
+    assert!(
+        place
+            .semel(&["keys", "show", "lost"])
+            .done()
+            .contains("alice")
+    );
     let server = gateway(place, &shop);
     let replay = server.post("/slow", "lost");
     assert_eq!((replay.status, replay.is_replay()), (202, true));
@@ -89,6 +95,11 @@ fn verbs_work_on(place: &TestStore) {
     place.semel(&purged).done();
     let gone = place.semel(&[&["keys", "show", "paid"], &scope[..]].concat());
     assert_eq!(gone.code, Some(3), "{gone:?}");
+    let audit = place.semel(&["audit"]).done();
+    assert!(
+        audit.contains("keys resolve") && audit.contains("keys purge"),
+        "{audit}"
+    );
 }
 
 #[test]

@@ -93,6 +93,7 @@ fn killed_in_the_middle_it_says_later_that_nobody_knows_and_a_person_decides() {
             "--tenant",
             "public",
             "--succeeded",
+            "--yes",
         ],
     );
     assert_eq!(code, Some(0), "{said}");

@@ -10,6 +10,7 @@ mod consumers_reloaded;
 mod discovering;
 mod endings;
 mod handler;
+mod known;
 mod messages;
 mod observing;
 mod pasted;

@@ -20,6 +20,7 @@ mod budgets;
 mod busy;
 mod conventions;
 mod cookies;
+mod describing;
 mod drain;
 mod forged;
 mod framing;

@@ -12,7 +12,7 @@ pub(crate) mod yaml;
 
 pub use path::SourcePosition;
 pub(crate) use path::{Path, Step};
-pub use read::closest;
+pub use read::{closest, distance};
 
 /// A node with its place.
 #[derive(Clone)]

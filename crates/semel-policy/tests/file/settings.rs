@@ -7,7 +7,7 @@ use http::StatusCode;
 use semel_http::fingerprint::By;
 use semel_http::key::Source;
 use semel_http::profile::Profile;
-use semel_http::rules::{BusyStatus, Class, Missing, Mode, Unknown};
+use semel_http::rules::{BusyStatus, Class, Describe, Missing, Mode, Unknown};
 use semel_http::tenant;
 use semel_policy::CompiledRoute;
 
@@ -28,8 +28,10 @@ fn is_source(route: &CompiledRoute, expected: &str) -> bool {
     format!("{sources:?}").contains(expected)
 }
 
-const IDENTITY: [Row; 30] = [
+const IDENTITY: [Row; 32] = [
     ("mcp: all", |r| r.rules.mcp.is_some()),
+    ("describe: method", |r| r.rules.describe == Describe::Method),
+    ("describe: off", |r| r.rules.describe == Describe::Off),
     ("profile: square", |r| r.rules.profile == Profile::Square),
     ("profile: square", |r| r.rules.missing == Missing::Require),
     ("mode: observe", |r| r.rules.mode == Mode::Observe),

@@ -123,19 +123,3 @@ impl GapsParams {
         Ok((self.consumer, limit(self.limit, "lanes")?))
     }
 }
-
-/// How much of the audit.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct AuditParams {
-    /// At most this many lines: 1 to 1000, 100 if left out.
-    #[param(minimum = 1, maximum = 1000)]
-    limit: Option<usize>,
-}
-
-impl AuditParams {
-    pub(super) fn limit(&self) -> Result<usize, Refused> {
-        limit(self.limit, "lines")
-    }
-}

@@ -1,4 +1,4 @@
-//! Messages for operators: pages, one with its history, counts, gaps, the audit, and changes by hand.
+//! Messages for operators: pages, one with its history, counts, gaps, and changes by hand.
 
 mod act;
 mod asked;
@@ -11,7 +11,6 @@ pub(crate) use wanted::REASON_BYTES_MAX;
 
 use axum::Json;
 use axum::extract::State;
-use semel_core::Store;
 use semel_core::inbox::Inbox;
 use semel_http::problem::{self, Type};
 
@@ -21,7 +20,7 @@ use crate::input::{NoParams, Params};
 use crate::refused::{Refused, ask};
 use crate::router::{App, Shared};
 use crate::view::inbox as view;
-use asked::{AuditParams, GapsParams, ListParams, OneParams};
+use asked::{GapsParams, ListParams, OneParams};
 
 /// The inbox of the process, or the refusal of a store that has none.
 fn part(app: &App) -> Result<&InboxPart, Refused> {
@@ -109,21 +108,4 @@ pub(crate) async fn gaps(
     let (consumer, limit) = params.asked()?;
     let gaps = ask(inbox(&app)?.gaps(consumer, limit)).await?;
     Ok(Json(view::Gaps::of(&gaps, app.now())))
-}
-
-/// What was done by hand, the newest first.
-#[utoipa::path(get, path = "/api/v1/inbox/audit", tag = "inbox", operation_id = "audit", params(AuditParams),
-    responses(
-        (status = 200, description = "The lines of the audit", body = view::Audit),
-        (status = 400, description = "`invalid-input`", body = Problem),
-        (status = 404, description = "`not-found`: the store has no inbox", body = Problem),
-        (status = 503, description = "`store-unavailable`", body = Problem),
-    ))]
-pub(crate) async fn audit(
-    State(app): State<Shared>,
-    Params(params): Params<AuditParams>,
-) -> Result<Json<view::Audit>, Refused> {
-    let limit = params.limit()?;
-    let lines = ask(app.parts.store.audit(limit)).await?;
-    Ok(Json(view::Audit::of(&lines)))
 }

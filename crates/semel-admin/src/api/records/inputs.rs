@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-use semel_core::store::{Actor, Cursor, PAGE_MAX, Query, Resolution, ResolveRequest, StateFilter};
-use semel_core::{Claim, Fence, Identity, Key, Scope, Tenant};
+use semel_core::store::{
+    Actor, Cursor, PAGE_MAX, Query, Reason, Resolution, ResolveRequest, StateFilter,
+};
+use semel_core::{Claim, Fence, Identity, Key, Outcome, Scope, Tenant};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::api::fields;
 use crate::api::outcome::{self, VerdictInput};
 use crate::input::{Input, OUTCOME_BYTES_MAX, refuse_field};
+use crate::records::Method;
 use crate::refused::Refused;
 use crate::tokens::{Caller, Needs};
 use crate::view::Payload;
@@ -19,7 +22,7 @@ use crate::view::Payload;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListParams {
-    /// Only records in this state: running, unknown, succeeded, failed or archived.
+    /// Only records in this state: running, unknown, succeeded, failed, settled (either of the two) or archived.
     #[serde(default, deserialize_with = "fields::text_or_none")]
     #[param(value_type = Option<String>)]
     state: Option<StateFilter>,
@@ -31,6 +34,14 @@ pub(crate) struct ListParams {
     #[serde(default, deserialize_with = "fields::text_or_none")]
     #[param(value_type = Option<String>)]
     scope: Option<Scope>,
+    /// Only this key's, whatever the tenant and the scope. The store walks over its records, the newest first.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[param(value_type = Option<String>)]
+    key: Option<Key>,
+    /// Only what was asked with this HTTP method.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[param(value_type = Option<String>)]
+    method: Option<Method>,
     /// Go on where the page before ended: its `next`.
     #[serde(default, deserialize_with = "fields::text_or_none")]
     #[param(value_type = Option<String>)]
@@ -52,8 +63,8 @@ impl ListParams {
             tenant: self.tenant.map(|tenant| tenant.to_string()),
             scope: self.scope.map(|scope| scope.to_string()),
             before: self.before,
-            key: None,
-            method: None,
+            key: self.key.map(|key| key.to_string()),
+            method: self.method.map(|method| method.to_string()),
             limit,
         })
     }
@@ -102,6 +113,9 @@ pub(crate) enum Decision {
     Release,
     /// The settled record is to be forgotten before its retention ends.
     Erase,
+    /// An earlier `settle` of the same record was wrong: duplicates get the outcome that is given, until the same
+    /// retention ends.
+    Correct,
 }
 
 /// Decides about a record.
@@ -128,20 +142,24 @@ pub(crate) struct ResolveInput {
     #[serde(default, deserialize_with = "fields::actor_or_none")]
     #[schema(value_type = Option<String>, example = "ada")]
     by: Option<Actor>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "fields::reason_or_none")]
+    #[schema(value_type = Option<String>)]
+    reason: Option<Reason>,
     /// The decision.
     how: Decision,
-    /// For `settle`: whether the run did what was asked.
+    /// For `settle` and `correct`: whether the run did what was asked.
     verdict: Option<VerdictInput>,
-    /// For `settle`: the HTTP status that duplicates get.
+    /// For `settle` and `correct`: the HTTP status that duplicates get; 200 or 500, by the verdict, if left out.
     #[serde(default, deserialize_with = "fields::status_or_none")]
     status: Option<u16>,
-    /// For `settle`: header fields in their order, each as a pair of name and value.
+    /// For `settle` and `correct`: header fields in their order, each as a pair of name and value.
     #[serde(default)]
     #[schema(value_type = Vec<Vec<String>>)]
     headers: Vec<(String, String)>,
-    /// For `settle`: the result as text.
+    /// For `settle` and `correct`: the result as text.
     body: Option<String>,
-    /// For `settle`: the result in base64, if it is not text.
+    /// For `settle` and `correct`: the result in base64, if it is not text.
     body_base64: Option<String>,
     /// For `settle`: how long the outcome is kept; 24 h if left out.
     #[serde(default, deserialize_with = "fields::duration_or_none")]
@@ -160,7 +178,7 @@ impl ResolveInput {
     /// Where the operation stands once this is done.
     pub(super) const fn leads_to(&self) -> &'static str {
         match self.how {
-            Decision::Settle => "settled",
+            Decision::Settle | Decision::Correct => "settled",
             Decision::Release | Decision::Erase => "absent",
         }
     }
@@ -168,7 +186,7 @@ impl ResolveInput {
     /// What its caller must be allowed: to forget is more than to decide.
     pub(super) const fn needs(&self) -> Needs {
         match self.how {
-            Decision::Settle | Decision::Release => Needs::Operate,
+            Decision::Settle | Decision::Release | Decision::Correct => Needs::Operate,
             Decision::Erase => Needs::Admin,
         }
     }
@@ -181,8 +199,8 @@ impl ResolveInput {
         Ok(ResolveRequest {
             claim,
             by: caller.actor(self.by.clone())?,
+            reason: self.reason.clone(),
             resolution: self.resolution()?,
-            reason: None,
         })
     }
 
@@ -190,9 +208,17 @@ impl ResolveInput {
         match self.how {
             Decision::Settle => self.settle(),
             // An outcome that would be dropped silently is a mistake of whoever sends it.
-            Decision::Release | Decision::Erase if self.has_outcome() => {
-                Err(refuse_field("how", "only settle takes an outcome"))
-            }
+            Decision::Release | Decision::Erase if self.has_outcome() => Err(refuse_field(
+                "how",
+                "only settle and correct take an outcome",
+            )),
+            Decision::Correct if self.retention.is_some() || self.archive => Err(refuse_field(
+                "retention",
+                "a corrected outcome is kept as long as the one before; found another retention",
+            )),
+            Decision::Correct => Ok(Resolution::Correct {
+                outcome: self.outcome()?,
+            }),
             Decision::Release => Ok(Resolution::Release),
             Decision::Erase => Ok(Resolution::Erase),
         }
@@ -207,17 +233,21 @@ impl ResolveInput {
     }
 
     fn settle(self) -> Result<Resolution, Refused> {
-        let verdict = self.verdict;
+        let (keep, archive) = (self.retention, self.archive);
+        Ok(Resolution::Settle {
+            outcome: self.outcome()?,
+            retention: outcome::retention(keep, archive)?,
+        })
+    }
+
+    fn outcome(self) -> Result<Outcome, Refused> {
         let parts = outcome::Parts {
-            verdict: verdict.ok_or_else(|| refuse_field("verdict", "settle needs a verdict"))?,
+            verdict: outcome::needed(self.verdict)?,
             status: self.status,
             headers: self.headers,
             body: self.body,
             body_base64: self.body_base64,
         };
-        Ok(Resolution::Settle {
-            outcome: parts.outcome()?,
-            retention: outcome::retention(self.retention, self.archive)?,
-        })
+        parts.outcome()
     }
 }

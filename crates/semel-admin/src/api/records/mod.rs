@@ -1,6 +1,9 @@
-//! Records for operators: pages, one with its history, and decisions.
+//! Records for operators: pages, one with its history, and decisions about one and about many.
 
 mod inputs;
+mod many;
+
+pub(crate) use many::*;
 
 use axum::Json;
 use axum::extract::State;
@@ -65,7 +68,7 @@ pub(crate) struct Resolved {
     state: &'static str,
 }
 
-/// Decides about an unknown record, or erases a settled one, by a person's word.
+/// Decides about an unknown record, corrects what such a decision put on record, or erases a settled one, by a person's word.
 #[utoipa::path(post, path = "/api/v1/records/resolve", tag = "records", request_body = ResolveInput,
     responses(
         (status = 200, description = "Decided", body = Resolved),

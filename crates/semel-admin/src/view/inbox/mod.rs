@@ -10,4 +10,4 @@ mod operate;
 pub use counts::{AllCounts, Counts, Gap, Gaps, Missing, Pause};
 pub use detail::{Arrived, Attempt, Detail, Step, Transition};
 pub use entry::{Entry, Page};
-pub use operate::{Audit, AuditEntry, PauseReport, Report};
+pub use operate::{PauseReport, Report};

@@ -1,20 +1,44 @@
 //! Decisions about a record, by name and with the claim that was seen.
 
+use semel_core::cache::AGE_MAX;
 use semel_core::record::Claim;
-use semel_core::store::{Resolution, ResolveAnswer, ResolveRequest};
-use semel_core::{Record, StoreExt};
+use semel_core::store::{Reason, Resolution, ResolveAnswer, ResolveRequest};
+use semel_core::{Record, StoreExt, duration};
 
 use super::target;
 use crate::commands::by::By;
 use crate::error::{Error, Result};
 use crate::stores::{Opened, StoreArgs};
 
+/// Who decides, and why.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Decider {
+    #[command(flatten)]
+    pub(crate) by: By,
+
+    /// Why, for the audit; needed for many records
+    #[arg(long, value_name = "WHY", value_parser = reason)]
+    pub(crate) reason: Option<Reason>,
+}
+
+fn reason(text: &str) -> semel_core::Result<Reason> {
+    Reason::new(text)
+}
+
+/// What a change of a settled record means for other processes: their caches do not see it.
+pub(crate) fn caches_forget_in() -> String {
+    format!(
+        "gateways that run may replay the earlier outcome from memory for up to {} more",
+        duration::show(AGE_MAX)
+    )
+}
+
 /// Sends a decision about the record that was seen.
 pub(crate) async fn decide(
     opened: &Opened,
     store: &StoreArgs,
     seen: &Record,
-    by: &By,
+    decider: &Decider,
     resolution: Resolution,
 ) -> Result<()> {
     let request = ResolveRequest {
@@ -22,9 +46,9 @@ pub(crate) async fn decide(
             identity: seen.identity.clone(),
             fence: seen.fence,
         },
-        by: by.actor()?,
+        by: decider.by.actor()?,
+        reason: decider.reason.clone(),
         resolution,
-        reason: None,
     };
     match opened.store.resolve_one(request).await? {
         ResolveAnswer::Resolved => Ok(()),
@@ -75,9 +99,11 @@ mod tests {
     #[tokio::test]
     async fn a_decision_about_what_has_changed_since_is_refused() {
         let opened = Opened::new(MemoryStore::default());
-        let (store, by) = (Cli::parse_from(["semel", "stats"]).store, By::somebody());
+        let store = Cli::parse_from(["semel", "stats"]).store;
+        let (by, reason) = (By::somebody(), None);
+        let decider = Decider { by, reason };
         let seen = unknown(&opened).await;
-        let release = || decide(&opened, &store, &seen, &by, Resolution::Release);
+        let release = || decide(&opened, &store, &seen, &decider, Resolution::Release);
         release().await.unwrap();
         let again = unknown(&opened).await;
         let refused = release().await.unwrap_err();

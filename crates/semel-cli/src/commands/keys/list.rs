@@ -1,9 +1,10 @@
 //! `semel keys list`: one page of records.
 
+use semel_admin::records::Method;
 use semel_admin::view;
 use semel_core::record::UnknownCause;
 use semel_core::store::{Cursor, PAGE_MAX, Query, StateFilter};
-use semel_core::{Kind, Record, Scope, State, Tenant, Timestamp};
+use semel_core::{Key, Kind, Record, Scope, State, Tenant, Timestamp};
 
 use crate::error::{Error, Result};
 use crate::exit::Exit;
@@ -13,7 +14,7 @@ use crate::text;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only records in this state: running, unknown, succeeded, failed or archived
+    /// Only records in this state: running, unknown, succeeded, failed, settled (either of the two) or archived
     #[arg(long)]
     state: Option<StateFilter>,
 
@@ -24,6 +25,14 @@ pub(crate) struct Args {
     /// Only this scope's: NAME or NAME@VERSION; no version means 1
     #[arg(long)]
     scope: Option<Scope>,
+
+    /// Only this key's, whatever the tenant and the scope: a walk over the records
+    #[arg(long)]
+    key: Option<Key>,
+
+    /// Only what was asked with this HTTP method
+    #[arg(long)]
+    method: Option<Method>,
 
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=PAGE_MAX as u64))]
@@ -63,8 +72,8 @@ impl Args {
             tenant: self.tenant.as_ref().map(ToString::to_string),
             scope: self.scope.as_ref().map(ToString::to_string),
             before: self.before.clone(),
-            key: None,
-            method: None,
+            key: self.key.as_ref().map(ToString::to_string),
+            method: self.method.as_ref().map(ToString::to_string),
             limit: usize::try_from(self.limit).unwrap_or(PAGE_MAX),
         }
     }
@@ -78,9 +87,15 @@ impl Args {
     }
 
     const fn nothing(&self) -> &'static str {
-        match (self.state, &self.tenant, &self.scope, &self.before) {
-            (None, None, None, None) => "there are no records",
-            _ => "no record matches",
+        let is_whole = self.state.is_none()
+            && self.tenant.is_none()
+            && self.scope.is_none()
+            && self.key.is_none()
+            && self.method.is_none()
+            && self.before.is_none();
+        match is_whole {
+            true => "there are no records",
+            false => "no record matches",
         }
     }
 
@@ -97,6 +112,8 @@ impl Args {
             option("state", self.state.map(|state| state.name().to_owned())),
             option("tenant", self.tenant.as_ref().map(ToString::to_string)),
             option("scope", self.scope.as_ref().map(ToString::to_string)),
+            option("key", self.key.as_ref().map(ToString::to_string)),
+            option("method", self.method.as_ref().map(ToString::to_string)),
             option("limit", Some(self.limit.to_string())),
             option("before", Some(next.to_string())),
             if self.json { " --json" } else { "" }.to_owned(),
@@ -105,11 +122,21 @@ impl Args {
     }
 }
 
-fn table(records: &[Record], now: Timestamp) -> Table {
-    let mut table = Table::new([
-        "STATE", "TENANT", "SCOPE", "KEY", ">ATTEMPT", ">FENCE", "CLAIMED", "DETAIL", ">STATUS",
-        ">BODY",
-    ]);
+/// Records one below the other; a column that says nothing is left out.
+pub(crate) fn table(records: &[Record], now: Timestamp) -> Table {
+    const HEADINGS: [&str; 11] = [
+        "STATE", "TENANT", "SCOPE", "KEY", "REQUEST", ">ATTEMPT", ">FENCE", "CLAIMED", "DETAIL",
+        ">STATUS", ">BODY",
+    ];
+    let mut table = Table::new(HEADINGS);
+    let is_settled = |record: &Record| matches!(record.state, State::Settled(_));
+    if !records.iter().any(|record| record.about.is_some()) {
+        table.hide(4);
+    }
+    if !records.iter().any(is_settled) {
+        table.hide(9);
+        table.hide(10);
+    }
     for record in records {
         let identity = &record.identity;
         let settled = match &record.state {
@@ -124,6 +151,7 @@ fn table(records: &[Record], now: Timestamp) -> Table {
                 identity.tenant().to_string(),
                 identity.scope().to_string(),
                 identity.key().to_string(),
+                text::request(record),
                 record.attempt.to_string(),
                 record.fence.to_string(),
                 text::ago(record.claimed_at, now),
@@ -148,16 +176,19 @@ fn detail(state: &State, now: Timestamp) -> String {
             cause,
             evidence,
         } => {
-            let what = match (evidence, cause) {
-                (Some(evidence), _) => text::printable(&evidence.to_string()),
-                (None, UnknownCause::LeaseEnded) => "lease ended".to_owned(),
-                (None, UnknownCause::RunUndecided) => "run could not tell".to_owned(),
-                (None, UnknownCause::RunPanicked) => "run panicked".to_owned(),
-            };
-            format!("{what} {}", text::ago(*since, now))
+            let since = text::ago(*since, now);
+            match (evidence, cause) {
+                (Some(evidence), _) => format!("{} ({since})", text::cell(&evidence.to_string())),
+                (None, UnknownCause::LeaseEnded) => format!("lease ended {since}"),
+                (None, UnknownCause::RunUndecided) => format!("owner could not tell ({since})"),
+                (None, UnknownCause::RunPanicked) => format!("run panicked {since}"),
+            }
         }
         State::Settled(settled) if settled.expires_at <= now => {
             format!("expired {}", text::ago(settled.expires_at, now))
+        }
+        State::Settled(settled) if settled.resolved => {
+            format!("decided {}", text::ago(settled.at, now))
         }
         State::Settled(settled) => format!("settled {}", text::ago(settled.at, now)),
     }

@@ -1,18 +1,23 @@
-//! `semel keys`: look at records, and decide about those that nobody else can decide.
+//! `semel keys`: look at records, and decide about unknown ones.
 //!
 //! A deciding verb looks first and refuses with an explanation, then names the claim that it saw
 //! in its decision: if another process was faster, the store refuses and nothing changes.
 
 mod decide;
+mod find;
 mod history;
 mod late;
 mod list;
+mod many;
+mod missing;
+mod near;
 mod purge;
 mod release;
 mod resolve;
 mod show;
 mod standing;
 mod target;
+mod which;
 
 pub(crate) use standing::summary;
 
@@ -25,13 +30,13 @@ use crate::stores::StoreArgs;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List records, the newest claim first
-    List(list::Args),
-    /// Show one record, its outcome and its history
+    List(Box<list::Args>),
+    /// Find a record by its key; show it, its outcome and its history
     Show(show::Args),
-    /// Say that an unknown operation did not happen: the next request runs
-    Release(release::Args),
-    /// Say that an unknown operation happened, and with what outcome
-    Resolve(resolve::Args),
+    /// Say that an unknown operation did not happen, or that many did not: the next request runs
+    Release(Box<release::Args>),
+    /// Say that an unknown operation happened, or that many did, and with what outcome
+    Resolve(Box<resolve::Args>),
     /// Erase a settled record before its retention ends, or sweep what has expired
     Purge(purge::Args),
 }

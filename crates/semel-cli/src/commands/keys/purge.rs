@@ -2,13 +2,12 @@
 
 use clap::ArgGroup;
 use semel_core::store::{Resolution, Swept};
-use semel_core::{Key, Record, Scope, State, Tenant, cache, duration};
+use semel_core::{Key, Record, State};
 use serde::Serialize;
 
-use super::decide::decide;
+use super::decide::{Decider, caches_forget_in, decide};
 use super::standing::clause;
-use super::target::{self, Target};
-use crate::commands::by::By;
+use super::target::{self, Target, Within};
 use crate::error::{Error, Result};
 use crate::stores::{Opened, StoreArgs};
 use crate::{output, text};
@@ -21,26 +20,20 @@ const SWEEP_STEPS_MAX: usize = 1_000_000;
 #[command(group = ArgGroup::new("what").args(["key", "expired"]).required(true))]
 pub(crate) struct Args {
     /// The key, as the caller sent it
-    #[arg(requires = "scope")]
     key: Option<Key>,
 
-    /// The operation or consumer: NAME or NAME@VERSION; no version means 1
-    #[arg(long, conflicts_with = "expired")]
-    scope: Option<Scope>,
-
-    /// On whose behalf
-    #[arg(long, default_value = "public")]
-    tenant: Tenant,
+    #[command(flatten)]
+    within: Within,
 
     /// Do not ask
     #[arg(long)]
     yes: bool,
 
     #[command(flatten)]
-    by: By,
+    decider: Decider,
 
     /// Sweep the store: end leases, and delete or archive what retention no longer protects
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["scope", "tenant"])]
     expired: bool,
 
     /// Write the counts of the sweep as JSON
@@ -50,17 +43,11 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
     let opened = store.open_existing().await?;
-    match (&args.key, &args.scope) {
-        (Some(key), Some(scope)) => {
-            let target = Target {
-                key: key.clone(),
-                scope: scope.clone(),
-                tenant: args.tenant.clone(),
-            };
-            erase(args, &target, &opened, store).await
-        }
-        _ => sweep(args, &opened).await,
-    }
+    let Some(key) = args.key.clone() else {
+        return sweep(args, &opened).await;
+    };
+    let within = args.within.clone();
+    erase(args, &Target { key, within }, &opened, store).await
 }
 
 async fn erase(args: &Args, target: &Target, opened: &Opened, store: &StoreArgs) -> Result<()> {
@@ -69,12 +56,12 @@ async fn erase(args: &Args, target: &Target, opened: &Opened, store: &StoreArgs)
     if !args.yes {
         confirm(&record, opened)?;
     }
-    decide(opened, store, &record, &args.by, Resolution::Erase).await?;
+    decide(opened, store, &record, &args.decider, Resolution::Erase).await?;
     let identity = &record.identity;
-    let cached = duration::show(cache::AGE_MAX);
     output::note(&format!(
-        "purged {identity}: a request that comes again runs again; gateways that are running may replay it from their caches for {cached} more"
+        "purged {identity}: a request that comes again runs again"
     ));
+    output::note(&caches_forget_in());
     Ok(())
 }
 

@@ -4,12 +4,14 @@ use semel_admin::view::{self, Payload, status};
 use semel_core::outcome::Settled;
 use semel_core::{Body, Event, Identity, Outcome, Record, State, Timestamp, duration};
 
+use super::find::{self, Absent, Found};
+use super::missing::{self, Matches};
 use super::standing::{summary, why};
 use super::target::{self, Target};
 use super::{history, late};
 use crate::error::Result;
 use crate::output::{self, fields};
-use crate::stores::StoreArgs;
+use crate::stores::{Opened, StoreArgs};
 use crate::text;
 
 #[derive(Debug, clap::Args)]
@@ -21,45 +23,79 @@ pub(crate) struct Args {
     #[arg(long)]
     body: bool,
 
-    /// Write JSON: an object with `record`, `outcome` and `history`
+    /// Write JSON: an object with `record`, `outcome` and `history`, or with `matches` if there are several records
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
     let opened = store.open_existing().await?;
-    let identity = args.target.identity();
-    let record = opened.look_up(&identity).await?;
-    let history = opened.store.history(identity.clone()).await?;
-    let seen = Seen {
-        identity: &identity,
-        record: record.as_deref(),
-        history: &history,
-        payload: match args.body {
-            true => Payload::Shown,
-            false => Payload::Hidden,
-        },
-        now: opened.now(),
-    };
-    if args.json {
-        output::json(&seen.json())?;
-    } else if record.is_some() || !history.is_empty() {
-        output::data(&seen.text())?;
+    match find::search(&opened, &args.target).await? {
+        Found::One(record) => args.one(&opened, store, &record).await,
+        Found::Several(records) => args.several(&opened, store, &records),
+        Found::Absent(absent) => args.absent(&opened, store, &absent),
     }
-    let Some(record) = &record else {
-        return Err(target::not_found(&identity, store));
-    };
-    if let State::Unknown { .. } = record.state {
-        output::hint(&next_steps(record, &history, store));
+}
+
+impl Args {
+    async fn one(&self, opened: &Opened, store: &StoreArgs, record: &Record) -> Result<()> {
+        let history = opened.store.history(record.identity.clone()).await?;
+        self.print(&record.identity, Some(record), &history, opened)?;
+        if let State::Unknown { .. } = record.state {
+            output::hint(&next_steps(record, &history, store));
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn several(&self, opened: &Opened, store: &StoreArgs, records: &[Record]) -> Result<()> {
+        let now = opened.now();
+        match self.json {
+            true => output::json(&Matches::of(records, now))?,
+            false => missing::table(records, now).print()?,
+        }
+        Err(missing::show_which(&self.target, records, store))
+    }
+
+    /// An operation that is absent may still have a history to show.
+    fn absent(&self, opened: &Opened, store: &StoreArgs, absent: &Absent) -> Result<()> {
+        let now = opened.now();
+        match (absent.past.as_slice(), self.json) {
+            ([(identity, history)], _) => self.print(identity, None, history, opened)?,
+            (_, true) => output::json(&Matches::none(absent, now))?,
+            (_, false) => {}
+        }
+        Err(missing::not_found(&self.target, absent, store, now))
+    }
+
+    fn print(
+        &self,
+        identity: &Identity,
+        record: Option<&Record>,
+        history: &[Event],
+        opened: &Opened,
+    ) -> Result<()> {
+        let seen = Seen {
+            identity,
+            record,
+            history,
+            payload: match self.body {
+                true => Payload::Shown,
+                false => Payload::Hidden,
+            },
+            now: opened.now(),
+        };
+        match self.json {
+            true => output::json(&seen.json()),
+            false => output::data(&seen.text()),
+        }
+    }
 }
 
 /// What an operator can do about an unknown record.
 fn next_steps(record: &Record, history: &[Event], store: &StoreArgs) -> String {
     let command = |verb, options| target::command(verb, &record.identity, options, store);
     let mut text = format!(
-        "unless its scope is set to rerun or to reconcile, nobody runs this until it is decided\n\
+        "unless its scope is set to rerun or to reconcile, it does not run again until it is decided\n\
          it did not happen:      {}\n\
          it did happen:          {}",
         command("release", ""),
@@ -108,6 +144,8 @@ impl Seen<'_> {
     fn standing(&self, record: &Record) -> Vec<(&'static str, String)> {
         let moment = |at| text::moment(at, self.now);
         let mut fields = vec![("state", record.state.name().to_owned())];
+        let about = record.about.as_ref();
+        fields.extend(about.map(|about| ("request", text::printable(about.as_str()))));
         match &record.state {
             State::Running { lease_until } => fields.push(("lease until", moment(*lease_until))),
             State::Unknown {
@@ -129,14 +167,16 @@ impl Seen<'_> {
                     "kept until",
                     format!("{}, then {then}", moment(settled.expires_at)),
                 ));
+                if settled.resolved {
+                    let correct = "by a decision, which `semel keys resolve --correct` corrects";
+                    fields.push(("decided", correct.to_owned()));
+                }
                 // What a person resolved took no time that anybody measured.
                 if !settled.took.is_zero() {
                     fields.push(("took", duration::show(settled.took)));
                 }
             }
         }
-        let about = record.about.as_ref();
-        fields.extend(about.map(|about| ("request", text::printable(about.as_str()))));
         fields.extend([
             ("claimed", moment(record.claimed_at)),
             ("attempt", record.attempt.to_string()),

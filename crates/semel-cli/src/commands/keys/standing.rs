@@ -36,6 +36,24 @@ pub(crate) fn clause(record: &Record, now: Timestamp) -> String {
     }
 }
 
+/// A few words about a record: `unknown, POST /payments, claimed 5h ago`.
+pub(crate) fn brief(record: &Record, now: Timestamp) -> String {
+    let about = record.about.as_ref();
+    let about = about.map(|_| text::request(record));
+    let claimed = format!("claimed {}", text::ago(record.claimed_at, now));
+    let words = [Some(record.state.name().to_owned()), about, Some(claimed)];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// What duplicates over HTTP get of an outcome: `200 with an empty body`.
+pub(crate) fn replayed(outcome: &Outcome) -> String {
+    let status = semel_http::replay::status(outcome).as_u16();
+    match outcome.body.len() {
+        0 => format!("{status} with an empty body"),
+        bytes => format!("{status} with a body of {}", text::bytes(bytes)),
+    }
+}
+
 fn with_status(settled: &Settled) -> String {
     status(&settled.outcome).map_or(String::new(), |status| format!(" with status {status}"))
 }

@@ -1,61 +1,75 @@
 //! Which record is meant, on the command line.
 
-use std::sync::Arc;
-
 use clap::Args;
-use semel_core::{Identity, Key, Record, Scope, Tenant};
+use semel_core::{Identity, Key, Scope, Tenant};
 
-use crate::error::{Error, Result};
-use crate::exit::Exit;
-use crate::stores::{Opened, StoreArgs};
+use crate::stores::StoreArgs;
 use crate::text;
 
-/// An identity in options.
+/// A key, and where to look for it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Target {
     /// The key, as the caller sent it
     pub(crate) key: Key,
 
-    /// The operation or consumer: NAME or NAME@VERSION; no version means 1
-    #[arg(long)]
-    pub(crate) scope: Scope,
+    #[command(flatten)]
+    pub(crate) within: Within,
+}
 
-    /// On whose behalf
-    #[arg(long, default_value = "public")]
-    pub(crate) tenant: Tenant,
+/// Where to look: everywhere, unless this says less.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Within {
+    /// Only in this scope, the operation or consumer: NAME or NAME@VERSION; no version means 1
+    #[arg(long)]
+    pub(crate) scope: Option<Scope>,
+
+    /// Only of this tenant
+    #[arg(long)]
+    pub(crate) tenant: Option<Tenant>,
 }
 
 impl Target {
-    pub(crate) fn identity(&self) -> Identity {
-        Identity::new(self.tenant.clone(), self.scope.clone(), self.key.clone())
+    /// The identity, if all of it is named.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        let (scope, tenant) = (self.within.scope.clone()?, self.within.tenant.clone()?);
+        Some(Identity::new(tenant, scope, self.key.clone()))
     }
 
-    /// The record, or an error that says where else to look.
-    pub(crate) async fn find(&self, opened: &Opened, store: &StoreArgs) -> Result<Arc<Record>> {
-        let found = opened.look_up(&self.identity()).await?;
-        found.ok_or_else(|| not_found(&self.identity(), store))
+    /// Whether scope and tenant, as far as they are named, are those of an identity.
+    pub(crate) fn is_within(&self, identity: &Identity) -> bool {
+        let Within { scope, tenant } = &self.within;
+        scope.as_ref().is_none_or(|scope| scope == identity.scope())
+            && tenant
+                .as_ref()
+                .is_none_or(|tenant| tenant == identity.tenant())
+    }
+
+    /// What was looked for, in words.
+    pub(crate) fn words(&self) -> String {
+        let mut words = format!("the key {}", self.key);
+        if let Some(scope) = &self.within.scope {
+            words += &format!(" in the scope {scope}");
+        }
+        if let Some(tenant) = &self.within.tenant {
+            words += &format!(" of the tenant {tenant}");
+        }
+        words
     }
 }
 
-/// There is no such record.
-pub(crate) fn not_found(identity: &Identity, store: &StoreArgs) -> Error {
-    let (tenant, scope) = (identity.tenant(), identity.scope());
-    Error::new(Exit::NotFound, format!("there is no record of {identity}")).hint(format!(
-        "see what there is: semel keys list --tenant {} --scope {}{}\n\
-         what has expired may be archived: add --state archived",
-        text::word(tenant.as_str()),
-        text::word(&scope.to_string()),
-        store.option()
-    ))
+/// The options that name scope and tenant of a record.
+pub(crate) fn place(identity: &Identity) -> String {
+    let scope = text::word(&identity.scope().to_string());
+    format!(
+        "--scope {scope} --tenant {}",
+        text::word(identity.tenant().as_str())
+    )
 }
 
 /// The command that does `verb` to a record, with more `options` if there are any.
 pub(crate) fn command(verb: &str, identity: &Identity, options: &str, store: &StoreArgs) -> String {
     let key = text::word(identity.key().as_str());
-    let mut line = format!(" --scope {}", text::word(&identity.scope().to_string()));
-    if *identity.tenant() != Tenant::public() {
-        line += &format!(" --tenant {}", text::word(identity.tenant().as_str()));
-    }
+    let mut line = format!(" {}", place(identity));
     if !options.is_empty() {
         line += &format!(" {options}");
     }

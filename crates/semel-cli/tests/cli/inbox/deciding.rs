@@ -51,7 +51,7 @@ fn retry_runs_a_message_again() {
     exit: 0
     "#);
     assert_snapshot!(store.semel("audit").shown(), @r#"
-    WHEN      BY     VERB         CONSUMER  CHANGED  WHICH     REASON
+    WHEN      BY     VERB         SCOPE     CHANGED  WHICH     REASON
     just now  alice  inbox retry  mailer@1        1  id evt-2  INC-7
 
     exit: 0

@@ -1,8 +1,11 @@
-//! docs/inbox.md is true: its commands are understood.
+//! docs/inbox.md and docs/find-and-decide.md are true: their commands are understood.
 
 use crate::fixture::Fixture;
 
-const PAGE: &str = include_str!("../../../../../docs/inbox.md");
+const PAGES: [&str; 2] = [
+    include_str!("../../../../../docs/inbox.md"),
+    include_str!("../../../../../docs/find-and-decide.md"),
+];
 
 /// The words of a command, without its comment; quoted words are one.
 fn words(line: &str) -> Vec<String> {
@@ -19,7 +22,9 @@ fn words(line: &str) -> Vec<String> {
 
 #[test]
 fn the_commands_of_the_documentation_are_understood() {
-    let blocks = PAGE.split("\n```").skip(1).step_by(2);
+    let blocks = PAGES
+        .iter()
+        .flat_map(|page| page.split("\n```").skip(1).step_by(2));
     let commands = blocks.filter_map(|block| block.strip_prefix("sh\n"));
     let lines: Vec<&str> = commands.flat_map(str::lines).collect();
     assert!(lines.len() > 15, "{lines:?}");

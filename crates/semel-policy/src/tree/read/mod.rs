@@ -8,7 +8,7 @@ mod fault;
 mod suggest;
 
 pub(crate) use fault::Fault;
-pub use suggest::closest;
+pub use suggest::{closest, distance};
 
 use access::{Elements, Entries, Variant};
 use fault::Found;

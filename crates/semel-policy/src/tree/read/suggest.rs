@@ -14,14 +14,19 @@ pub fn closest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
         return Some(name);
     }
     let allowed = (word.len() / 3).clamp(1, 2);
-    let near = names.iter().map(|name| (distance(&word, name), *name));
+    let near = names.iter().map(|name| (steps(&word, name), *name));
     let near = near.filter(|(distance, _)| *distance <= allowed);
     near.min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
 
-/// How many characters must be put in, left out, replaced or swapped with their neighbour.
-fn distance(one: &[char], other: &str) -> usize {
+/// How many characters must be put in, left out, replaced or swapped with their neighbour, whatever their case.
+pub fn distance(one: &str, other: &str) -> usize {
+    let one: Vec<char> = one.to_lowercase().chars().collect();
+    steps(&one, other)
+}
+
+fn steps(one: &[char], other: &str) -> usize {
     let other: Vec<char> = other.to_lowercase().chars().collect();
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=other.len()).collect();
