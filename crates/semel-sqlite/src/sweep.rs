@@ -160,7 +160,7 @@ impl Session<'_> {
         let room = limit + positions.unreadable.len();
         let values = params![self.kept_since().as_millis(), room];
         let found = self.all(EXPIRED, values, |row| {
-            Ok((row.get(20)?, records::record_of(row, None)))
+            Ok((row.get(23)?, records::record_of(row, None)))
         })?;
         let (mut deleted, mut archived) = (0, 0);
         for (fence, record) in found {

@@ -66,6 +66,7 @@ async fn a_claim_is_granted_settled_and_replayed() {
         "verdict": "succeeded"
       },
       "record": {
+        "about": null,
         "age_ms": 0,
         "attempt": 1,
         "claimed_at": "2026-11-16T00:00:00.000Z",
@@ -79,6 +80,7 @@ async fn a_claim_is_granted_settled_and_replayed() {
           "at": "2026-11-16T00:00:00.000Z",
           "body_bytes": 13,
           "expires_at": "2026-11-17T00:00:00.000Z",
+          "resolved": false,
           "status": 201,
           "took_ms": 1200
         },
@@ -353,6 +355,7 @@ async fn a_record_is_looked_up_in_every_state() {
     {
       "outcome": null,
       "record": {
+        "about": null,
         "age_ms": 0,
         "attempt": 1,
         "claimed_at": "2026-11-16T00:00:00.000Z",
