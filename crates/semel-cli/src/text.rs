@@ -3,7 +3,7 @@
 use semel_core::{Record, Timestamp, duration};
 
 /// The most characters of a cell with words from others; what is longer is cut there and whole elsewhere.
-const CELL_MAX: usize = 60;
+const CELL_MAX: usize = 120;
 
 /// How long ago an instant was.
 pub(crate) fn ago(at: Timestamp, now: Timestamp) -> String {

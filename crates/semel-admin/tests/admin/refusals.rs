@@ -138,7 +138,7 @@ async fn bad_parameters_are_refused_with_what_and_where() {
     missing field `key`
     key: key must have 1 to 255 bytes, found 0
     kee: unknown field `kee`, expected one of `tenant`, `scope`, `key`, `wait`
-    state: a state is one of running, unknown, succeeded, failed, archived, found "stuck"
+    state: a state is one of running, unknown, succeeded, failed, settled, archived, found "stuck"
     limit: a page has 1 to 1000 records, found 0
     limit: a page has 1 to 1000 records, found 1001
     a cursor is the `next` of the page before, unchanged, found "yesterday"

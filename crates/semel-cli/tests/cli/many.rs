@@ -143,8 +143,8 @@ fn the_audit_says_that_it_is_empty_only_if_it_is() {
     store.semel("keys resolve order-17 --succeeded --yes");
     store.semel("keys purge Order-19 --yes --reason tests --by bob");
     assert_snapshot!(store.semel("audit").shown(), @r#"
-    WHEN      BY     VERB          SCOPE       CHANGED  WHICH                                            REASON
-    just now  bob    keys purge    payments@1        1  key Order-19; tenant acme; fence 4               tests
+    WHEN      BY     VERB          SCOPE       CHANGED  WHICH                                             REASON
+    just now  bob    keys purge    payments@1        1  key Order-19; tenant acme; fence 4                tests
     just now  alice  keys resolve  payments@1        1  key order-17; tenant acme; fence 1; as succeeded  -
 
     exit: 0

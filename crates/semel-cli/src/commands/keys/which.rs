@@ -8,7 +8,7 @@ use semel_core::{Key, Timestamp};
 use super::target::{Target, Within};
 use crate::text;
 
-/// One record, or many.
+/// One record, or many. Filters conflict with a key by name: clap takes what a present argument excludes for not required.
 #[derive(Debug, clap::Args)]
 #[command(group = ArgGroup::new("which").args(["key", "all"]).required(true))]
 pub(crate) struct Which {
@@ -23,23 +23,33 @@ pub(crate) struct Which {
     all: bool,
 
     /// With --all: only in this state, which is implied
-    #[arg(long, requires = "all", value_parser = ["unknown"])]
+    #[arg(long, requires = "all", conflicts_with = "key", value_parser = ["unknown"])]
     state: Option<String>,
 
     /// With --all: only this key's
-    #[arg(long = "key", value_name = "KEY", requires = "all")]
+    #[arg(
+        long = "key",
+        value_name = "KEY",
+        requires = "all",
+        conflicts_with = "key"
+    )]
     only_key: Option<Key>,
 
     /// With --all: only what was asked with this HTTP method
-    #[arg(long, requires = "all")]
+    #[arg(long, requires = "all", conflicts_with = "key")]
     method: Option<Method>,
 
     /// With --all: only what has been unknown for so long, such as 2h, or since a moment (RFC 3339)
-    #[arg(long, value_name = "DURATION", requires = "all")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        requires = "all",
+        conflicts_with = "key"
+    )]
     older_than: Option<When>,
 
     /// With --all: only say what would be done, which is so without --yes, too
-    #[arg(long, requires = "all", conflicts_with = "yes")]
+    #[arg(long, requires = "all", conflicts_with_all = ["yes", "key"])]
     dry_run: bool,
 
     /// Do it without asking
@@ -47,7 +57,7 @@ pub(crate) struct Which {
     pub(crate) yes: bool,
 
     /// With --all: write the counts as JSON
-    #[arg(long, requires = "all")]
+    #[arg(long, requires = "all", conflicts_with = "key")]
     pub(crate) json: bool,
 }
 

@@ -359,7 +359,10 @@ fn an_empty_inbox_says_so() {
         ("inbox list", "the inbox has no messages\n"),
         ("inbox counts", "the inbox has no messages\n"),
         ("dlq list", "there are no dead letters\n"),
-        ("audit", "nothing was done by hand\n"),
+        (
+            "audit",
+            "the audit has no lines: no key and no message was changed by hand, as far back as it goes\n",
+        ),
     ] {
         let ran = store.semel(verb);
         assert_eq!((ran.code, ran.stderr.as_str()), (0, said), "{verb}");
