@@ -24,7 +24,7 @@ fn unknown_keys_are_errors_with_a_guess() {
     );
     assert_snapshot!(
         error("gateway:\n  colour: red\n"),
-        @"semel.yaml:2:3: gateway.colour: unknown key; expected one of listen, upstream, host, trust_forwarded, outcomes, tls, access_log, upstream_tls, upstream_http2, limits, timeouts, policy_page, routes, …"
+        @"semel.yaml:2:3: gateway.colour: unknown key; expected one of listen, upstream, host, trust_forwarded, outcomes, tls, access_log, upstream_tls, upstream_http2, limits, timeouts, policy_page, …"
     );
     assert_snapshot!(
         error("gateway:\n  routes:\n    - match: { path: /a }\n      leese: 3s\n"),
@@ -195,11 +195,11 @@ fn a_value_of_another_kind_is_named() {
     );
     assert_snapshot!(
         error("gateway: yes"),
-        @r#"semel.yaml:1:10: gateway: expected a map of listen, upstream, host, trust_forwarded, outcomes, tls, access_log, upstream_tls, upstream_http2, limits, timeouts, policy_page, routes, found "yes""#
+        @r#"semel.yaml:1:10: gateway: expected a map of listen, upstream, host, trust_forwarded, outcomes, tls, access_log, upstream_tls, upstream_http2, limits, timeouts, policy_page, …, found "yes""#
     );
     assert_snapshot!(
         error("gateway: [a]"),
-        @"semel.yaml:1:10: gateway: expected a map of listen, upstream, host, trust_forwarded, outcomes, tls, access_log, upstream_tls, upstream_http2, limits, timeouts, policy_page, routes, found a list"
+        @"semel.yaml:1:10: gateway: expected a map of listen, upstream, host, trust_forwarded, outcomes, tls, access_log, upstream_tls, upstream_http2, limits, timeouts, policy_page, …, found a list"
     );
     assert_snapshot!(
         error("gateway: { limits: many }"),

@@ -209,6 +209,7 @@ suite! { $ all_of_outcomes conformance_of_outcomes in conformance:
     outcomes::a_barred_identity_is_absent,
     outcomes::a_bar_after_a_keep_finds_the_outcome,
     outcomes::a_bar_outlives_the_record,
+    outcomes::a_bar_outlives_a_corrected_record,
     outcomes::an_outcome_past_retention_makes_room,
     outcomes::a_claim_of_its_own_is_in_the_way,
     outcomes::a_keep_and_a_bar_never_pass_each_other,

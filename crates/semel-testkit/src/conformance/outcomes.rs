@@ -185,6 +185,25 @@ pub async fn a_bar_outlives_the_record(s: Subject) {
     assert_eq!(keep(&s, "k", 6, "newer").await, KeepAnswer::Kept);
 }
 
+/// The same if a person corrected the outcome in between.
+pub async fn a_bar_outlives_a_corrected_record(s: Subject) {
+    bar(&s, "k", 5).await;
+    let decided = KeepRequest {
+        retention: short_retention(),
+        resolved: true,
+        ..request(&s, "k", 5, "wrong")
+    };
+    assert_eq!(keep_as(&s, decided).await, KeepAnswer::Kept);
+    let outcome = Outcome::failed("right");
+    let correct = Resolution::Correct { outcome };
+    let corrected = s.resolve(&claim(&s, "k", 5), correct).await;
+    assert_eq!(corrected, ResolveAnswer::Resolved);
+    assert_eq!(s.state("k").await, "failed");
+    s.pass(PAST_RETENTION).await;
+    s.sweep_all().await;
+    assert_eq!(keep(&s, "k", 4, "old").await, KeepAnswer::Superseded);
+}
+
 /// What retention no longer protects makes room, for newer claims, and is archived where that was asked.
 pub async fn an_outcome_past_retention_makes_room(s: Subject) {
     let archived = KeepRequest {

@@ -321,6 +321,7 @@ pub(crate) const FOUND_BY: &[(Bug, &[&str])] = &[
             "a_bar_never_falls",
             "a_bar_after_a_keep_finds_the_outcome",
             "a_bar_outlives_the_record",
+            "a_bar_outlives_a_corrected_record",
             "a_keep_and_a_bar_never_pass_each_other",
         ],
     ),

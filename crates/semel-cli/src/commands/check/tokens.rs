@@ -47,10 +47,10 @@ mod tests {
         assert!(
             said(-day)
                 .unwrap()
-                .contains("expired 24h ago and is refused")
+                .contains("expired 1d ago and is refused")
         );
         assert!(said(0).unwrap().contains("expired just now"));
-        assert!(said(2 * day).unwrap().contains("expires in 48h"));
+        assert!(said(2 * day).unwrap().contains("expires in 2d"));
         assert_eq!(said(15 * day), None);
     }
 }
