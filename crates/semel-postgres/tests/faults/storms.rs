@@ -89,7 +89,10 @@ async fn on_wire(fault: impl AsyncFn(&Proxy, &Progress)) {
         };
         let tally = Storm::new(OPERATIONS, 3).rage(nodes, strike).await;
         judge(&tally);
-        assert!(proxy.counts().cut > 0, "the fault has struck");
+        // A client that gives its connection up first leaves nothing to cut.
+        let counts = proxy.counts();
+        let struck = counts.cut + counts.swallowed > 0;
+        assert!(struck, "the fault has struck: {counts:?}");
     }
 }
 
