@@ -106,17 +106,17 @@ const STATEMENTS: [(&str, &str, &str); 27] = [
     (
         "claim",
         include_str!("../src/sql/claim.sql"),
-        "uuid[],text[],text[],bigint[],text[],bytea[],bigint[],bigint[]",
+        "uuid[],text[],text[],bigint[],text[],bytea[],bigint[],bigint[],text[]",
     ),
     (
         "claim_alone",
         include_str!("../src/sql/claim_alone.sql"),
-        "uuid,text,text,bigint,text,bytea,bigint,bigint",
+        "uuid,text,text,bigint,text,bytea,bigint,bigint,text",
     ),
     (
         "claim_in",
         include_str!("../src/sql/claim_in.sql"),
-        "uuid,text,text,bigint,text,bytea,bigint,bigint",
+        "uuid,text,text,bigint,text,bytea,bigint,bigint,text",
     ),
     (
         "settle",
