@@ -152,11 +152,24 @@ async fn a_newer_format_is_refused() {
     let mut node = nodes(&url).remove(0);
     redis::cmd("SET")
         .arg(&key)
-        .arg("2")
+        .arg("3")
         .query::<()>(&mut node)
         .unwrap();
     let error = prefix.config().connect().await.expect_err("a newer format");
     assert_eq!(error.kind(), Kind::NewerVersion);
+}
+
+#[tokio::test]
+async fn the_format_before_is_brought_up_to_date() {
+    let url = url(common::SINGLE);
+    let prefix = common::Prefix::new(&url);
+    let key = format!("{{{}:format}}", prefix.name);
+    let mut node = nodes(&url).remove(0);
+    let set = redis::cmd("SET").arg(&key).arg("1").take();
+    set.query::<()>(&mut node).unwrap();
+    prefix.config().connect().await.unwrap();
+    let found: String = redis::cmd("GET").arg(&key).query(&mut node).unwrap();
+    assert_eq!(found, "2");
 }
 
 #[tokio::test]
