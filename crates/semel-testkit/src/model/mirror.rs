@@ -49,6 +49,7 @@ pub(super) enum Mirrored {
     Settled {
         brought: Brought,
         at: Timestamp,
+        resolved: bool,
     },
 }
 
@@ -100,6 +101,7 @@ impl Mirrored {
             State::Settled(settled) => Self::Settled {
                 brought: Brought::of(&settled.outcome),
                 at: settled.at,
+                resolved: settled.resolved,
             },
         }
     }
@@ -112,13 +114,17 @@ impl Mirrored {
                 cause,
                 evidence: None,
             },
-            Self::Settled { brought, at } => State::Settled(Settled {
+            Self::Settled {
+                brought,
+                at,
+                resolved,
+            } => State::Settled(Settled {
                 outcome: brought.outcome(),
                 at,
                 took: Duration::ZERO,
                 expires_at: at.after(retention().keep()),
                 archive: retention().archive(),
-                resolved: false,
+                resolved,
             }),
         }
     }
