@@ -112,11 +112,20 @@ pub(crate) fn lease<'de, D: Deserializer<'de>>(input: D) -> Result<LeaseTerm, D:
     Ok(term.map_err(D::Error::custom)?.unwrap_or_default())
 }
 
+/// The most bytes of who decides: with the longest name of a token and a slash in front of it, it is still the name of an actor.
+pub(crate) const BY_BYTES_MAX: usize =
+    semel_core::identity::PART_BYTES_MAX - 1 - crate::tokens::NAME_BYTES_MAX;
+
 /// Who decides, where it may be left out.
 pub(crate) fn actor_or_none<'de, D: Deserializer<'de>>(
     input: D,
 ) -> Result<Option<Actor>, D::Error> {
     let name = Option::<String>::deserialize(input)?;
+    let found = name.as_ref().map_or(0, String::len);
+    if found > BY_BYTES_MAX {
+        let message = format!("who decides has 1 to {BY_BYTES_MAX} bytes, found {found}");
+        return Err(D::Error::custom(message));
+    }
     name.map(|name| Actor::new(name).map_err(D::Error::custom))
         .transpose()
 }

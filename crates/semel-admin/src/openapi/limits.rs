@@ -8,11 +8,9 @@ use serde_json::{Value, json};
 
 use super::refusals::members;
 use crate::api::claims::WAIT_MAX;
-use crate::api::fields::{NONCE_CHARS_MAX, NUMBER_MAX};
+use crate::api::fields::{BY_BYTES_MAX, NONCE_CHARS_MAX, NUMBER_MAX};
 use crate::api::inbox::REASON_BYTES_MAX;
 
-/// With the longest name of a token and a slash in front of it, it is still the name of an actor.
-const BY_MAX: usize = 255 - 1 - crate::tokens::NAME_BYTES_MAX;
 /// No control characters, as every part of an identity.
 const PART: &str = r"^[^\x00-\x1f\x7f-\x9f]+$";
 /// The same, and not only a version.
@@ -80,7 +78,7 @@ fn query_state(description: Option<&Value>) -> Value {
 fn limits(field: &str) -> Value {
     match field {
         "tenant" | "key" | "id" | "lane" => part(PART),
-        "by" => json!({ "minLength": 1, "maxLength": BY_MAX, "pattern": PART }),
+        "by" => json!({ "minLength": 1, "maxLength": BY_BYTES_MAX, "pattern": PART }),
         "scope" | "consumer" => part(SCOPE),
         "ids" => {
             json!({ "maxItems": SELECT_IDS_MAX, "items": { "type": "string", "pattern": PART, "minLength": 1, "maxLength": 255 } })
