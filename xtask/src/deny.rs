@@ -1,4 +1,4 @@
-//! Runs `cargo deny` with the repository's rules: licences, bans, duplicates and sources always, advisories where a database is at hand.
+//! Runs `cargo deny` with the repository's rules: licences, bans, duplicates and sources always, advisories where there is a database of them.
 
 use std::env;
 use std::path::{Path, PathBuf};

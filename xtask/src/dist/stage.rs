@@ -38,7 +38,7 @@ impl Stage {
         chmod(&path, 0o755)
     }
 
-    /// Whoever packs may have a strict umask; what is installed can be read by all.
+    /// The umask of the build may be strict; what is installed can be read by all.
     fn place(&self, to: &str) -> Result<PathBuf> {
         let path = self.dir.join(to);
         let mut dir = self.dir.clone();

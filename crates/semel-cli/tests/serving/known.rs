@@ -1,4 +1,4 @@
-//! What an operator finds about requests whose outcomes nobody knows: a gateway, a service that fails, and the command line.
+//! What an operator finds about requests whose outcomes are unknown: a gateway, a service that fails, and the command line.
 
 use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};

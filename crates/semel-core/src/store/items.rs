@@ -27,7 +27,7 @@ pub struct ClaimRequest {
     /// What was asked, in a line for people.
     pub about: Option<About>,
     /// What the claimer calls this claim. Asked again under the same name while the lease lives, the same claim is
-    /// granted again: for callers whose answer may get lost. Whoever shares a name shares the claim.
+    /// granted again: for callers whose answer may get lost. Callers that share a name share the claim.
     pub nonce: Option<Nonce>,
 }
 

@@ -22,7 +22,7 @@ const ENCODED: &str = "=?base64?";
 const OF_MESSAGES: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 const OF_CALLS: [&str; 3] = ["name", "arguments", "_meta"];
 
-/// What of `_meta` may differ between two attempts of one call: where progress is told, traces, and what the protocol
+/// What of `_meta` may differ between two attempts of one call: where progress is reported, traces, and what the protocol
 /// itself keeps there.
 const VOLATILE: [&str; 4] = ["progressToken", "traceparent", "tracestate", "baggage"];
 const PROTOCOLS_OWN: &str = "io.modelcontextprotocol/";
@@ -42,7 +42,7 @@ pub(crate) enum Reading {
 /// A call of a tool that is guarded.
 #[derive(Debug)]
 pub(crate) struct Call {
-    /// What the answer is told by.
+    /// By which the answer is known among other messages.
     pub(crate) id: Id,
     /// Which tool.
     pub(crate) tool: String,

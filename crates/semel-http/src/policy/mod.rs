@@ -12,7 +12,7 @@ pub use describe::{Stated, written};
 use http::{HeaderName, Method};
 use serde::Serialize;
 
-/// Where the document is, unless a gateway is told otherwise.
+/// Where the document is, unless the configuration of a gateway names another place.
 pub const PAGE: &str = "/.well-known/idempotency-policy";
 
 /// The policy of all routes.

@@ -102,7 +102,7 @@ pub async fn a_takeover_says_anew_what_was_asked(s: Subject) {
     assert_eq!(about, About::new("POST /new"));
 }
 
-/// The caller whose answer was lost gets its own claim, and nobody else does.
+/// The caller whose answer was lost gets its own claim, and no other caller does.
 pub async fn a_named_claim_is_granted_again_while_its_lease_lives(s: Subject) {
     let first: Lease = granted(s.ask(named(&s, "k", "mine")).await);
     let again = granted(s.ask(named(&s, "k", "mine")).await);
