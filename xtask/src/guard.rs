@@ -14,6 +14,9 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::output::note;
@@ -24,6 +27,8 @@ pub(crate) const VERB: &str = "__guard";
 
 /// What the run writes to the lifeline when no step is running.
 const IDLE: &str = "idle";
+
+const POLL: Duration = Duration::from_millis(20);
 
 /// The run's handle on its guard process.
 pub(crate) struct Guard {
@@ -48,7 +53,16 @@ impl Guard {
     }
 
     /// Runs a step's command to its end, showing its output live.
-    pub(crate) fn run(&mut self, mut command: Command) -> Result<()> {
+    pub(crate) fn run(&mut self, command: Command) -> Result<()> {
+        self.run_unless(command, &AtomicBool::new(false))
+    }
+
+    /// The same, but the command is ended once `is_pointless` is set, and killed if it is set again.
+    pub(crate) fn run_unless(
+        &mut self,
+        mut command: Command,
+        is_pointless: &AtomicBool,
+    ) -> Result<()> {
         let shown = describe(&command);
         let mut child = command
             // A background process group that reads the terminal would be stopped.
@@ -57,12 +71,22 @@ impl Guard {
             .spawn()
             .map_err(Error::when(&format!("start `{shown}`")))?;
         self.tell(&child.id().to_string());
-        let status = child.wait().map_err(Error::when("wait for the step"))?;
+        let mut signals = ["TERM", "KILL"].into_iter();
+        let ended = loop {
+            let ended = child.try_wait().map_err(Error::when("wait for the step"))?;
+            if let Some(status) = ended {
+                break status;
+            }
+            if is_pointless.swap(false, Ordering::Relaxed) {
+                signal_group(child.id(), signals.next().unwrap_or("KILL"));
+            }
+            thread::sleep(POLL);
+        };
         self.tell(IDLE);
-        if status.success() {
+        if ended.success() {
             Ok(())
         } else {
-            Err(Error::failed(format!("`{shown}` ended with {status}")))
+            Err(Error::failed(format!("`{shown}` ended with {ended}")))
         }
     }
 
@@ -103,7 +127,7 @@ pub(crate) fn watch(root: &Path, args: &[String]) -> Result<()> {
     };
     if let Some(step) = last_step(io::stdin().lock()) {
         note("interrupted: stopping the running step");
-        terminate_group(step);
+        signal_group(step, "TERM");
     }
     services::stop_run(root, slot)?;
     // Tests start servers of their own, and a test that fails may not stop them.
@@ -116,11 +140,11 @@ fn last_step(lifeline: impl BufRead) -> Option<u32> {
     last.parse().ok()
 }
 
-fn terminate_group(id: u32) {
+fn signal_group(id: u32, signal: &str) {
     // The shell's built-in is used because the `kill` program is not everywhere.
     // A group that has ended meanwhile is fine, so the result is of no interest.
     let _ = Command::new("sh")
-        .args(["-c", &format!("kill -s TERM -- -{id}")])
+        .args(["-c", &format!("kill -s {signal} -- -{id}")])
         .stderr(Stdio::null())
         .status();
 }
@@ -147,5 +171,15 @@ mod tests {
         for (lifeline, expected) in table {
             assert_eq!(last_step(lifeline.as_bytes()), expected, "{lifeline:?}");
         }
+    }
+
+    #[test]
+    fn a_command_that_became_pointless_is_ended() {
+        let mut guard = Guard::start(&Slot::of_this_run(Path::new("/nowhere"))).unwrap();
+        let mut sleep = Command::new("sleep");
+        sleep.arg("600");
+        let ended = guard.run_unless(sleep, &AtomicBool::new(true));
+        let expected = "`sleep 600` ended with signal: 15 (SIGTERM)";
+        assert_eq!(ended.unwrap_err().to_string(), expected);
     }
 }

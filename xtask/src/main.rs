@@ -25,6 +25,7 @@ mod process;
 mod release;
 mod results;
 mod services;
+mod soak;
 mod steps;
 mod test;
 mod tidy;
@@ -47,6 +48,8 @@ usage: cargo xtask <verb>
   dist [--profile NAME] [--target TRIPLE] [--out DIR] [--binary FILE]
                             make a static archive and a Debian package; prints their paths
   release VERSION           set the version, commit and tag it; pushes and publishes nothing
+  soak [BROKER...]          100,000 messages per broker while engines are killed; SEMEL_SOAK_MESSAGES
+                            says how many instead
   services up [NAME...]     start or install what is missing; prints `export` lines
   services down [NAME...]   stop what `up` started, and remove its data
   services status           say what is running or installed
@@ -91,6 +94,7 @@ fn run(root: &Path, args: &[String]) -> Result<()> {
         "dist" => dist::run(root, rest),
         "release" => release::run(root, rest),
         "services" => services::run(root, rest),
+        "soak" => soak::run(root, rest),
         guard::VERB => guard::watch(root, rest),
         "help" | "--help" | "-h" => {
             output::note(USAGE);

@@ -9,10 +9,13 @@ use crate::error::{Error, Result};
 
 /// Says something to the person watching; a lost listener is not a failure.
 pub(crate) fn note(message: &str) {
-    let _ = writeln!(io::stderr(), "{message}");
+    let _ = io::stderr().write_all(format!("{message}\n").as_bytes());
 }
 
 /// Prints one line of data. Data that cannot be delivered is a failure.
 pub(crate) fn data(line: &str) -> Result<()> {
-    writeln!(io::stdout(), "{line}").map_err(Error::when("write to stdout"))
+    let line = format!("{line}\n");
+    io::stdout()
+        .write_all(line.as_bytes())
+        .map_err(Error::when("write to stdout"))
 }

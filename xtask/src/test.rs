@@ -1,9 +1,13 @@
 //! The one test command: what a person runs before a change, and what CI runs.
 //!
-//! Steps go from the cheapest to the dearest and stop at the first failure. The
-//! services are stopped in any case; see [`crate::guard`] for how.
+//! Steps go from the cheapest to the dearest and stop at the first failure. Services are installed and started while the tests
+//! compile, and stopped in any case; see [`crate::guard`] for how. What failed is said once more at the end.
 
-use std::path::Path;
+mod failures;
+mod watched;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::book;
 use crate::deny;
@@ -15,6 +19,7 @@ use crate::services::{self, Slot, Variable};
 use crate::steps::Steps;
 use crate::tidy;
 use crate::workspace::cargo;
+use watched::Watched;
 
 /// Runs every step and prints the summary.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
@@ -25,9 +30,12 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
         Slot::of_this_run(root)
     };
     let mut guard = Guard::start(&slot)?;
-    let mut steps = Steps::default();
-    let checked = check(root, &options, &slot, &mut guard, &mut steps);
+    let (mut steps, tests) = (Steps::default(), Watched::default());
+    let checked = check(root, &options, &slot, &mut guard, &mut steps, &tests);
     let stopped = steps.run("stop services", || guard.finish());
+    if let Some(failures) = tests.summary() {
+        note(&failures);
+    }
     note(&steps.summary());
     checked.and(stopped)
 }
@@ -38,6 +46,7 @@ fn check(
     slot: &Slot,
     guard: &mut Guard,
     steps: &mut Steps,
+    tests: &Watched,
 ) -> Result<()> {
     steps.run("format", || {
         guard.run(cargo(root, &["fmt", "--all", "--check"]))
@@ -45,8 +54,17 @@ fn check(
     steps.run("tidy", || tidy::run(root))?;
     steps.run("deny", || deny::run(root, &[]))?;
     steps.run("clippy", || guard.run(cargo(root, CLIPPY)))?;
-    let variables = steps.run("services", || services::for_tests(root, slot))?;
-    steps.run("test", || test(root, options, &variables, guard))?;
+    let (variables, ()) = steps.run_both(
+        ("services", || services::for_tests(root, slot)),
+        ("compile", |is_pointless| match options.compile_args() {
+            Some(args) => guard.run_unless(cargo(root, &args), is_pointless),
+            None => Ok(()),
+        }),
+    )?;
+    steps.run("test", || test(root, options, &variables, guard, tests))?;
+    if options.rest.is_empty() {
+        steps.run("kafka tls", || kafka_tls(root, &variables, guard, tests))?;
+    }
     steps.run("docs", || {
         let mut docs = cargo(root, &["doc", "--workspace", "--no-deps", "--locked"]);
         docs.env("RUSTDOCFLAGS", "-D warnings");
@@ -65,18 +83,63 @@ const CLIPPY: &[&str] = &[
     "warnings",
 ];
 
-fn test(root: &Path, options: &Options, variables: &[Variable], guard: &mut Guard) -> Result<()> {
+/// The tests of the feature that needs a library of the system. The whole workspace is named so that nothing but librdkafka and what stands on
+/// it is built again.
+const KAFKA_TLS: &[&str] = &[
+    "test",
+    "--locked",
+    "--workspace",
+    "--features",
+    "semel-kafka/tls",
+    "--test",
+    "kafka",
+    "--",
+    "tls::",
+];
+
+fn kafka_tls(
+    root: &Path,
+    variables: &[Variable],
+    guard: &mut Guard,
+    watched: &Watched,
+) -> Result<()> {
+    let mut find = Command::new("pkg-config");
+    if !find
+        .args(["--exists", "openssl"])
+        .status()
+        .is_ok_and(|found| found.success())
+    {
+        services::install_package("pkg-config")?;
+        services::install_package("libssl-dev")?;
+    }
+    let mut tests = cargo(root, KAFKA_TLS);
+    tests
+        .envs(variables.iter().map(|var| (var.name, &var.value)))
+        .env("SEMEL_TEST_XTASK", this_program()?);
+    watched.run(guard, tests)
+}
+
+fn this_program() -> Result<PathBuf> {
+    std::env::current_exe().map_err(Error::when("find this program"))
+}
+
+fn test(
+    root: &Path,
+    options: &Options,
+    variables: &[Variable],
+    guard: &mut Guard,
+    watched: &Watched,
+) -> Result<()> {
     // The run has a slot even if its services are in the shared one.
     let slot = Slot::of_this_run(root);
     let found = slot.create_results()?;
-    let program = std::env::current_exe().map_err(Error::when("find this program"))?;
     let mut tests = cargo(root, &options.cargo_test_args());
     tests
         .envs(variables.iter().map(|var| (var.name, &var.value)))
         // Tests that break servers start their own with this program.
-        .env("SEMEL_TEST_XTASK", program)
+        .env("SEMEL_TEST_XTASK", this_program()?)
         .env("SEMEL_TEST_RESULTS", &found);
-    let ended = guard.run(tests);
+    let ended = watched.run(guard, tests);
     results::print(&found);
     slot.remove();
     ended
@@ -112,6 +175,17 @@ impl Options {
         }
         args.extend(self.rest.iter().map(String::as_str));
         args
+    }
+
+    /// What compiles the tests without running them; none if that is not possible.
+    fn compile_args(&self) -> Option<Vec<&str>> {
+        let mut args = self.cargo_test_args();
+        // The documentation's examples are compiled when they run.
+        if args.contains(&"--doc") || args.contains(&"--no-run") {
+            return None;
+        }
+        args.insert(1, "--no-run");
+        Some(args)
     }
 
     fn names_a_package(&self) -> bool {
@@ -162,6 +236,9 @@ mod tests {
             let options = Options::parse(&args);
             assert_eq!(options.keep_services, *keep, "{args:?}");
             assert_eq!(options.cargo_test_args(), *expected, "{args:?}");
+            let compile = options.compile_args().unwrap();
+            assert_eq!(compile[..2], ["test", "--no-run"], "{args:?}");
+            assert_eq!(compile[2..], expected[1..], "{args:?}");
         }
     }
 }

@@ -27,6 +27,10 @@ pub(crate) fn cargo(root: &Path, args: &[&str]) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
     command.args(args).current_dir(root);
+    // What is built once gains nothing from being prepared for the next time.
+    if env::var_os("CI").is_some() {
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     command
 }
 

@@ -13,7 +13,7 @@ use authority::Authority;
 use semel_core::store::{ClaimAnswer, ClaimRequest, Takeover};
 use semel_core::{Fingerprint, Identity, LeaseTerm, StoreExt};
 use semel_redis::Config;
-use semel_testkit::server::Server;
+use semel_testkit::server::{Server, free_port};
 
 fn request(key: &str) -> ClaimRequest {
     ClaimRequest {
@@ -30,11 +30,7 @@ fn request(key: &str) -> ClaimRequest {
 async fn a_server_is_trusted_by_its_certificate_and_no_further() {
     let (ours, other) = (Authority::new(), Authority::new());
     let [certificate, key] = ours.certify("localhost", "redis");
-    let port = {
-        // Closed again before the server listens there.
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    };
+    let port = free_port();
     let settings = [
         format!("tls-port={port}"),
         format!("tls-cert-file={certificate}"),

@@ -14,6 +14,9 @@ use crate::workspace::cargo;
 use super::options::Options;
 use super::{PACKAGE, elf};
 
+/// What released programs have beyond the usual: Kafka's TLS and SCRAM, by an OpenSSL that is in the program.
+const FEATURES: &str = "kafka-tls-vendored";
+
 /// A program, and what is known about it.
 pub(super) struct Program {
     pub(super) path: PathBuf,
@@ -48,13 +51,18 @@ fn arch(target: &str) -> &str {
 fn build(root: &Path, profile: &str, target: &str) -> Result<PathBuf> {
     let is_musl = target.ends_with("-musl");
     let mut build = cargo(root, &["build", "--locked", "--package", PACKAGE]);
-    build.args(["--profile", profile, "--target", target]);
+    build.args(["--features", FEATURES, "--profile", profile]);
+    build.args(["--target", target]);
+    // OpenSSL's own build is written in it.
+    required("perl", "perl")?;
     if is_musl {
-        // SQLite, ring and the allocator are C.
-        let compiler = musl_compiler()?;
+        // SQLite, ring, OpenSSL, librdkafka and the allocator are C.
+        let compiler = required("musl-gcc", "musl-tools")?;
         add_target(target)?;
         let variable = format!("CC_{}", target.replace('-', "_"));
-        build.env(variable, compiler);
+        build.env(variable, &compiler);
+        // The build of librdkafka knows this variable only, and what runs on this machine is none of its business.
+        build.env("CC", compiler).env("HOST_CC", "cc");
     }
     note(&format!("building for {target} with the profile {profile}"));
     let ended = build.status().map_err(Error::when("run cargo"))?;
@@ -76,12 +84,13 @@ fn build(root: &Path, profile: &str, target: &str) -> Result<PathBuf> {
     }
 }
 
-fn musl_compiler() -> Result<PathBuf> {
-    const NAME: &str = "musl-gcc";
-    if find_program(NAME).is_none() {
-        install_package("musl-tools")?;
+/// A program of this machine, from a package of Debian if it is not there.
+fn required(name: &str, package: &str) -> Result<PathBuf> {
+    if find_program(name).is_none() {
+        install_package(package)?;
     }
-    find_program(NAME).ok_or_else(|| Error::failed("the package musl-tools brought no musl-gcc"))
+    find_program(name)
+        .ok_or_else(|| Error::failed(format!("the package {package} brought no {name}")))
 }
 
 /// A toolchain that was installed without rustup has what it has, and cargo says what is missing.

@@ -27,17 +27,17 @@ pub(super) enum Account {
 
 impl Account {
     /// The own account, or for root the first of `names` that exists.
-    pub(super) fn unprivileged(names: &[&str]) -> Result<Self> {
+    pub(super) fn unprivileged(names: &str) -> Result<Self> {
         if own_uid()? != 0 {
             return Ok(Self::Own);
         }
         let passwd = Path::new("/etc/passwd");
         let text = fs::read_to_string(passwd).map_err(Error::at("read", passwd))?;
-        let found = names.iter().find_map(|name| find(&text, name));
+        let found = names.split(' ').find_map(|name| find(&text, name));
         found.ok_or_else(|| {
             Error::failed(format!(
                 "the server refuses to run as root, and there is no user named {}",
-                names.join(" or ")
+                names.replace(' ', " or ")
             ))
         })
     }

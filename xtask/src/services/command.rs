@@ -11,7 +11,7 @@ use super::lifecycle::{self, Found};
 use super::options::Options;
 use super::private;
 use super::registry::{self, Need};
-use super::service::Service;
+use super::server::Server;
 use super::slot::Slot;
 use super::tool::{self, Tool};
 use super::variable::Variable;
@@ -38,18 +38,13 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
 /// Prints nothing but `export` lines on stdout, so that a shell can evaluate it.
 fn up(root: &Path, options: &Options) -> Result<()> {
     if let Some(slot) = private_slot(root, options)? {
-        let service = one_server(options)?;
-        return export(&private::up(service, &slot, &options.settings)?);
+        let server = one_server(options)?;
+        return export(&private::up(server, &slot, &options.settings)?);
     }
     let slot = Slot::shared(root);
-    for need in registry::named(&options.names)? {
-        let variable = match need {
-            Need::Server(service) => lifecycle::ensure(service, &slot, &slot)?,
-            Need::Tool(tool) => tool::ensure(tool, root)?,
-        };
-        export(&[variable])?;
-    }
-    Ok(())
+    let (variables, failed) = lifecycle::ensure_all(&registry::named(&options.names)?, root, &slot);
+    export(&variables)?;
+    failed.map_or(Ok(()), Err)
 }
 
 /// Only for private slots: everybody's servers are not for one person to end.
@@ -64,9 +59,9 @@ fn down(root: &Path, options: &Options) -> Result<()> {
     let slot = slot.unwrap_or_else(|| Slot::shared(root));
     for need in registry::named(&options.names)? {
         match need {
-            Need::Server(service) => stop(service, &slot)?,
+            Need::Server(server) => stop(server, &slot)?,
             Need::Tool(_) if !slot.is_shared() => {}
-            Need::Tool(tool) => note(&format!("{}: a tool, nothing to stop", tool.name())),
+            Need::Tool(tool) => note(&format!("{}: a tool, nothing to stop", tool.name)),
         }
     }
     if slot.is_shared() {
@@ -82,9 +77,9 @@ fn private_slot(root: &Path, options: &Options) -> Result<Option<Slot>> {
 }
 
 /// The variables of a private slot's server do not tell which server they are about.
-fn one_server(options: &Options) -> Result<&'static dyn Service> {
+fn one_server(options: &Options) -> Result<&'static Server> {
     match registry::named(&options.names)?.as_slice() {
-        [Need::Server(service)] => Ok(*service),
+        [Need::Server(server)] => Ok(*server),
         _ => Err(Error::Usage("`--slot` needs the name of one server".into())),
     }
 }
@@ -96,12 +91,12 @@ fn export(variables: &[Variable]) -> Result<()> {
     })
 }
 
-fn stop(service: &dyn Service, slot: &Slot) -> Result<()> {
-    let name = service.name();
-    if lifecycle::stop(service, slot)? {
+fn stop(server: &Server, slot: &Slot) -> Result<()> {
+    let name = server.name;
+    if lifecycle::stop(server, slot)? {
         note(&format!("{name}: stopped, its data is removed"));
         if slot.is_shared() {
-            note(&format!("hint: unset {}", service.variable()));
+            note(&format!("hint: unset {}", server.variable));
         }
     } else {
         note(&format!("{name}: nothing to stop"));
@@ -114,7 +109,7 @@ fn status(root: &Path, options: &Options) -> Result<()> {
     let slot = slot.unwrap_or_else(|| Slot::shared(root));
     for need in registry::named(&options.names)? {
         let (word, detail) = match need {
-            Need::Server(service) => server_status(service, &slot),
+            Need::Server(server) => server_status(server, &slot),
             Need::Tool(_) if !slot.is_shared() => continue,
             Need::Tool(tool) => tool_status(tool, root),
         };
@@ -123,22 +118,22 @@ fn status(root: &Path, options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn server_status(service: &dyn Service, slot: &Slot) -> (&'static str, String) {
-    match lifecycle::find(service, slot) {
-        Found::Named(url) => named_status(service, &url),
+fn server_status(server: &Server, slot: &Slot) -> (&'static str, String) {
+    match lifecycle::find(server, slot) {
+        Found::Named(url) => named_status(server, &url),
         Found::Started(url) => ("up", redacted(&url)),
         Found::Broken(why) => ("broken", why),
         Found::Nothing => ("down", String::new()),
     }
 }
 
-fn tool_status(tool: &dyn Tool, root: &Path) -> (&'static str, String) {
+fn tool_status(tool: &Tool, root: &Path) -> (&'static str, String) {
     match tool::find(tool, root) {
         tool::Found::Ready(program) => ("ready", program.display().to_string()),
         tool::Found::Nothing => ("missing", String::new()),
         tool::Found::Named(program) => {
-            let named = format!("{} (named by {})", program.display(), tool.variable());
-            match tool.works(&program) {
+            let named = format!("{} (named by {})", program.display(), tool.variable);
+            match tool.check(&program) {
                 Ok(()) => ("ready", named),
                 Err(error) => ("broken", format!("{named}: {error}")),
             }
@@ -146,9 +141,9 @@ fn tool_status(tool: &dyn Tool, root: &Path) -> (&'static str, String) {
     }
 }
 
-fn named_status(service: &dyn Service, url: &str) -> (&'static str, String) {
-    let named = format!("{} (named by {})", redacted(url), service.variable());
-    match service.answers(url) {
+fn named_status(server: &Server, url: &str) -> (&'static str, String) {
+    let named = format!("{} (named by {})", redacted(url), server.variable);
+    match server.check(url) {
         Ok(()) => ("up", named),
         Err(error) => ("away", format!("{named}: {error}")),
     }

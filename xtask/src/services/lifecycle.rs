@@ -1,15 +1,17 @@
-//! Decides which server is used, and starts or stops it. How is up to the service.
+//! Decides which server is used, and has it started or stopped. How is up to the runner.
 //! Tools are only found or installed, which is [`tool`]'s business.
 
 use std::env;
 use std::path::Path;
+use std::thread;
 
 use crate::error::{Error, Result};
 use crate::output::note;
 
 use super::endpoint::redacted;
 use super::registry::{self, Need};
-use super::service::{Service, Status};
+use super::runner::{self, Status};
+use super::server::Server;
 use super::slot::Slot;
 use super::tool;
 use super::variable::Variable;
@@ -28,14 +30,50 @@ pub(super) enum Found {
 
 /// Everything that the tests need: named, shared or, if missing, started in `own`.
 pub(crate) fn for_tests(root: &Path, own: &Slot) -> Result<Vec<Variable>> {
+    only(&[], root, own)
+}
+
+/// The same for what has these names.
+pub(crate) fn only(names: &[String], root: &Path, own: &Slot) -> Result<Vec<Variable>> {
+    let (variables, failed) = ensure_all(&registry::named(names)?, root, own);
+    failed.map_or(Ok(variables), Err)
+}
+
+/// Finds, installs and starts things side by side. What succeeded comes in the order of `needs`, and one error tells all that
+/// failed.
+pub(super) fn ensure_all(
+    needs: &[Need],
+    root: &Path,
+    own: &Slot,
+) -> (Vec<Variable>, Option<Error>) {
     let shared = Slot::shared(root);
-    let needs = registry::all().into_iter();
-    needs
-        .map(|need| match need {
-            Need::Server(service) => ensure(service, &shared, own),
-            Need::Tool(tool) => tool::ensure(tool, root),
-        })
-        .collect()
+    let ensure_one = |need: Need| match need {
+        Need::Server(server) => ensure(server, &shared, own),
+        Need::Tool(tool) => tool::ensure(tool, root),
+    };
+    let results: Vec<Result<Variable>> = thread::scope(|scope| {
+        let ensure_one = &ensure_one;
+        let threads = needs
+            .iter()
+            .map(|need| scope.spawn(move || ensure_one(*need)));
+        // All of them have to be spawned before the first is waited for.
+        let threads: Vec<_> = threads.collect();
+        let ended = threads.into_iter().map(|thread| {
+            let ended = thread.join();
+            ended.unwrap_or_else(|_| Err(Error::failed("its thread panicked")))
+        });
+        ended.collect()
+    });
+    let mut variables = Vec::new();
+    let mut failed = Vec::new();
+    for (need, result) in needs.iter().zip(results) {
+        match result {
+            Ok(variable) => variables.push(variable),
+            Err(error) => failed.push(format!("{}: {error}", need.name())),
+        }
+    }
+    let error = (!failed.is_empty()).then(|| Error::failed(failed.join("\n")));
+    (variables, error)
 }
 
 /// Stops what the test run with this slot started; the shared slot is left alone.
@@ -44,9 +82,9 @@ pub(crate) fn stop_run(root: &Path, slot: &str) -> Result<()> {
     if slot.is_shared() {
         return Ok(());
     }
-    for service in registry::servers() {
-        if stop(service, &slot)? {
-            note(&format!("{}: stopped", service.name()));
+    for server in registry::servers() {
+        if stop(server, &slot)? {
+            note(&format!("{}: stopped", server.name));
         }
     }
     slot.remove();
@@ -63,48 +101,49 @@ pub(crate) fn stop_abandoned_runs(root: &Path) -> Result<()> {
     })
 }
 
-/// Finds the service's server in `shared` or the environment, or starts it in `own`.
-pub(super) fn ensure(service: &dyn Service, shared: &Slot, own: &Slot) -> Result<Variable> {
-    let place = own.place(service.name());
-    let _lock = own.lock()?;
-    let value = match find(service, shared) {
-        Found::Named(url) => use_named(service, url)?,
+/// Finds the server in `shared` or the environment, or starts it in `own`.
+fn ensure(server: &Server, shared: &Slot, own: &Slot) -> Result<Variable> {
+    let name = server.name;
+    let place = own.place(name);
+    let _held = own.lock(name)?;
+    let value = match find(server, shared) {
+        Found::Named(url) => use_named(server, url)?,
         Found::Started(url) => {
-            note(&format!("{}: already running", service.name()));
+            note(&format!("{name}: already running"));
             url
         }
         Found::Broken(why) => {
-            note(&format!("{}: starting afresh, {why}", service.name()));
-            service.up(&place, &[])?
+            note(&format!("{name}: starting afresh, {why}"));
+            runner::up(server, &place, &[])?
         }
         Found::Nothing => {
-            note(&format!("{}: starting", service.name()));
-            service.up(&place, &[])?
+            note(&format!("{name}: starting"));
+            runner::up(server, &place, &[])?
         }
     };
-    note(&format!("{}: {}", service.name(), redacted(&value)));
+    note(&format!("{name}: {}", redacted(&value)));
     Ok(Variable {
-        name: service.variable(),
+        name: server.variable,
         value,
     })
 }
 
-/// Stops the service's server in `slot`; says whether there was anything to stop.
-pub(super) fn stop(service: &dyn Service, slot: &Slot) -> Result<bool> {
-    let place = slot.place(service.name());
+/// Stops the server in `slot`; says whether there was anything to stop.
+pub(super) fn stop(server: &Server, slot: &Slot) -> Result<bool> {
+    let place = slot.place(server.name);
     if !place.exists() {
         return Ok(false);
     }
-    let _lock = slot.lock()?;
-    service.down(&place)?;
+    let _held = slot.lock(server.name)?;
+    runner::down(server, &place)?;
     Ok(true)
 }
 
 /// Looks for a server without starting one. What the environment names is meant for
-/// everybody, so it never stands for the server of a private slot.
-pub(super) fn find(service: &dyn Service, slot: &Slot) -> Found {
-    let place = slot.place(service.name());
-    let named = env::var(service.variable()).ok();
+/// all tests, so it never stands for the server of a private slot.
+pub(super) fn find(server: &Server, slot: &Slot) -> Found {
+    let place = slot.place(server.name);
+    let named = env::var(server.variable).ok();
     let named = named.filter(|_| slot.is_shared());
     if let Some(url) = named.filter(|url| !url.is_empty()) {
         // A shell that evaluated our own `export` lines names our own server, and
@@ -113,16 +152,16 @@ pub(super) fn find(service: &dyn Service, slot: &Slot) -> Found {
             return Found::Named(url);
         }
     }
-    match service.status(&place) {
+    match runner::status(server, &place) {
         Status::Up(url) => Found::Started(url),
         Status::Broken(why) => Found::Broken(why),
         Status::Down => Found::Nothing,
     }
 }
 
-fn use_named(service: &dyn Service, url: String) -> Result<String> {
-    let (name, variable) = (service.name(), service.variable());
-    match service.answers(&url) {
+fn use_named(server: &Server, url: String) -> Result<String> {
+    let Server { name, variable, .. } = server;
+    match server.check(&url) {
         Ok(()) => {
             note(&format!("{name}: using the one that {variable} names"));
             Ok(url)

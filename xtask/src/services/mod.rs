@@ -1,7 +1,7 @@
 //! Real servers and tools for the tests, on private ports and in private directories.
 //!
-//! Each kind of server is one file with one [`service::Service`], each kind of tool one
-//! file with one [`tool::Tool`]; `registry.rs` lists them all.
+//! They are data: `servers.rs` and `tools.rs` describe each of them, `registry.rs` lists them all. One runner starts and ends
+//! any server by its description ([`server::Server`]), and one installer per kind of [`part`] brings what they are made of.
 //! A server lives in a [`Slot`]: the shared slot is what `services up` starts and
 //! leaves running; every test run has a slot of its own for what it had to start
 //! itself, so that two runs at once never stop each other's servers. A test that stops,
@@ -12,38 +12,38 @@
 //! changed from here. The same goes for a tool.
 
 mod account;
-mod apps;
-mod cargo_tool;
 mod command;
-mod debian;
 mod endpoint;
+mod hold;
 mod home;
 mod lifecycle;
 mod live;
-mod nginx;
 mod options;
-mod pgbouncer;
+mod part;
 mod port;
-mod postgres;
 mod private;
+mod probe;
 mod program;
-mod python;
-mod redis;
 mod registry;
+mod runner;
 mod secret;
-mod service;
+mod server;
+mod servers;
 mod setting;
 mod slot;
+mod template;
 mod tool;
+mod tools;
 mod variable;
 mod wait;
 
 use crate::process;
 
-pub(crate) use cargo_tool::{CARGO_DENY, MDBOOK, installed};
 pub(crate) use command::run;
-pub(crate) use debian::install as install_package;
-pub(crate) use lifecycle::{for_tests, stop_abandoned_runs, stop_run};
+pub(crate) use lifecycle::{for_tests, only, stop_abandoned_runs, stop_run};
+pub(crate) use part::install_package;
 pub(crate) use program::find as find_program;
 pub(crate) use slot::{Slot, remove_dir};
+pub(crate) use tool::installed;
+pub(crate) use tools::{CARGO_DENY, MDBOOK};
 pub(crate) use variable::Variable;

@@ -1,4 +1,4 @@
-//! Ports of the loopback interface that nobody listens on.
+//! Ports of the loopback interface that no process listens on.
 //!
 //! They lie below those that the system gives to clients. A client that keeps trying to
 //! reach a server that is down would otherwise be given the server's own port sooner or
@@ -8,59 +8,70 @@ use std::net::TcpListener;
 
 use crate::error::{Error, Result};
 
+use super::hold::{self, Held};
 use super::secret;
 
 const FIRST: u16 = 20_000;
 /// The system's ports for clients begin after this one, on Linux and elsewhere.
 const LAST: u16 = 32_767;
 
-/// One free port: `preferred` if it is free, otherwise any.
-pub(super) fn free(preferred: Option<u16>) -> Result<u16> {
-    let ports = free_ones(1, preferred)?;
-    Ok(ports[0])
+/// Free ports. Until this is dropped, which should be when a server listens on them, they are found by no other start.
+#[derive(Debug)]
+pub(super) struct Ports {
+    pub(super) numbers: Vec<u16>,
+    _held: Vec<Held>,
 }
 
 /// As many different free ports as asked for, those of `preferred` first.
-pub(super) fn free_ones(
-    count: usize,
-    preferred: impl IntoIterator<Item = u16>,
-) -> Result<Vec<u16>> {
+pub(super) fn free(count: usize, preferred: &[u16]) -> Result<Ports> {
     let start = u16::from_le_bytes(secret::random()?) % (LAST - FIRST);
     let others = (FIRST + start..=LAST).chain(FIRST..FIRST + start);
-    // A port that was found stays taken until all are, and is thus found once.
-    let held: Vec<(u16, TcpListener)> = preferred
-        .into_iter()
-        .chain(others)
-        .filter_map(|port| Some((port, TcpListener::bind(("127.0.0.1", port)).ok()?)))
-        .take(count)
-        .collect();
-    if held.len() < count {
-        let found = held.len();
+    let candidates = preferred.iter().copied().chain(others);
+    let found = candidates.filter_map(|port| {
+        let held = hold::try_hold(&format!("port-{port}")).ok()??;
+        TcpListener::bind(("127.0.0.1", port)).ok()?;
+        Some((port, held))
+    });
+    let (numbers, held): (Vec<u16>, Vec<Held>) = found.take(count).unzip();
+    if numbers.len() < count {
+        let found = numbers.len();
         return Err(Error::failed(format!(
             "expected {count} free ports on 127.0.0.1 from {FIRST} to {LAST}, found {found}"
         )));
     }
-    Ok(held.into_iter().map(|(port, _)| port).collect())
+    let _held = held;
+    Ok(Ports { numbers, _held })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::services::wait;
     use std::collections::BTreeSet;
+    use std::time::Duration;
 
     #[test]
     fn a_taken_port_is_not_preferred() {
-        let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let port = taken.local_addr().unwrap().port();
-        assert_ne!(free(Some(port)).unwrap(), port);
+        let port = free(1, &[]).unwrap().numbers[0];
+        let taken = TcpListener::bind(("127.0.0.1", port)).unwrap();
+        assert_ne!(free(1, &[port]).unwrap().numbers, [port]);
         drop(taken);
-        assert_eq!(free(Some(port)).unwrap(), port);
+        // A process that another test is about to start has the socket until it runs its program.
+        let freed = wait::until(Duration::from_secs(10), || {
+            match free(1, &[port])?.numbers == [port] {
+                true => Ok(()),
+                false => Err(Error::failed("still taken")),
+            }
+        });
+        assert!(freed.is_ok());
     }
 
     #[test]
     fn ports_differ_and_are_not_those_of_clients() {
-        let ports = free_ones(12, []).unwrap();
-        assert!(ports.iter().all(|port| (FIRST..=LAST).contains(port)));
-        assert_eq!(ports.iter().collect::<BTreeSet<_>>().len(), 12);
+        let first = free(12, &[]).unwrap();
+        let second = free(12, &first.numbers).unwrap();
+        let all: BTreeSet<_> = first.numbers.iter().chain(&second.numbers).collect();
+        assert!(all.iter().all(|port| (FIRST..=LAST).contains(port)));
+        assert_eq!(all.len(), 24);
     }
 }

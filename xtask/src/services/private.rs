@@ -7,21 +7,18 @@ use crate::output::note;
 
 use super::endpoint::redacted;
 use super::lifecycle::{self, Found};
-use super::service::Service;
+use super::runner;
+use super::server::Server;
 use super::setting::Setting;
 use super::slot::Slot;
 use super::variable::Variable;
 
-/// Starts the service's server in `slot`, unless it runs already.
-pub(super) fn up(
-    service: &dyn Service,
-    slot: &Slot,
-    settings: &[Setting],
-) -> Result<Vec<Variable>> {
-    let _lock = slot.lock()?;
-    let (name, slot_name) = (service.name(), slot.name());
+/// Starts the server in `slot`, unless it runs already.
+pub(super) fn up(server: &Server, slot: &Slot, settings: &[Setting]) -> Result<Vec<Variable>> {
+    let (name, slot_name) = (server.name, slot.name());
+    let _held = slot.lock(name)?;
     let place = slot.place(name);
-    let address = match lifecycle::find(service, slot) {
+    let address = match lifecycle::find(server, slot) {
         Found::Started(_) if !settings.is_empty() => {
             return Err(Error::failed(format!(
                 "{name} in slot {slot_name} runs already, so `--set` would be ignored: \
@@ -33,30 +30,25 @@ pub(super) fn up(
             note(&format!(
                 "{name} in slot {slot_name}: starting afresh, {why}"
             ));
-            service.up(&place, settings)?
+            runner::up(server, &place, settings)?
         }
-        Found::Nothing => service.up(&place, settings)?,
+        Found::Nothing => runner::up(server, &place, settings)?,
     };
-    describe(service, slot, address)
+    describe(server, slot, address)
 }
 
-/// Ends the service's server in `slot` and starts it again on the same data.
-pub(super) fn restart(service: &dyn Service, slot: &Slot) -> Result<Vec<Variable>> {
-    let _lock = slot.lock()?;
-    let address = service.restart(&slot.place(service.name()))?;
-    describe(service, slot, address)
+/// Ends the server in `slot` and starts it again on the same data.
+pub(super) fn restart(server: &Server, slot: &Slot) -> Result<Vec<Variable>> {
+    let _held = slot.lock(server.name)?;
+    let address = runner::restart(server, &slot.place(server.name))?;
+    describe(server, slot, address)
 }
 
-fn describe(service: &dyn Service, slot: &Slot, address: String) -> Result<Vec<Variable>> {
-    let place = slot.place(service.name());
+fn describe(server: &Server, slot: &Slot, address: String) -> Result<Vec<Variable>> {
+    let place = slot.place(server.name);
     let shown = redacted(&address);
-    note(&format!(
-        "{} in slot {}: {shown}",
-        service.name(),
-        slot.name()
-    ));
-    let pids: Vec<String> = service
-        .processes(&place)
+    note(&format!("{} in slot {}: {shown}", server.name, slot.name()));
+    let pids: Vec<String> = runner::processes(server, &place)
         .iter()
         .map(ToString::to_string)
         .collect();
@@ -65,7 +57,7 @@ fn describe(service: &dyn Service, slot: &Slot, address: String) -> Result<Vec<V
     let home = home.ok_or_else(|| Error::failed("the home is not a UTF-8 path"))?;
     let variable = |name, value| Variable { name, value };
     Ok(vec![
-        variable(service.variable(), address),
+        variable(server.variable, address),
         variable("SEMEL_SERVER_PIDS", pids.join(",")),
         variable("SEMEL_SERVER_HOME", home),
     ])
@@ -74,72 +66,61 @@ fn describe(service: &dyn Service, slot: &Slot, address: String) -> Result<Vec<V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::services::service::Status;
-    use crate::services::slot::{Place, remove_dir};
+    use crate::services::endpoint::Target;
+    use crate::services::server::Step;
+    use crate::services::slot::remove_dir;
+    use std::fs;
+    use std::net::TcpListener;
 
-    /// A server that runs once it was started.
-    struct Fake;
+    /// It never listens, so that its port is free if it runs.
+    fn is_free(target: &Target<'_>) -> Result<()> {
+        let port = target.endpoints[0].port;
+        let listener = TcpListener::bind(("127.0.0.1", port));
+        listener.map(drop).map_err(Error::when("listen"))
+    }
 
-    impl Service for Fake {
-        fn name(&self) -> &'static str {
-            "fake"
-        }
+    /// The variable PATH is set, but it is not about private slots.
+    const FAKE: Server = Server {
+        name: "fake",
+        variable: "PATH",
+        address: "fake://:{secret}@{hosts}",
+        schemes: &["fake"],
+        nodes: 2,
+        setup: &[Step::Settings("fake.conf", "port = {port}\n")],
+        start: "sleep 600",
+        // It is ready before the shell has become the program.
+        programs: "sleep coreutils sh dash bash",
+        stop: "TERM",
+        answers: is_free,
+        ..Server::PLAIN
+    };
 
-        fn variable(&self) -> &'static str {
-            "PATH"
-        }
-
-        fn answers(&self, _: &str) -> Result<()> {
-            Ok(())
-        }
-
-        fn status(&self, place: &Place) -> Status {
-            place.address().map_or(Status::Down, Status::Up)
-        }
-
-        fn processes(&self, _: &Place) -> Vec<u32> {
-            vec![12, 34]
-        }
-
-        fn up(&self, place: &Place, settings: &[Setting]) -> Result<String> {
-            let address = format!("fake://h/{}", settings.len());
-            place.record_home(&place.dir().join("server"))?;
-            place.record_address(&address)?;
-            Ok(address)
-        }
-
-        fn restart(&self, place: &Place) -> Result<String> {
-            let address = place.address();
-            address.ok_or_else(|| Error::failed("there is none"))
-        }
-
-        fn down(&self, place: &Place) -> Result<()> {
-            place.forget()
-        }
+    fn pids(told: &[Variable]) -> Vec<u32> {
+        told[1].value.split(',').flat_map(str::parse).collect()
     }
 
     #[test]
-    fn a_private_server_is_told_apart_from_the_environment_and_keeps_its_settings() {
+    fn a_private_server_keeps_its_address_and_settings_over_a_restart() {
         let root = std::env::temp_dir().join(format!("semel-private-{}", std::process::id()));
         let slot = Slot::private(&root, "mine").unwrap();
         let settings = [Setting::parse("a=1").unwrap()];
-        assert!(restart(&Fake, &slot).is_err());
-        // The variable PATH is set, but it is not about this slot.
-        let first = up(&Fake, &slot, &settings).unwrap();
+        assert!(restart(&FAKE, &slot).is_err());
+        let first = up(&FAKE, &slot, &settings).unwrap();
         let home = root.join(".services/mine/fake/server");
-        let expected = [
-            ("PATH", "fake://h/1"),
-            ("SEMEL_SERVER_PIDS", "12,34"),
-            ("SEMEL_SERVER_HOME", home.to_str().unwrap()),
-        ];
-        let restarted = restart(&Fake, &slot).unwrap();
-        let again = up(&Fake, &slot, &[]).unwrap();
-        for told in [first, restarted, again] {
-            let told: Vec<_> = told.iter().map(|v| (v.name, v.value.as_str())).collect();
-            assert_eq!(told, expected);
-        }
-        let error = up(&Fake, &slot, &settings).unwrap_err();
+        assert_eq!(first[2].value, home.to_str().unwrap());
+        let written = fs::read_to_string(home.join("node-2/fake.conf")).unwrap();
+        let port = first[0].value.rsplit(':').next().unwrap();
+        assert_eq!(written, format!("port = {port}\na = 1\n"));
+        let again = up(&FAKE, &slot, &[]).unwrap();
+        assert_eq!(pids(&again), pids(&first));
+        let error = up(&FAKE, &slot, &settings).unwrap_err();
         assert!(error.to_string().contains("`--set` would be ignored"));
+        let restarted = restart(&FAKE, &slot).unwrap();
+        assert_eq!(restarted[0].value, first[0].value);
+        assert_eq!(pids(&restarted).len(), 2);
+        assert_ne!(pids(&restarted), pids(&first));
+        assert!(lifecycle::stop(&FAKE, &slot).unwrap());
+        assert!(!home.exists());
         remove_dir(&root).unwrap();
     }
 }

@@ -1,56 +1,55 @@
-//! What tests can ask for. A new server or tool is a file of its own and a line here.
+//! What tests can ask for. A new server or tool is a description and a line here.
 
 use crate::error::{Error, Result};
 
-use super::apps::Apps;
-use super::nginx::Nginx;
-use super::pgbouncer::PgBouncer;
-use super::postgres::{Postgres, PostgresPrograms};
-use super::python::{MCP, SCHEMATHESIS, STRIPE};
-use super::redis::{Redis, RedisCluster};
-use super::service::Service;
+use super::server::Server;
+use super::servers::{KAFKA, NATS, POSTGRES, RABBITMQ, REDIS, REDIS_CLUSTER, SQS};
 use super::tool::Tool;
+use super::tools::{
+    APPS, CLIENTS, KAFKA_JAVA, MCP, NGINX, PGBOUNCER, POSTGRES_BIN, SCHEMATHESIS, STRIPE,
+};
 
 const ALL: &[Need] = &[
-    Need::Server(&Postgres),
-    Need::Server(&Redis),
-    Need::Server(&RedisCluster),
+    Need::Server(&POSTGRES),
+    Need::Server(&REDIS),
+    Need::Server(&REDIS_CLUSTER),
+    Need::Server(&KAFKA),
+    Need::Server(&RABBITMQ),
+    Need::Server(&NATS),
+    Need::Server(&SQS),
     Need::Tool(&STRIPE),
-    Need::Tool(&Apps),
-    Need::Tool(&Nginx),
-    Need::Tool(&PgBouncer),
-    Need::Tool(&PostgresPrograms),
+    Need::Tool(&APPS),
+    Need::Tool(&NGINX),
+    Need::Tool(&PGBOUNCER),
+    Need::Tool(&POSTGRES_BIN),
     Need::Tool(&SCHEMATHESIS),
     Need::Tool(&MCP),
+    Need::Tool(&CLIENTS),
+    Need::Tool(&KAFKA_JAVA),
 ];
 
 /// Something that tests can ask for by its name.
 #[derive(Clone, Copy)]
 pub(super) enum Need {
-    /// A process that is started and stopped.
-    Server(&'static dyn Service),
+    /// Processes that are started and stopped.
+    Server(&'static Server),
     /// A program that is found or installed.
-    Tool(&'static dyn Tool),
+    Tool(&'static Tool),
 }
 
 impl Need {
-    pub(super) fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
-            Self::Server(service) => service.name(),
-            Self::Tool(tool) => tool.name(),
+            Self::Server(server) => server.name,
+            Self::Tool(tool) => tool.name,
         }
     }
 }
 
-/// Everything, in the order in which it is started or installed.
-pub(super) fn all() -> Vec<Need> {
-    ALL.to_vec()
-}
-
 /// Only what runs and must be stopped.
-pub(super) fn servers() -> impl Iterator<Item = &'static dyn Service> {
+pub(super) fn servers() -> impl Iterator<Item = &'static Server> {
     ALL.iter().filter_map(|need| match need {
-        Need::Server(service) => Some(*service),
+        Need::Server(server) => Some(*server),
         Need::Tool(_) => None,
     })
 }
@@ -58,7 +57,7 @@ pub(super) fn servers() -> impl Iterator<Item = &'static dyn Service> {
 /// What has these names; no name means everything.
 pub(super) fn named(names: &[String]) -> Result<Vec<Need>> {
     if names.is_empty() {
-        return Ok(all());
+        return Ok(ALL.to_vec());
     }
     names.iter().map(|name| find(name)).collect()
 }
@@ -77,31 +76,33 @@ fn find(name: &str) -> Result<Need> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn no_name_means_all_and_an_unknown_name_lists_the_known_ones() {
         assert_eq!(named(&[]).unwrap().len(), ALL.len());
         assert_eq!(named(&["postgres".into()]).unwrap().len(), 1);
         let error = named(&["oracle".into()]).err();
-        let known = "postgres, redis, redis-cluster, python, apps, nginx, pgbouncer, postgres-bin, schemathesis, mcp";
+        let known = "postgres, redis, redis-cluster, kafka, rabbitmq, nats, sqs, python, apps, nginx, pgbouncer, \
+                     postgres-bin, schemathesis, mcp, clients, kafka-java";
         assert!(matches!(error, Some(Error::Usage(why)) if why.ends_with(known)));
     }
 
     #[test]
     fn only_servers_are_stopped() {
-        let stopped: Vec<&str> = servers().map(Service::name).collect();
-        assert_eq!(stopped, ["postgres", "redis", "redis-cluster"]);
+        let stopped: Vec<&str> = servers().map(|server| server.name).collect();
+        let expected = "postgres redis redis-cluster kafka rabbitmq nats sqs";
+        assert_eq!(stopped.join(" "), expected);
     }
 
     #[test]
     fn names_and_variables_are_used_once() {
-        let variable = |need: Need| match need {
-            Need::Server(service) => service.variable(),
-            Need::Tool(tool) => tool.variable(),
+        let variable = |need: &Need| match need {
+            Need::Server(server) => server.variable,
+            Need::Tool(tool) => tool.variable,
         };
-        let names: std::collections::BTreeSet<_> = all().into_iter().map(Need::name).collect();
-        let variables: std::collections::BTreeSet<_> = all().into_iter().map(variable).collect();
-        assert_eq!(names.len(), ALL.len());
-        assert_eq!(variables.len(), ALL.len());
+        let names: BTreeSet<_> = ALL.iter().map(|need| need.name()).collect();
+        let variables: BTreeSet<_> = ALL.iter().map(variable).collect();
+        assert_eq!((names.len(), variables.len()), (ALL.len(), ALL.len()));
     }
 }

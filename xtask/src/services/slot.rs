@@ -4,15 +4,14 @@
 //! slots, in `.services/tools/<tool>/`. Files in a place are small facts
 //! that must survive the process that wrote them, such as an address.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
 
 use crate::error::{Error, Result};
 
+use super::hold::{self, Held};
 use super::live;
 
 const DIR: &str = ".services";
@@ -24,10 +23,8 @@ const RESULTS: &str = "results";
 const NAME_MAX: usize = 40;
 const HOME: &str = "home";
 const ADDRESS: &str = "address";
-
-/// Installing packages takes the longest of all that happens under the lock.
-const LOCK_WAIT: Duration = Duration::from_secs(600);
-const LOCK_POLL: Duration = Duration::from_millis(100);
+const PORTS: &str = "ports";
+const SECRET: &str = "secret";
 
 /// A set of servers with one owner.
 #[derive(Debug)]
@@ -96,26 +93,10 @@ impl Slot {
         }
     }
 
-    /// Keeps others in this workspace from starting or stopping servers meanwhile.
-    /// The kernel lets go of the lock when its holder ends.
-    pub(super) fn lock(&self) -> Result<File> {
-        create_dir(&self.services)?;
-        let path = self.services.join("lock");
-        let file = File::create(&path).map_err(Error::at("open", &path))?;
-        let mut waited = Duration::ZERO;
-        while waited < LOCK_WAIT {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::Error(error)) => return Err(Error::at("lock", &path)(error)),
-                Err(TryLockError::WouldBlock) => thread::sleep(LOCK_POLL),
-            }
-            waited += LOCK_POLL;
-        }
-        Err(Error::failed(format!(
-            "another process held {} for {} s",
-            path.display(),
-            LOCK_WAIT.as_secs()
-        )))
+    /// Keeps others from starting or stopping this service's server in this slot meanwhile.
+    pub(super) fn lock(&self, service: &str) -> Result<Held> {
+        let place = format!("{}-{service}", self.name);
+        hold::in_workspace(&self.services, &place)
     }
 
     /// Creates an empty directory in which the tests of a run write down what they
@@ -171,6 +152,25 @@ impl Place {
 
     pub(super) fn record_address(&self, address: &str) -> Result<()> {
         self.record(ADDRESS, address)
+    }
+
+    /// The ports that the server was given, of each process one after another.
+    pub(super) fn ports(&self) -> Vec<u16> {
+        let ports = self.recall(PORTS).unwrap_or_default();
+        ports.split(',').flat_map(str::parse).collect()
+    }
+
+    pub(super) fn record_ports(&self, ports: &[u16]) -> Result<()> {
+        let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+        self.record(PORTS, &ports.join(","))
+    }
+
+    pub(super) fn secret(&self) -> Option<String> {
+        self.recall(SECRET)
+    }
+
+    pub(super) fn record_secret(&self, secret: &str) -> Result<()> {
+        self.record(SECRET, secret)
     }
 
     /// The directory that belongs to the server itself.

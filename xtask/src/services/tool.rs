@@ -10,26 +10,18 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::output::note;
 
-use super::slot::{self, Slot};
+use super::hold;
+use super::part::Part;
+use super::slot::{create_dir, tool_dir};
 use super::variable::Variable;
 
 /// One kind of program that tests can ask for.
-pub(super) trait Tool: Sync {
+pub(crate) struct Tool {
     /// The name used on the command line.
-    fn name(&self) -> &'static str;
-
-    /// The environment variable that tells the tests where the program is.
-    fn variable(&self) -> &'static str;
-
-    /// Fails unless `program` runs and can do what the tests want of it.
-    fn works(&self, program: &Path) -> Result<()>;
-
-    /// Looks for the program, which may lie in `dir`, without changing anything.
-    fn find(&self, dir: &Path) -> Option<PathBuf>;
-
-    /// Installs the program, in `dir` if it can lie anywhere, and returns its path.
-    /// It is called only when there is none.
-    fn install(&self, dir: &Path) -> Result<PathBuf>;
+    pub(super) name: &'static str,
+    /// The environment variable that names the program to the tests, or the directory if it has several parts.
+    pub(super) variable: &'static str,
+    pub(super) parts: &'static [Part],
 }
 
 /// Where a tool was found before anything was installed.
@@ -43,39 +35,73 @@ pub(super) enum Found {
     Nothing,
 }
 
+impl Tool {
+    /// Fails unless what the user names can do what the tests want of it. Any version will do.
+    pub(super) fn check(&self, named: &Path) -> Result<()> {
+        match self.parts {
+            [part] => part.check(named).map(drop),
+            parts => parts.iter().try_for_each(|part| {
+                let program = part.program(named);
+                let program = program.ok_or_else(|| Error::failed("a part of it is missing"))?;
+                part.check(&program).map(drop)
+            }),
+        }
+    }
+
+    /// Looks for it in `dir` without changing anything.
+    fn find_in(&self, dir: &Path) -> Option<PathBuf> {
+        match self.parts {
+            [part] => part.find(dir),
+            parts => {
+                let is_complete = parts.iter().all(|part| part.find(dir).is_some());
+                is_complete.then(|| dir.to_owned())
+            }
+        }
+    }
+}
+
 /// Finds the tool in the environment or on this machine, or installs it.
-pub(super) fn ensure(tool: &dyn Tool, root: &Path) -> Result<Variable> {
-    let name = tool.name();
-    let dir = slot::tool_dir(root, name);
+pub(super) fn ensure(tool: &Tool, root: &Path) -> Result<Variable> {
+    let name = tool.name;
     // Two runs at once must not install the same thing into each other.
-    let _lock = Slot::shared(root).lock()?;
+    let _held = hold::in_workspace(root, &format!("tool-{name}"))?;
     let program = match find(tool, root) {
         Found::Named(program) => use_named(tool, program)?,
         Found::Ready(program) => program,
-        Found::Nothing => {
-            note(&format!("{name}: installing"));
-            tool.install(&dir)?
-        }
+        Found::Nothing => install(tool, &tool_dir(root, name))?,
     };
     note(&format!("{name}: {}", program.display()));
     let value = program.to_str().map(str::to_owned);
     let value =
         value.ok_or_else(|| Error::failed(format!("{} is not a UTF-8 path", program.display())))?;
     Ok(Variable {
-        name: tool.variable(),
+        name: tool.variable,
         value,
     })
 }
 
-/// Looks for a tool without installing it.
-pub(super) fn find(tool: &dyn Tool, root: &Path) -> Found {
-    let dir = slot::tool_dir(root, tool.name());
-    let named = env::var_os(tool.variable()).filter(|value| !value.is_empty());
-    choose(tool, &dir, named.map(PathBuf::from))
+/// Where the tool is, after it was installed if need be.
+pub(crate) fn installed(tool: &Tool, root: &Path) -> Result<PathBuf> {
+    ensure(tool, root).map(|variable| variable.value.into())
 }
 
-fn choose(tool: &dyn Tool, dir: &Path, named: Option<PathBuf>) -> Found {
-    match (named, tool.find(dir)) {
+/// Looks for a tool without installing it.
+pub(super) fn find(tool: &Tool, root: &Path) -> Found {
+    let dir = tool_dir(root, tool.name);
+    let named = env::var_os(tool.variable).filter(|value| !value.is_empty());
+    choose(&dir, named.map(PathBuf::from), tool.find_in(&dir))
+}
+
+fn install(tool: &Tool, dir: &Path) -> Result<PathBuf> {
+    note(&format!("{}: installing", tool.name));
+    create_dir(dir)?;
+    tool.parts.iter().try_for_each(|part| part.ensure(dir))?;
+    let found = tool.find_in(dir);
+    found.ok_or_else(|| Error::failed(format!("{} is installed, but does not work", tool.name)))
+}
+
+fn choose(dir: &Path, named: Option<PathBuf>, found: Option<PathBuf>) -> Found {
+    match (named, found) {
         // A shell that evaluated our own `export` lines names our own program, and
         // that one may be installed again if it is not in order.
         (Some(named), found) if !named.starts_with(dir) && found.as_ref() != Some(&named) => {
@@ -86,9 +112,9 @@ fn choose(tool: &dyn Tool, dir: &Path, named: Option<PathBuf>) -> Found {
     }
 }
 
-fn use_named(tool: &dyn Tool, program: PathBuf) -> Result<PathBuf> {
-    let (name, variable) = (tool.name(), tool.variable());
-    match tool.works(&program) {
+fn use_named(tool: &Tool, program: PathBuf) -> Result<PathBuf> {
+    let Tool { name, variable, .. } = tool;
+    match tool.check(&program) {
         Ok(()) => {
             note(&format!("{name}: using the one that {variable} names"));
             Ok(program)
@@ -105,31 +131,6 @@ fn use_named(tool: &dyn Tool, program: PathBuf) -> Result<PathBuf> {
 mod tests {
     use super::*;
 
-    /// A tool that is found where it says.
-    struct Fake(Option<&'static str>);
-
-    impl Tool for Fake {
-        fn name(&self) -> &'static str {
-            "fake"
-        }
-
-        fn variable(&self) -> &'static str {
-            "SEMEL_TEST_FAKE"
-        }
-
-        fn works(&self, program: &Path) -> Result<()> {
-            Err(Error::failed(format!("{} is fake", program.display())))
-        }
-
-        fn find(&self, _: &Path) -> Option<PathBuf> {
-            self.0.map(PathBuf::from)
-        }
-
-        fn install(&self, dir: &Path) -> Result<PathBuf> {
-            Ok(dir.join("fake"))
-        }
-    }
-
     #[test]
     fn what_the_environment_names_is_used_unless_it_is_our_own() {
         let table = [
@@ -142,17 +143,26 @@ mod tests {
             (Some("/tools/old"), Some("/bin/a"), "Ready(\"/bin/a\")"),
         ];
         for (named, found, expected) in table {
-            let chosen = choose(&Fake(found), Path::new("/tools"), named.map(PathBuf::from));
+            let path = |path: Option<&str>| path.map(PathBuf::from);
+            let chosen = choose(Path::new("/tools"), path(named), path(found));
             assert_eq!(format!("{chosen:?}"), expected, "{named:?} {found:?}");
         }
     }
 
     #[test]
     fn a_named_tool_that_does_not_work_is_refused_with_advice() {
-        let error = use_named(&Fake(None), PathBuf::from("/bin/b")).unwrap_err();
-        let expected = "SEMEL_TEST_FAKE names /bin/b, which does not do: /bin/b is fake\n\
-                        unset SEMEL_TEST_FAKE and run `cargo xtask services up fake` \
-                        to have one installed";
-        assert_eq!(error.to_string(), expected);
+        const FAKE: Tool = Tool {
+            name: "fake",
+            variable: "SEMEL_TEST_FAKE",
+            parts: &[Part::PostgresPrograms],
+        };
+        let error = use_named(&FAKE, PathBuf::from("/nowhere"))
+            .unwrap_err()
+            .to_string();
+        let first =
+            "SEMEL_TEST_FAKE names /nowhere, which does not do: expected it to hold initdb, ";
+        let last =
+            "unset SEMEL_TEST_FAKE and run `cargo xtask services up fake` to have one installed";
+        assert!(error.starts_with(first) && error.ends_with(last), "{error}");
     }
 }

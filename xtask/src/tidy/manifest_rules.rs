@@ -7,8 +7,11 @@ use super::finding::Finding;
 use super::toml::{Entry, entries};
 
 const ROOT: &str = "Cargo.toml";
-/// Crates that may state lints of their own, because they cannot do without unsafe code; none of them is published.
-const OWN_LINTS: [&str; 1] = ["crates/semel-powerloss/Cargo.toml"];
+/// Crates that may state lints of their own, because they cannot do without unsafe code.
+const OWN_LINTS: [&str; 2] = [
+    "crates/semel-kafka-native/Cargo.toml",
+    "crates/semel-powerloss/Cargo.toml",
+];
 const SECTIONS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
 
 /// Checks every manifest but the root's.
@@ -30,7 +33,10 @@ fn check_manifest(path: &str, entries: &[Entry], shared: &BTreeSet<String>) -> V
         all.any(|entry| entry.path == path && entry.value == value)
     };
     let (expected, found) = match OWN_LINTS.contains(&path) {
-        true => ("publish = false", says(&["package", "publish"], "false")),
+        true => (
+            "[lints.rust] unsafe_code = \"deny\"",
+            says(&["lints", "rust", "unsafe_code"], "\"deny\""),
+        ),
         false => (
             "[lints] workspace = true",
             says(&["lints", "workspace"], "true"),
@@ -157,9 +163,10 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_with_lints_of_its_own_is_not_published() {
+    fn a_crate_with_lints_of_its_own_denies_unsafe_code_where_it_is_not_named() {
         for (text, expected) in [
-            ("[package]\npublish = false\n[lints.rust]\n", 0),
+            ("[lints.rust]\nunsafe_code = \"deny\"\n", 0),
+            ("[lints.rust]\nunsafe_code = \"allow\"\n", 1),
             ("[package]\nname = \"a\"\n", 1),
         ] {
             let files = Files::from([(OWN_LINTS[0].to_owned(), text.to_owned())]);

@@ -22,6 +22,12 @@ use tool::Tool;
 /// Tells the servers of one process apart.
 static STARTED: AtomicUsize = AtomicUsize::new(0);
 
+/// A port of loopback that was free a moment ago, for a listener that a server gets by its settings.
+pub fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("it listens").port()
+}
+
 /// A server of its own; it and its data are gone when dropped.
 #[derive(Debug)]
 pub struct Server {
