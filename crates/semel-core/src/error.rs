@@ -28,6 +28,8 @@ pub enum Kind {
     NewerVersion,
     /// The store may be read but not written.
     ReadOnly,
+    /// A newer owner has taken over what the caller believed to own. Nothing was written.
+    Fenced,
     /// An invariant of Semel itself does not hold: a bug.
     Internal,
 }
@@ -44,6 +46,7 @@ impl Kind {
             Self::Damaged => "damaged",
             Self::NewerVersion => "newer-version",
             Self::ReadOnly => "read-only",
+            Self::Fenced => "fenced",
             Self::Internal => "internal",
         }
     }
@@ -56,6 +59,7 @@ impl Kind {
             | Self::Damaged
             | Self::NewerVersion
             | Self::ReadOnly
+            | Self::Fenced
             | Self::Internal => false,
         }
     }

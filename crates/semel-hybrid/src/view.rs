@@ -1,5 +1,6 @@
 //! What readers and operators see: one set of records, although two stores hold them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use semel_core::record::{Event, EventKind, Record};
@@ -177,7 +178,12 @@ fn merged(pages: [Page; 3], page_len: usize) -> Result<Page> {
     let ends = pages.iter().filter_map(|page| page.next.as_ref());
     let ends: Vec<Fence> = ends.map(Cursor::fence).collect::<Result<_>>()?;
     let whole_down_to = ends.into_iter().max();
-    let mut records: Vec<Record> = pages.into_iter().flat_map(|page| page.records).collect();
+    // A record may change its state between two pages; the later page knows it better.
+    let mut seen = HashSet::new();
+    let pages = pages.into_iter().rev().flat_map(|page| page.records);
+    let mut records: Vec<Record> = pages
+        .filter(|record| seen.insert(record.identity.clone()))
+        .collect();
     records.retain(|record| whole_down_to.is_none_or(|end| record.fence >= end));
     records.sort_by_key(|record| std::cmp::Reverse(record.fence));
     let cut = records.len() > page_len;
@@ -190,4 +196,42 @@ fn merged(pages: [Page; 3], page_len: usize) -> Result<Page> {
         next: next.map(Cursor::before),
         records,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use semel_core::record::State;
+    use semel_core::{Fingerprint, Timestamp};
+
+    #[test]
+    fn a_record_that_changes_between_two_pages_is_listed_once_as_the_later_page_has_it() {
+        let at = Timestamp::from_millis(5);
+        let record = |key: &str, fence, state| Record {
+            identity: Identity::parse("public", "a@1", key).unwrap(),
+            fingerprint: Fingerprint::none(),
+            fence: Fence::new(fence),
+            attempt: 1,
+            claimed_at: at,
+            about: None,
+            nonce: None,
+            state,
+        };
+        let running = || State::Running { lease_until: at };
+        let page = |records| Page {
+            records,
+            next: None,
+        };
+        let later = record("lost", 3, running());
+        let pages = [
+            page(vec![
+                record("lost", 2, running()),
+                record("other", 1, running()),
+            ]),
+            page(vec![later.clone()]),
+            page(Vec::new()),
+        ];
+        let found = merged(pages, 9).unwrap().records;
+        assert_eq!(found, [later, record("other", 1, running())]);
+    }
 }

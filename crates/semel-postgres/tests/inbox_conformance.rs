@@ -5,17 +5,26 @@ mod support;
 mod direct {
     use std::sync::Arc;
 
+    use semel_core::{Inbox, Store};
     use semel_testkit::inbox::Subject;
 
     use super::support::Schema;
 
     async fn fresh() -> Subject {
-        let schema = Schema::new();
+        let schema = Arc::new(Schema::new());
         let store = Arc::new(schema.open().await);
-        Subject::in_real_time(store.clone(), store).keeping(schema)
+        let subject = Subject::in_real_time(store.clone(), store).keeping(schema.clone());
+        subject.reopening(move || {
+            let schema = schema.clone();
+            async move {
+                let store = Arc::new(schema.open().await);
+                (store.clone() as Arc<dyn Inbox>, store as Arc<dyn Store>)
+            }
+        })
     }
 
     semel_testkit::inbox_conformance!("PostgreSQL", fresh().await);
+    semel_testkit::inbox_conformance_with_reopening!("PostgreSQL", fresh().await);
 }
 
 mod pooled {

@@ -80,7 +80,7 @@ const SETTINGS: [&str; 6] = [
 ];
 
 /// The statements that the store is built from, and the types of their parameters.
-const STATEMENTS: [(&str, &str, &str); 27] = [
+const STATEMENTS: [(&str, &str, &str); 30] = [
     (
         "follow",
         include_str!("../src/sql/follow.sql"),
@@ -143,7 +143,7 @@ const STATEMENTS: [(&str, &str, &str); 27] = [
     (
         "known",
         include_str!("../src/sql/inbox/known.sql"),
-        "uuid[]",
+        "uuid[],bigint",
     ),
     (
         "settled",
@@ -189,6 +189,21 @@ const STATEMENTS: [(&str, &str, &str); 27] = [
         "lane_around",
         include_str!("../src/sql/inbox/lane_around.sql"),
         "text,text[],text[],bigint[],bigint[],bigint[],bigint",
+    ),
+    (
+        "take_positions",
+        include_str!("../src/sql/inbox/take_positions.sql"),
+        "text,text[]",
+    ),
+    (
+        "hold_positions",
+        include_str!("../src/sql/inbox/hold_positions.sql"),
+        "text[],text[]",
+    ),
+    (
+        "stand_at",
+        include_str!("../src/sql/inbox/stand_at.sql"),
+        "bigint,text[],text[],text[]",
     ),
     (
         "overdue",

@@ -3,7 +3,7 @@
 mod support;
 
 use futures_util::future::join_all;
-use semel_core::{Kind, Store, StoreExt};
+use semel_core::{Inbox, Kind, Store, StoreExt};
 use support::Schema;
 use support::verbs::{granted, identity, request, settle};
 
@@ -29,7 +29,7 @@ async fn twenty_stores_at_once_make_the_tables_once() {
     assert_eq!(
         count(
             &schema,
-            "{s}.semel_meta WHERE name = 'schema_version' AND value = 5"
+            "{s}.semel_meta WHERE name = 'schema_version' AND value = 6"
         )
         .await,
         1
@@ -150,6 +150,29 @@ async fn a_schema_that_exists_without_tables_is_used() {
     let create = format!("CREATE SCHEMA {}", schema.name);
     schema.client().await.batch_execute(&create).await.unwrap();
     granted(&schema.open().await, "k").await;
+}
+
+/// How far a source had come before positions had partitions is where its one reader goes on.
+#[tokio::test]
+async fn positions_of_older_tables_are_those_of_the_nameless_partition() {
+    let schema = Schema::new();
+    let (client, s) = (schema.client().await, &schema.name);
+    let old = [
+        include_str!("../migrations/0001_records.sql"),
+        include_str!("../migrations/0002_inbox.sql"),
+        "INSERT INTO {s}semel_meta (name, value) VALUES ('schema_version', 2);",
+        "INSERT INTO {s}semel_positions (source, position, changed_ms) VALUES ('file', 'line 7', 1);",
+    ];
+    let old = old.concat().replace("{s}", &format!("{s}."));
+    let create = format!("CREATE SCHEMA {s}; {old}");
+    client.batch_execute(&create).await.unwrap();
+    let partitions = vec![String::new(), "1".to_owned()];
+    let store = schema.open().await;
+    let taken = store.take_positions("file".to_owned(), partitions).await;
+    let taken = taken.unwrap();
+    let found = taken.iter().map(|t| (t.position.as_deref(), t.epoch));
+    let expected = [(Some("line 7"), 1), (None, 1)];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
 }
 
 #[tokio::test]

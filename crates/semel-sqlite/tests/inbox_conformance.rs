@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use semel_core::{ManualClock, Timestamp};
+use semel_core::{Inbox, ManualClock, Store, Timestamp};
 use semel_sqlite::{Config, SqliteStore};
 use semel_testkit::inbox::Subject;
 use tempfile::TempDir;
@@ -26,6 +26,18 @@ fn in_real_time() -> Subject {
     Subject::in_real_time(store.clone(), store).keeping(dir)
 }
 
+/// Its data can be opened again.
+fn reopening() -> Subject {
+    let (store, dir) = open(|config| config);
+    let path = dir.path().join("semel.db");
+    let subject = Subject::in_real_time(store.clone(), store).keeping(dir);
+    subject.reopening(move || {
+        let config = Config::new(&path).sweep_every(None);
+        let store = Arc::new(config.open().expect("it opens again"));
+        async move { (store.clone() as Arc<dyn Inbox>, store as Arc<dyn Store>) }
+    })
+}
+
 mod moved {
     use super::on_clock;
 
@@ -37,4 +49,5 @@ mod real {
     use super::in_real_time;
 
     semel_testkit::inbox_conformance!("SQLite in real time", in_real_time());
+    semel_testkit::inbox_conformance_with_reopening!("SQLite", super::reopening());
 }

@@ -1,9 +1,19 @@
-//! What an operator's action does to one message, and who may still end an attempt: decided once for all stores.
+//! Where a message goes that stands in no lane, what an operator's action does to one, and who may still end an attempt: decided once for
+//! all stores.
 
-use super::lanes::Rerun;
+use super::lanes::{Placed, Rerun};
+use super::message::Message;
 use super::operate::Action;
 use super::state::{Cause, State};
 use crate::record::Fence;
+
+/// Where a new message goes that stands in no lane: it is due, or parked if it could not be read.
+pub fn place_outside_lanes(message: &Message) -> Placed {
+    match message.unreadable() {
+        Some(_) => Placed::parked(Cause::Unreadable),
+        None => Placed::DUE,
+    }
+}
 
 /// What is known of a message when an action meets it.
 #[derive(Debug, Clone, Copy)]
@@ -123,7 +133,7 @@ fn run(action: Action, facts: &Facts) -> Run {
         // without having run.
         _ => Run {
             attempts: match facts.cause {
-                None | Some(Cause::Operator | Cause::Conflict) => attempts,
+                None | Some(Cause::Operator | Cause::Conflict | Cause::Unreadable) => attempts,
                 Some(cause) if super::lanes::is_parked_for_others(Some(cause)) => attempts,
                 Some(_) => attempts.saturating_sub(1),
             },

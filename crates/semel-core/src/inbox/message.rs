@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::work::ErrorText;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::identity::{Identity, Key, PART_BYTES_MAX, checked};
@@ -33,6 +34,7 @@ pub struct Message {
     origin: Origin,
     headers: Headers,
     payload: Bytes,
+    unreadable: Option<Box<str>>,
 }
 
 impl Message {
@@ -56,6 +58,7 @@ impl Message {
             origin: Origin::default(),
             headers: Headers::default(),
             payload,
+            unreadable: None,
         })
     }
 
@@ -66,21 +69,21 @@ impl Message {
         self
     }
 
-    /// The key that orders it among others: an aggregate, an account, a partition key.
+    /// The key that orders it among others: an aggregate, an account, a partition key. What could not be read has none.
     #[must_use]
     pub fn with_lane(mut self, lane: Key) -> Self {
-        self.lane = Some(lane);
+        self.lane = self.unreadable.is_none().then_some(lane);
         self
     }
 
-    /// Its number in its lane: the aggregate's version.
+    /// Its number in its lane: the aggregate's version. What could not be read has none.
     pub fn with_sequence(mut self, sequence: u64) -> Result<Self> {
         if sequence > SEQUENCE_MAX {
             return Err(Error::invalid(format!(
                 "a sequence is at most {SEQUENCE_MAX}, found {sequence}"
             )));
         }
-        self.sequence = Some(sequence);
+        self.sequence = self.unreadable.is_none().then_some(sequence);
         Ok(self)
     }
 
@@ -152,6 +155,22 @@ impl Message {
         &self.payload
     }
 
+    /// Why it could not be read, if it is about to be received as such. A message that the inbox gives back does not say so; there the
+    /// reason is its error and the detail of its first transition.
+    pub fn unreadable(&self) -> Option<&str> {
+        self.unreadable.as_deref()
+    }
+
+    /// The same message as one that cannot be read or has no id of its own: the inbox stores it PARKED with cause `unreadable` and this reason,
+    /// which is bounded as an [`ErrorText`] is. It stands in no lane, so that nothing waits for it. Its identity must follow from
+    /// what was delivered (its coordinates, or the hash of its bytes), so that the same delivery is a duplicate.
+    #[must_use]
+    pub fn as_unreadable(mut self, reason: &str) -> Self {
+        (self.lane, self.sequence) = (None, None);
+        self.unreadable = Some(ErrorText::new(reason).as_str().into());
+        self
+    }
+
     /// The same message under an id of its own, for one whose id was taken by another payload. The same payload
     /// always gets the same id, so a conflict that keeps coming is stored once.
     #[must_use]
@@ -183,6 +202,7 @@ fn conflict_key(key: &Key, fingerprint: Fingerprint) -> Key {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inbox::work::ERROR_BYTES_MAX;
 
     fn message(id: &str, payload: &'static str) -> Message {
         let identity = Identity::parse("public", "mailer@1", id).unwrap();
@@ -201,6 +221,19 @@ mod tests {
         let long = "é".repeat(127);
         let key = message(&long, "a").as_conflict();
         assert!(key.identity().key().as_str().len() <= PART_BYTES_MAX);
+    }
+
+    #[test]
+    fn what_cannot_be_read_has_no_place_in_a_lane() {
+        let lane = || Key::new("account-7").unwrap();
+        let before = message("1", "{").with_lane(lane()).with_sequence(5);
+        let before = before.unwrap().as_unreadable("no id at $.id");
+        let after = message("1", "{").as_unreadable("no id at $.id");
+        assert_eq!(before, after.with_lane(lane()).with_sequence(5).unwrap());
+        assert_eq!((before.lane(), before.sequence()), (None, None));
+        assert_eq!(before.unreadable(), Some("no id at $.id"));
+        let long = message("1", "").as_unreadable(&"é".repeat(ERROR_BYTES_MAX));
+        assert!(long.unreadable().unwrap().len() <= ERROR_BYTES_MAX);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! ```text
 //!             receive                claim_batch               finish: completed
 //!   absent ───────────▶ RECEIVED ────────────────▶ IN_PROGRESS ─────────────────▶ COMPLETED          ┐
-//!      │                 ▲   ▲                      │  │  │  └─ skipped ─────────▶ SKIPPED_DUPLICATE ┴ record settled
+//!      │ unreadable,     ▲   ▲                      │  │  │  └─ skipped ─────────▶ SKIPPED_DUPLICATE ┴ record settled
 //!      │ gap, conflict   │   └── returned unstarted ┘  │  │
 //!      ▼                 │                             │  └─ retry ──▶ FAILED_RETRYABLE ──(its time comes)──▶ claim_batch
 //!   PARKED ──────────────┘                             └─ terminal ──▶ FAILED_TERMINAL ┐  attempts used up ──▶ PARKED
@@ -21,7 +21,7 @@
 //! running it again would be the duplicate that we are here to avoid.
 //!
 //! Read on in this order: [`message`], [`state`], [`plan`] (what a consumer wants), [`order`], [`lanes`] (which message of a lane may run,
-//! pure), [`work`] (claim and finish), [`seen`] and [`operate`] (what people see and do), [`decide`] (what their acts come to, pure).
+//! pure), [`work`] (claim and finish), [`positions`] (how far a source has come), [`seen`] and [`operate`] (what people see and do), [`decide`] (what their acts come to, pure).
 
 pub mod counting;
 pub mod decide;
@@ -30,6 +30,7 @@ pub mod message;
 pub mod operate;
 pub mod order;
 pub mod plan;
+pub mod positions;
 pub mod seen;
 pub mod state;
 pub mod wake_up;
@@ -41,6 +42,7 @@ pub use message::{Message, Origin};
 pub use operate::{Action, Operation, Report, Selection};
 pub use order::{Baseline, OnGap, OnTerminal, Order};
 pub use plan::{Plan, UnknownPolicy};
+pub use positions::{Progress, Taken};
 pub use seen::{Attempt, Counts, Detail, Entry, Gap, Page, Pause, Query, Transition};
 pub use state::{Cause, State};
 pub use wake_up::{WakeUp, WakeUps};
@@ -65,11 +67,16 @@ pub trait Inbox: std::fmt::Debug + Send + Sync + 'static {
     ///
     /// All messages must belong to the consumer of [`Arrivals::plan`]. A batch behaves as its messages would one
     /// after another. A known message is a duplicate, or, with another payload, a conflict, which is stored beside it
-    /// under [`Message::as_conflict`] and parked.
+    /// under [`Message::as_conflict`] and parked. What a source could not read ([`Message::as_unreadable`]) is parked as it is.
+    ///
+    /// [`Arrivals::positions`] move with the messages or not at all: if one of them is owned by a newer reader, the whole call is refused
+    /// as [`Kind::Fenced`](crate::Kind::Fenced), and nothing of it is stored.
     fn receive(&self, arrivals: Arrivals) -> Answer<'_, Vec<Receipt>>;
 
-    /// How far a source has been received; see [`Arrivals::position`].
-    fn position(&self, source: String) -> Answer<'_, Option<String>>;
+    /// Makes the caller the owner of the positions of these partitions of a source, and says where they stand, in the order asked. The epoch
+    /// of each grows by one, durably: the reader that took it before is [`Kind::Fenced`](crate::Kind::Fenced) from now on. A receive of the former
+    /// owner that is under way is either in the positions that are answered or refused.
+    fn take_positions(&self, source: String, partitions: Vec<String>) -> Answer<'_, Vec<Taken>>;
 
     /// Claims up to so many messages that are due, oldest due first: those received, those whose retry has come, and those whose owner's
     /// lease has ended. Claims are durable when this returns.

@@ -1,6 +1,8 @@
 //! What a consumer wants of the inbox: the part of its policy that the store must know.
 
+use super::message::Message;
 use super::order::Order;
+use crate::error::{Error, Result};
 use crate::identity::Scope;
 use crate::policy::Retention;
 
@@ -23,6 +25,17 @@ impl Plan {
             consumer,
             order: Order::None,
             retention: Retention::default(),
+        }
+    }
+
+    /// Refuses a message of another consumer.
+    pub fn check_own(&self, message: &Message) -> Result<()> {
+        let (expected, found) = (&self.consumer, message.identity().scope());
+        match expected == found {
+            true => Ok(()),
+            false => Err(Error::invalid(format!(
+                "all messages of a call must belong to the consumer {expected}, found one of {found}"
+            ))),
         }
     }
 }

@@ -137,11 +137,13 @@ pub enum Cause {
     NotReached,
     /// Another door settled its record before it ran.
     SettledElsewhere,
+    /// It could not be read, or has no id.
+    Unreadable,
 }
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Conflict,
         Self::Gap,
         Self::GapExpired,
@@ -163,6 +165,7 @@ impl Cause {
         Self::Handler,
         Self::NotReached,
         Self::SettledElsewhere,
+        Self::Unreadable,
     ];
 
     /// The name in tables, metrics and listings.
@@ -189,6 +192,7 @@ impl Cause {
             Self::Handler => "handler",
             Self::NotReached => "not-reached",
             Self::SettledElsewhere => "settled-elsewhere",
+            Self::Unreadable => "unreadable",
         }
     }
 

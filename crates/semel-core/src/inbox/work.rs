@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::message::Message;
 use super::plan::{Plan, UnknownPolicy};
+use super::positions::{Progress, check_progress};
 use super::state::{Cause, State};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -14,6 +15,7 @@ use crate::identity::{Identity, checked};
 use crate::outcome::Outcome;
 use crate::policy::LeaseTerm;
 use crate::record::Claim;
+use crate::store::check_batch;
 
 /// The most bytes of an error's text that are kept; the rest is cut off.
 pub const ERROR_BYTES_MAX: usize = 2_048;
@@ -35,8 +37,19 @@ pub struct Arrivals {
     pub plan: Plan,
     /// The messages, in their order.
     pub messages: Vec<Message>,
-    /// A source's name and how far it will have been received, kept with the messages or not at all.
-    pub position: Option<(String, String)>,
+    /// How far the source will have been received, for each partition that moves; see [`super::positions`].
+    pub positions: Vec<Progress>,
+}
+
+impl Arrivals {
+    /// Refuses arrivals that break the rules: too many, of another consumer, positions that are too long or named twice. Stores call it
+    /// before anything is written.
+    pub fn check(&self) -> Result<()> {
+        check_batch(self.messages.len())?;
+        let own = |message| self.plan.check_own(message);
+        self.messages.iter().try_for_each(own)?;
+        check_progress(&self.positions)
+    }
 }
 
 /// What became of a message that arrived.
@@ -44,7 +57,7 @@ pub struct Arrivals {
 pub enum Receipt {
     /// It is new, and stored in this state.
     Stored {
-        /// RECEIVED, PARKED (a gap, or behind a failure) or SKIPPED_DUPLICATE (an older version).
+        /// RECEIVED, PARKED (a gap, behind a failure, or not to be read) or SKIPPED_DUPLICATE (an older version).
         state: State,
     },
     /// It was known, in this state, and is not stored again. COMPLETED may also mean that another door dealt with it.

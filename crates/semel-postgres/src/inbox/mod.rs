@@ -47,6 +47,7 @@ mod lanes;
 mod notes;
 mod operate;
 mod pauses;
+mod positions;
 mod receive;
 mod rows;
 mod save;

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use semel_core::inbox::positions::check_taking;
 use semel_core::inbox::{
     Arrivals, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, Operation, Page,
-    Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
+    Plan, Query, Receipt, Renewal, Report, State, Step, Taken, WakeUp,
 };
 use semel_core::store::{Actor, Answer, check_batch};
 use semel_core::{Identity, Inbox, LeaseTerm, Scope};
@@ -12,9 +13,10 @@ use semel_core::{Identity, Inbox, LeaseTerm, Scope};
 use super::advance::Advancing;
 use super::holding::{Remembering, Renewing};
 use super::pauses::Pausing;
+use super::positions::Taking;
 use super::receive::Receiving;
 use super::rows::state_of;
-use super::{claim, finish, receive};
+use super::{claim, finish};
 use crate::records::digest;
 use crate::store::PostgresStore;
 use crate::value::Value;
@@ -30,7 +32,7 @@ impl PostgresStore {
 impl Inbox for PostgresStore {
     fn receive(&self, arrivals: Arrivals) -> Answer<'_, Vec<Receipt>> {
         Box::pin(async move {
-            receive::check(&arrivals)?;
+            arrivals.check()?;
             let engine = self.engine();
             engine.message_months(&arrivals.plan).await;
             let received = engine.call_whole(&Receiving(&arrivals)).await?;
@@ -41,15 +43,14 @@ impl Inbox for PostgresStore {
         })
     }
 
-    fn position(&self, source: String) -> Answer<'_, Option<String>> {
+    fn take_positions(&self, source: String, partitions: Vec<String>) -> Answer<'_, Vec<Taken>> {
         Box::pin(async move {
-            let engine = self.engine();
-            let sql = &engine.sql.inbox.position;
-            let rows = engine
-                .read("reading a position", sql, &[Value::text(source)])
-                .await?;
-            let position = rows.first().map_or(Ok(None), |row| row.text(0))?;
-            Ok(position.map(str::to_owned))
+            check_taking(&source, &partitions)?;
+            if partitions.is_empty() {
+                return Ok(Vec::new());
+            }
+            let (source, partitions) = (source.as_str(), partitions.as_slice());
+            self.engine().call(&Taking { source, partitions }).await
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use semel_core::inbox::{Finished, Intent, Plan, Receipt, State};
+use semel_core::inbox::{Finished, Intent, Plan, Progress, Receipt, State, Taken};
 use semel_core::{Inbox, StoreExt};
 use semel_postgres::tx::Tables;
 
@@ -115,4 +115,34 @@ async fn messages_that_are_received_in_a_transaction_are_there_when_it_commits()
     }
     store.wake(&plan().consumer);
     assert_eq!(claimed(&store, &plan(), 10).await.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_is_fenced_leaves_the_users_transaction_whole() {
+    let schema = Schema::new();
+    let store = schema.open().await;
+    let tables = Tables::new(&schema.config());
+    let take = || async {
+        let names = vec!["1".to_owned(), "2".to_owned()];
+        store
+            .take_positions("orders".to_owned(), names)
+            .await
+            .unwrap()
+    };
+    let (older, newer) = (take().await, take().await);
+    let progress = |taken: &Taken| Progress {
+        source: "orders".to_owned(),
+        partition: taken.partition.clone(),
+        position: "7".to_owned(),
+        epoch: taken.epoch,
+    };
+    let mut client = schema.client().await;
+    let mut late = arrivals(&plan(), &ids(3));
+    late.positions = vec![progress(&newer[0]), progress(&older[1])];
+    let mut tx = client.transaction().await.unwrap();
+    tables.receive(&mut tx, &late).await.unwrap_err();
+    tx.execute("SELECT 1", &[]).await.unwrap();
+    tx.commit().await.unwrap();
+    assert!(claimed(&store, &plan(), 10).await.is_empty());
+    assert!(take().await.iter().all(|taken| taken.position.is_none()));
 }

@@ -23,7 +23,7 @@ pub(crate) fn arrivals(plan: &Plan, ids: &[String]) -> Arrivals {
     Arrivals {
         plan: plan.clone(),
         messages: ids.iter().map(|id| message_to(plan, id)).collect(),
-        position: None,
+        positions: Vec::new(),
     }
 }
 

@@ -12,7 +12,6 @@ use semel_core::{Error, Identity, Kind, Outcome, Result, Timestamp};
 
 use super::lanes;
 use super::notes::Consumer;
-use super::receive::check_owner;
 use super::records::{self, Settlement};
 use super::rows::{self, Stored, Work};
 use super::sql::{self, SqlCause, SqlState};
@@ -37,7 +36,7 @@ pub(super) fn check(plan: &Plan, item: &Finish) -> Result<()> {
         );
         return Err(Error::new(Kind::Limit, message));
     }
-    let own = |intent: &Intent| check_owner(&intent.plan, &intent.message);
+    let own = |intent: &Intent| intent.plan.check_own(&intent.message);
     intents.iter().try_for_each(own)
 }
 

@@ -17,6 +17,7 @@ mod lanes;
 mod notes;
 mod operate;
 mod pauses;
+mod positions;
 mod receive;
 mod records;
 mod rows;
@@ -30,9 +31,10 @@ pub mod tx;
 pub(crate) use notes::Notes;
 pub use tx::{finish_in, receive_in};
 
+use semel_core::inbox::positions::check_taking;
 use semel_core::inbox::{
     Arrivals, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, Inbox, Operation,
-    Page, Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
+    Page, Plan, Query, Receipt, Renewal, Report, State, Step, Taken, WakeUp,
 };
 use semel_core::store::{Actor, Answer};
 use semel_core::{Error, Identity, LeaseTerm, Result, Scope};
@@ -87,7 +89,7 @@ fn refused<'a, A: Send + 'a>(error: Error) -> Answer<'a, A> {
 
 impl Inbox for SqliteStore {
     fn receive(&self, arrivals: Arrivals) -> Answer<'_, Vec<Receipt>> {
-        let checked = receive::check(&arrivals);
+        let checked = arrivals.check();
         let payloads = arrivals.messages.iter().map(|m| m.payload().len());
         let bytes = payloads.sum();
         self.write_one(
@@ -98,9 +100,11 @@ impl Inbox for SqliteStore {
         )
     }
 
-    fn position(&self, source: String) -> Answer<'_, Option<String>> {
-        self.read(&self.reads, move |connection| {
-            inspect::position(connection, &source)
+    fn take_positions(&self, source: String, partitions: Vec<String>) -> Answer<'_, Vec<Taken>> {
+        let checked = check_taking(&source, &partitions);
+        let taking = positions::Taking { source, partitions };
+        self.write_one(checked, (taking, 0), Manner::FAVOUR, |session, taking| {
+            session.take_positions(taking)
         })
     }
 

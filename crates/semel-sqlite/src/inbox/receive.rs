@@ -1,10 +1,10 @@
 //! Messages that arrive: new ones are stored and take their place, known ones are counted.
 
 use rusqlite::params;
+use semel_core::inbox::decide::place_outside_lanes;
 use semel_core::inbox::lanes::{Placed, Rerun, Row, Spot};
-use semel_core::inbox::{Arrivals, Cause, Message, Plan, Receipt, State};
-use semel_core::store::check_batch;
-use semel_core::{Error, Kind, Result, Timestamp};
+use semel_core::inbox::{Arrivals, Cause, Message, Receipt, State};
+use semel_core::{Result, Timestamp};
 
 use super::lanes::{self, LaneKey};
 use super::notes::Consumer;
@@ -12,39 +12,6 @@ use super::records;
 use super::rows;
 use super::sql::{self, SqlCause, SqlState};
 use crate::verbs::Session;
-
-/// The longest name of a source and the longest position, in bytes.
-const POSITION_BYTES_MAX: usize = 4_096;
-
-/// Refuses arrivals that break the rules, before anything is written.
-pub(super) fn check(arrivals: &Arrivals) -> Result<()> {
-    check_batch(arrivals.messages.len())?;
-    for message in &arrivals.messages {
-        check_owner(&arrivals.plan, message)?;
-    }
-    let Some((source, position)) = &arrivals.position else {
-        return Ok(());
-    };
-    let longest = source.len().max(position.len());
-    if longest > POSITION_BYTES_MAX {
-        let message = format!(
-            "a source's name and its position have at most {POSITION_BYTES_MAX} bytes, found {longest}"
-        );
-        return Err(Error::new(Kind::Limit, message));
-    }
-    Ok(())
-}
-
-/// Refuses a message under the plan of another consumer.
-pub(super) fn check_owner(plan: &Plan, message: &Message) -> Result<()> {
-    let (expected, found) = (&plan.consumer, message.identity().scope());
-    if expected != found {
-        return Err(Error::invalid(format!(
-            "all messages of a call must belong to the consumer {expected}, found one of {found}"
-        )));
-    }
-    Ok(())
-}
 
 /// What is known of the identity of a message that arrives.
 enum Known {
@@ -61,21 +28,13 @@ enum Known {
 impl Session<'_> {
     /// Stores messages, each as if it had come by itself. They have been checked.
     pub(super) fn receive(&mut self, arrivals: &Arrivals) -> Result<Vec<Receipt>> {
+        self.move_positions(&arrivals.positions)?;
         let mut receipts = Vec::with_capacity(arrivals.messages.len());
         if !arrivals.messages.is_empty() {
             let of = self.consumer_or_new(&arrivals.plan)?;
             for message in &arrivals.messages {
                 receipts.push(self.receive_one(of, message)?);
             }
-        }
-        if let Some((source, position)) = &arrivals.position {
-            sql::run(
-                self.connection,
-                "INSERT INTO semel_positions (source, position, changed_ms) VALUES (?1, ?2, ?3) \
-                 ON CONFLICT (source) DO UPDATE SET position = excluded.position, \
-                 changed_ms = excluded.changed_ms",
-                params![source, position, self.now.as_millis()],
-            )?;
         }
         Ok(receipts)
     }
@@ -149,20 +108,39 @@ impl Session<'_> {
             Known::Past(number) => self.forget_message(number)?,
             Known::Nothing => {}
         }
-        let number = rows::insert(self.connection, of, conflict, self.now)?;
         let placed = Placed::parked(Cause::Conflict);
+        self.add_outside_lanes(of, conflict, placed)
+    }
+
+    /// Writes a new message down that stands in no lane. Why it could not be read is its error and part of its history.
+    fn add_outside_lanes(
+        &mut self,
+        of: Consumer<'_>,
+        message: &Message,
+        placed: Placed,
+    ) -> Result<()> {
+        let number = rows::insert(self.connection, of, message, self.now)?;
         self.add_work(of, number, placed, None)?;
-        self.keep_transition(number, placed.state, placed.cause, None)
+        let reason = message.unreadable();
+        if reason.is_some() {
+            let sql = "UPDATE semel_work SET error = ?2 WHERE number = ?1";
+            sql::run(self.connection, sql, params![number, reason])?;
+        }
+        match placed.cause {
+            Some(_) => self.keep_transition(number, placed.state, placed.cause, reason),
+            None => Ok(()),
+        }
     }
 
     /// Stores a new message at its place.
     fn store(&mut self, of: Consumer<'_>, message: &Message) -> Result<Receipt> {
-        let number = rows::insert(self.connection, of, message, self.now)?;
         let Some((key, sequence)) = lanes::home(of, message) else {
-            self.add_work(of, number, Placed::DUE, None)?;
-            let state = State::Received;
+            let placed = place_outside_lanes(message);
+            self.add_outside_lanes(of, message, placed)?;
+            let state = placed.state;
             return Ok(Receipt::Stored { state });
         };
+        let number = rows::insert(self.connection, of, message, self.now)?;
         let spot = Spot { sequence, number };
         let placed = self.in_lane(key, |mut lane| lane.arrives(spot))?;
         if let Some(cause) = placed.cause {

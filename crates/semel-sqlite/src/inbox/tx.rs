@@ -20,7 +20,7 @@
 //! let plan = Plan::new("deposits@1".parse()?);
 //! let message = Message::new(Identity::parse("public", "deposits@1", "evt-1")?, "100")?;
 //! let messages = vec![message];
-//! store.receive(Arrivals { plan: plan.clone(), messages, position: None }).await?;
+//! store.receive(Arrivals { plan: plan.clone(), messages, positions: vec![] }).await?;
 //!
 //! let ask = ClaimBatch {
 //!     plan: plan.clone(),
@@ -53,7 +53,7 @@ use rusqlite::Transaction;
 use semel_core::Result;
 use semel_core::inbox::{Arrivals, Finish, Finished, Plan, Receipt};
 
-use super::{finish, receive};
+use super::finish;
 use crate::tx::whole;
 
 /// [`semel_core::Inbox::finish`] of one message in the user's transaction.
@@ -69,6 +69,6 @@ pub fn finish_in(tx: &Transaction<'_>, plan: &Plan, item: &Finish) -> Result<Fin
 ///
 /// Waiting workers are not woken by this; they look now and then, or are told by [`crate::SqliteStore::wake`] after the commit.
 pub fn receive_in(tx: &Transaction<'_>, arrivals: &Arrivals) -> Result<Vec<Receipt>> {
-    receive::check(arrivals)?;
+    arrivals.check()?;
     whole(tx, |session| session.receive(arrivals))
 }

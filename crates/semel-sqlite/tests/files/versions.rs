@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use semel_core::store::{ClaimAnswer, SettleAnswer, SettleRequest};
-use semel_core::{Kind, Outcome, Retention, Store, StoreExt};
+use semel_core::{Inbox, Kind, Outcome, Retention, Store, StoreExt};
 use tempfile::TempDir;
 
 use crate::{config, dir, open, request, settle};
@@ -20,6 +20,7 @@ fn file_of_version(dir: &TempDir, count: usize) -> Connection {
         include_str!("../../migrations/0003_inbox.sql"),
         include_str!("../../migrations/0004_counts.sql"),
         include_str!("../../migrations/0005_lanes.sql"),
+        include_str!("../../migrations/0006_known.sql"),
     ];
     for migration in &migrations[..count] {
         connection.execute_batch(migration).unwrap();
@@ -56,7 +57,7 @@ async fn looking_at_a_file_of_this_version_leaves_it_as_it_is() {
 
 #[test]
 fn looking_at_a_file_that_is_older_says_what_to_do() {
-    for version in [2, 5] {
+    for version in [2, 5, 6] {
         let dir = dir();
         let connection = file_of_version(&dir, version);
         let before = layout(&connection);
@@ -71,7 +72,7 @@ fn looking_at_a_file_that_is_older_says_what_to_do() {
         assert_eq!(layout(&connection), before);
         // A process that serves the file brings it up to date.
         drop(open(&dir));
-        assert_eq!(layout(&connection).0, 6);
+        assert_eq!(layout(&connection).0, 7);
     }
 }
 
@@ -111,6 +112,23 @@ fn lanes_of_an_older_file_are_known_by_tenant() {
         rows("SELECT lane, tenant, first_ms FROM semel_work"),
         [row("kept", "acme", 5)]
     );
+}
+
+/// How far a source had come before positions had partitions is where its one reader goes on.
+#[tokio::test]
+async fn positions_of_an_older_file_are_those_of_the_nameless_partition() {
+    let dir = dir();
+    let connection = file_of_version(&dir, 6);
+    let sql =
+        "INSERT INTO semel_positions (source, position, changed_ms) VALUES ('file', 'line 7', 1)";
+    connection.execute(sql, []).unwrap();
+    let partitions = vec![String::new(), "1".to_owned()];
+    let store = open(&dir);
+    let taken = store.take_positions("file".to_owned(), partitions);
+    let taken = taken.await.unwrap();
+    let found = taken.iter().map(|t| (t.position.as_deref(), t.epoch));
+    let expected = [(Some("line 7"), 1), (None, 1)];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
 }
 
 #[tokio::test]

@@ -72,7 +72,7 @@ impl Fixture {
         let arrivals = Arrivals {
             plan,
             messages,
-            position: None,
+            positions: Vec::new(),
         };
         self.store.receive(arrivals).await.unwrap()
     }

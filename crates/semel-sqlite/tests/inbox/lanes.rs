@@ -277,7 +277,7 @@ async fn lanes_of_two_consumers_are_apart() {
     let arrivals = semel_core::inbox::Arrivals {
         plan: other,
         messages: vec![message],
-        position: None,
+        positions: Vec::new(),
     };
     let received = fixture.store.receive(arrivals).await.unwrap();
     let state = State::Received;

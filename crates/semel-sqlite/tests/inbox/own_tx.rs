@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use semel_core::inbox::{
-    Arrivals, Disposition, Finish, Finished, Intent, Job, Message, Plan, Receipt, State,
+    Arrivals, Disposition, Finish, Finished, Intent, Job, Message, Plan, Progress, Receipt, State,
 };
 use semel_core::{Identity, Inbox, Kind, Outcome, Store, StoreExt};
 use semel_sqlite::inbox::{finish_in, receive_in};
@@ -116,11 +116,31 @@ async fn an_owner_that_was_replaced_learns_of_it_before_its_effect_commits() {
 async fn messages_are_received_with_the_rest_of_a_transaction() {
     let fixture = Fixture::new();
     let mut connection = with_account(&fixture);
-    let arrivals = Arrivals {
+    let progress = |epoch| Progress {
+        source: "file".to_owned(),
+        partition: String::new(),
+        position: "line 1".to_owned(),
+        epoch,
+    };
+    let take = || async {
+        let taken = fixture
+            .store
+            .take_positions("file".to_owned(), vec![String::new()]);
+        taken.await.unwrap().remove(0)
+    };
+    let (older, newer) = (take().await, take().await);
+    let mut arrivals = Arrivals {
         plan: fixture.plan.clone(),
         messages: vec![message("m")],
-        position: Some(("file".to_owned(), "line 1".to_owned())),
+        positions: vec![progress(older.epoch)],
     };
+    let tx = begin(&mut connection);
+    let error = receive_in(&tx, &arrivals).unwrap_err();
+    assert_eq!(error.kind(), Kind::Fenced);
+    // The rest of the transaction may still commit.
+    tx.commit().unwrap();
+    assert!(fixture.detail("m").await.is_none());
+    arrivals.positions = vec![progress(newer.epoch)];
     let tx = begin(&mut connection);
     receive_in(&tx, &arrivals).unwrap();
     tx.rollback().unwrap();
@@ -132,8 +152,7 @@ async fn messages_are_received_with_the_rest_of_a_transaction() {
     fixture.store.wake(&fixture.plan.consumer);
     wake_up.woken().await;
     assert_eq!(fixture.process_all().await, ["m"]);
-    let position = fixture.store.position("file".to_owned()).await.unwrap();
-    assert_eq!(position.as_deref(), Some("line 1"));
+    assert_eq!(take().await.position.as_deref(), Some("line 1"));
 }
 
 #[tokio::test]
@@ -146,12 +165,17 @@ async fn what_breaks_the_rules_leaves_the_transaction_as_it_was() {
     let mut arrivals = Arrivals {
         plan: Plan::new("other@1".parse().unwrap()),
         messages: vec![message("m")],
-        position: None,
+        positions: Vec::new(),
     };
     let error = receive_in(&tx, &arrivals).unwrap_err();
     assert_eq!(error.kind(), Kind::Invalid);
     arrivals.messages.clear();
-    arrivals.position = Some(("file".to_owned(), "x".repeat(10_000)));
+    arrivals.positions = vec![Progress {
+        source: "file".to_owned(),
+        partition: String::new(),
+        position: "x".repeat(10_000),
+        epoch: 1,
+    }];
     let error = receive_in(&tx, &arrivals).unwrap_err();
     assert_eq!(error.kind(), Kind::Limit);
     tx.commit().unwrap();

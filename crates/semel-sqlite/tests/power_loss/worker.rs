@@ -148,7 +148,7 @@ impl Worker {
         let arrivals = Arrivals {
             plan: consumer(),
             messages: vec![message_of(name)],
-            position: None,
+            positions: Vec::new(),
         };
         self.store.receive(arrivals).await.expect("an answer");
         say(&format!("received {name}"));

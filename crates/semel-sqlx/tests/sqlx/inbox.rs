@@ -24,7 +24,7 @@ fn arrivals(plan: &Plan, id: &str) -> Arrivals {
     Arrivals {
         plan: plan.clone(),
         messages: vec![message(plan, id)],
-        position: None,
+        positions: Vec::new(),
     }
 }
 

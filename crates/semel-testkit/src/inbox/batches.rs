@@ -95,18 +95,12 @@ pub async fn two_ends_of_one_claim_in_a_batch_have_one_winner(s: Subject) {
     s.is("a", State::Completed).await;
 }
 
-/// Nothing asked, nothing answered; a source may still have moved on.
+/// Nothing asked, nothing answered.
 pub async fn an_empty_batch_of_messages_has_no_answers(s: Subject) {
     assert_eq!(s.receive(Vec::new()).await, []);
     assert_eq!(s.finish_all(Vec::new()).await, []);
     let renewed = s.inbox().renew(Vec::new(), lease()).await;
     assert_eq!(renewed.expect("an answer"), []);
-    let source = s.consumer().to_string();
-    let mut arrivals = s.arrivals(Vec::new());
-    arrivals.position = Some((source.clone(), "line 9".to_owned()));
-    s.inbox().receive(arrivals).await.expect("an answer");
-    let position = s.inbox().position(source).await.expect("an answer");
-    assert_eq!(position.as_deref(), Some("line 9"));
 }
 
 /// The limit is an error, not a cut.

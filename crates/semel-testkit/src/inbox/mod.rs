@@ -14,7 +14,8 @@
 //!
 //! As with [`mod@crate::conformance`], `fresh` is called inside the runtime that runs the test, so it may be
 //! `fresh().await`, and a store whose clock can be set also runs
-//! [`inbox_conformance_with_clock!`](crate::inbox_conformance_with_clock).
+//! [`inbox_conformance_with_clock!`](crate::inbox_conformance_with_clock). A subject that is [`Subject::reopening`] also runs
+//! [`inbox_conformance_with_reopening!`](crate::inbox_conformance_with_reopening).
 
 pub mod attempts;
 pub mod batches;
@@ -31,6 +32,7 @@ pub mod leases;
 pub mod listing;
 pub mod operating;
 pub mod pausing;
+pub mod positions;
 pub mod receiving;
 pub mod replaying;
 pub mod retention;
@@ -40,9 +42,10 @@ pub mod steps;
 pub mod storms;
 mod subject;
 pub mod tenants;
+pub mod unreadable;
 mod values;
 
-pub use subject::Subject;
+pub use subject::{Handle, Subject};
 
 use crate::conformance::Test;
 
@@ -65,13 +68,26 @@ suite! { $ all inbox_conformance in inbox:
     receiving::a_message_of_another_consumer_is_refused,
     receiving::concurrent_receives_of_one_message_store_it_once,
     receiving::a_receive_that_races_the_finish_makes_no_second_message,
-    receiving::the_position_of_a_source_is_kept_with_its_messages,
+    positions::the_position_of_a_source_is_kept_with_its_messages,
+    positions::a_position_moves_without_messages,
+    positions::a_newer_reader_fences_the_older,
+    positions::a_refused_receive_stores_nothing,
+    positions::positions_of_partitions_are_apart,
+    positions::a_position_is_moved_by_its_owner_only,
+    positions::positions_are_bounded,
+    positions::readers_that_race_leave_what_the_last_owner_has_moved,
     conflicts::the_same_id_with_another_payload_is_parked_beside_the_first,
     conflicts::a_conflict_that_keeps_coming_is_stored_once,
     conflicts::another_payload_is_a_conflict_also_when_the_first_is_done,
     conflicts::two_payloads_with_one_id_in_one_batch_are_a_conflict,
     conflicts::another_form_of_the_same_content_is_a_duplicate,
     conflicts::a_conflict_runs_under_its_own_id_if_a_person_says_so,
+    unreadable::what_cannot_be_read_is_kept_among_the_dead_letters,
+    unreadable::what_cannot_be_read_is_stored_once,
+    unreadable::what_cannot_be_read_holds_up_nothing,
+    unreadable::what_could_not_be_read_is_delivered_as_it_is_after_a_retry,
+    unreadable::what_cannot_be_read_is_dealt_with_by_a_skip,
+    unreadable::what_cannot_be_read_under_a_known_id_is_a_conflict_with_its_reason,
     claiming::a_message_is_claimed_once_however_many_claimers_race,
     claiming::a_storm_of_claimers_shares_the_messages_out,
     claiming::a_claim_takes_the_oldest_first_and_no_more_than_asked,
@@ -242,4 +258,8 @@ suite! { $ all_with_clock inbox_conformance_with_clock in inbox:
     clocks::a_step_back_stops_no_claim_from_ending,
     clocks::a_step_back_makes_no_message_wait,
     clocks::a_step_forward_ends_claims_and_fencing_holds,
+}
+
+suite! { $ all_with_reopening inbox_conformance_with_reopening in inbox:
+    positions::positions_and_their_owners_survive_reopening,
 }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::seen::{duplicate, stored};
 use super::subject::Subject;
-use super::values::{lease, only, parked, retention, retry_after, terminal};
+use super::values::{lease, parked, retention, retry_after, terminal};
 
 /// A message with everything that a message can have.
 pub(super) fn rich(s: &Subject, id: &str) -> Message {
@@ -293,25 +293,4 @@ pub async fn a_receive_that_races_the_finish_makes_no_second_message(s: Subject)
         s.nothing_is_due().await;
         s.is(&id, State::Completed).await;
     }
-}
-
-/// After a restart a source goes on where its messages are durable: not before, not behind.
-pub async fn the_position_of_a_source_is_kept_with_its_messages(s: Subject) {
-    let source = s.consumer().to_string();
-    let position = || async {
-        let position = s.inbox().position(source.clone()).await;
-        position.expect("the inbox answers")
-    };
-    assert_eq!(position().await, None);
-    let mut arrivals = s.arrivals(vec![s.message("a")]);
-    for at in ["line 1", "line 2"] {
-        arrivals.position = Some((source.clone(), at.to_owned()));
-        let received = s.inbox().receive(arrivals.clone()).await;
-        only(received.expect("the inbox answers"));
-        assert_eq!(position().await.as_deref(), Some(at));
-    }
-    arrivals.messages = vec![s.beside("-other", 1).message("foreign")];
-    arrivals.position = Some((source.clone(), "line 3".to_owned()));
-    s.inbox().receive(arrivals).await.expect_err("refused");
-    assert_eq!(position().await.as_deref(), Some("line 2"));
 }

@@ -1,5 +1,6 @@
 //! What a test gets: an inbox, a consumer of its own, a way to let time pass, and shorthand for receiving, claiming and finishing.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -20,6 +21,10 @@ static CONSUMERS: AtomicU64 = AtomicU64::new(0);
 /// Process numbers repeat, and a server may outlive the process: each run has a name of its own.
 static RUN: LazyLock<u64> = LazyLock::new(crate::random::fresh_seed);
 
+/// An inbox and the store of its records.
+pub type Handle = (Arc<dyn Inbox>, Arc<dyn Store>);
+type Open = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Handle> + Send>> + Send + Sync>;
+
 /// An inbox under test, as one consumer uses it.
 #[derive(Clone)]
 pub struct Subject {
@@ -28,6 +33,8 @@ pub struct Subject {
     clock: Option<Arc<ManualClock>>,
     plan: Plan,
     tenant: String,
+    /// Opens the same data.
+    open: Option<Open>,
     /// Kept until the test is over, for example a temporary directory.
     _keep: Option<Arc<dyn Send + Sync>>,
 }
@@ -58,6 +65,7 @@ impl Subject {
             clock: None,
             plan,
             tenant: "public".to_owned(),
+            open: None,
             _keep: None,
         }
     }
@@ -67,6 +75,41 @@ impl Subject {
     pub fn keeping(mut self, value: impl Send + Sync + 'static) -> Self {
         self._keep = Some(Arc::new(value));
         self
+    }
+
+    /// Says how the same data is opened again.
+    #[must_use]
+    pub fn reopening<F>(mut self, open: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Handle> + Send + 'static,
+    {
+        self.open = Some(Arc::new(move || Box::pin(open())));
+        self
+    }
+
+    /// The same data, opened again after this handle was closed.
+    pub async fn reopened(self) -> Self {
+        let open = self.open.clone().expect("a subject that can be reopened");
+        let Self {
+            inbox,
+            store,
+            clock,
+            plan,
+            tenant,
+            open: opening,
+            _keep,
+        } = self;
+        drop((inbox, store));
+        let (inbox, store) = open().await;
+        Self {
+            inbox,
+            store,
+            clock,
+            plan,
+            tenant,
+            open: opening,
+            _keep,
+        }
     }
 
     /// The same with messages in this order.
@@ -172,7 +215,7 @@ impl Subject {
         Arrivals {
             plan: self.plan.clone(),
             messages,
-            position: None,
+            positions: Vec::new(),
         }
     }
 

@@ -46,7 +46,7 @@ async fn receive(worker: &Worker, ids: Vec<String>) {
     let arrivals = Arrivals {
         plan: worker.job.orders(),
         messages: ids.iter().map(|id| worker.job.message(id)).collect(),
-        position: None,
+        positions: Vec::new(),
     };
     let receipts = patiently(|| worker.inbox.receive(arrivals.clone())).await;
     for (id, receipt) in ids.iter().zip(receipts) {

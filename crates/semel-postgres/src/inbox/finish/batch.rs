@@ -84,7 +84,7 @@ impl<D: Driver> Session<'_, D> {
             let arrivals = arrivals.or_insert_with(|| Arrivals {
                 plan: intent.plan.as_ref().clone(),
                 messages: Vec::new(),
-                position: None,
+                positions: Vec::new(),
             });
             arrivals.messages.push(intent.message.clone());
         }

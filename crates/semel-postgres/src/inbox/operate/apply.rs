@@ -331,6 +331,7 @@ impl<'a> Applying<'a> {
             Value::Texts(all().map(|_| None).collect()),
             Value::Texts(tenants.collect()),
             ints(&|s| generations.get(&s.digest).map_or(0, |known| known.1)),
+            Value::Texts(all().map(|_| None).collect()),
         ]
     }
 

@@ -9,6 +9,7 @@ mod values;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use semel_core::inbox::decide::place_outside_lanes;
 use semel_core::inbox::lanes::{Event, Placed, Spot};
 use semel_core::inbox::{Arrivals, BATCH_MAX, Cause, Message, Plan, Receipt, State};
 use semel_core::{Error, Fingerprint, Kind, Result, Timestamp};
@@ -86,25 +87,12 @@ struct Sorted<'a> {
     repeated: BTreeMap<Uuid, i64>,
 }
 
-/// All messages must be the consumer's own, and not too many.
-pub(crate) fn check(arrivals: &Arrivals) -> Result<()> {
-    semel_core::store::check_batch(arrivals.messages.len())?;
-    let consumer = &arrivals.plan.consumer;
-    let foreign = |message: &&Message| message.identity().scope() != consumer;
-    match arrivals.messages.iter().find(foreign) {
-        None => Ok(()),
-        Some(message) => Err(Error::invalid(format!(
-            "all messages of a batch belong to its consumer {consumer}, found one of {}",
-            message.identity().scope()
-        ))),
-    }
-}
-
 impl<D: Driver> Session<'_, D> {
     /// Receives messages inside the open transaction.
     pub(crate) async fn receive(&mut self, arrivals: &Arrivals) -> Result<Received, D::Error> {
-        check(arrivals)?;
+        arrivals.check()?;
         let (plan, messages) = (&arrivals.plan, &arrivals.messages);
+        self.hold_positions(&arrivals.positions).await?;
         for _ in 0..ROUNDS_MAX {
             let keys: BTreeSet<LaneKey> = messages
                 .iter()
@@ -112,10 +100,10 @@ impl<D: Driver> Session<'_, D> {
                 .collect();
             let mut lanes = self.lock_lanes(plan, keys).await?;
             let (now, batch) = self.arrive(plan, messages).await?;
-            let known = self.known(messages.iter()).await?;
+            let known = self.known(messages.iter(), now).await?;
             let mut sorted = Sorted::default();
             let conflicts = sort(plan, messages, &known, &mut sorted);
-            self.sort_conflicts(conflicts, &mut sorted).await?;
+            self.sort_conflicts(conflicts, &mut sorted, now).await?;
             number(&mut sorted.new, batch);
             let settled = self.place(plan, &mut lanes, &mut sorted, now).await?;
             let receipts = receipts(&sorted);
@@ -126,14 +114,7 @@ impl<D: Driver> Session<'_, D> {
             self.write_lanes(plan, &mut lanes, &settled, BTreeSet::new(), now)
                 .await?;
             self.keep(plan, &sorted, now).await?;
-            if let Some((source, position)) = &arrivals.position {
-                let params = vec![
-                    Value::text(source),
-                    Value::text(position),
-                    Value::int(now.as_millis()),
-                ];
-                self.driver.rows(&self.sql.inbox.stand_at, params).await?;
-            }
+            self.move_positions(&arrivals.positions, now).await?;
             let due = settled.due || sorted.new.iter().any(|new| new.placed.is_due);
             return Ok(Received { receipts, due });
         }
@@ -186,16 +167,19 @@ impl<D: Driver> Session<'_, D> {
         Ok((Timestamp::from_millis(row.number(0)?), row.number(1)?))
     }
 
+    /// What is known about these ids at the time of the batch: what is new by that time is not remembered for a moment less than promised.
     async fn known(
         &mut self,
         messages: impl Iterator<Item = &Message>,
+        now: Timestamp,
     ) -> Result<HashMap<Uuid, Known>, D::Error> {
         let digests: BTreeSet<Uuid> = messages.map(|m| digest(m.identity())).collect();
         let mut known = HashMap::new();
         if digests.is_empty() {
             return Ok(known);
         }
-        let params = vec![Value::Uuids(digests.into_iter().collect())];
+        let digests = Value::Uuids(digests.into_iter().collect());
+        let params = vec![digests, Value::int(now.as_millis())];
         for row in &self.driver.rows(&self.sql.inbox.known, params).await? {
             let (state, column) = match row.int(1)? {
                 Some(state) => (state_of(state)?, 2),
@@ -212,11 +196,12 @@ impl<D: Driver> Session<'_, D> {
         &mut self,
         conflicts: Vec<(usize, Message)>,
         sorted: &mut Sorted<'a>,
+        now: Timestamp,
     ) -> Result<(), D::Error> {
         if conflicts.is_empty() {
             return Ok(());
         }
-        let known = self.known(conflicts.iter().map(|(_, m)| m)).await?;
+        let known = self.known(conflicts.iter().map(|(_, m)| m), now).await?;
         let mut seen = BTreeSet::new();
         for (at, message) in conflicts {
             let digest = digest(message.identity());
@@ -339,7 +324,7 @@ fn sort<'a>(
                     digest,
                     message: std::borrow::Cow::Borrowed(message),
                     number: i64::try_from(at).unwrap_or(0),
-                    placed: Placed::DUE,
+                    placed: place_outside_lanes(message),
                     lane: home(plan.order, message),
                 });
                 Said::Stored(digest)
@@ -419,7 +404,7 @@ fn note(new: &New<'_>, expires_ms: i64, now: Timestamp) -> Option<Transition> {
         generation: 0,
         state: new.placed.state,
         cause: Some(cause),
-        detail: None,
+        detail: new.message.unreadable().map(str::to_owned),
         key_generation: 0,
     })
 }

@@ -37,6 +37,7 @@ pub(super) fn enter_values(plan: &Plan, new: &[New<'_>], now: Timestamp) -> Vec<
         texts(&|n| n.placed.cause.map(|cause| cause.name().to_owned())),
         texts(&|n| n.lane.as_ref().map(|(key, _)| key.tenant.clone())),
         ints(&|_| Some(0)),
+        texts(&|n| n.message.unreadable().map(str::to_owned)),
     ]
 }
 

@@ -8,6 +8,6 @@ LEFT JOIN LATERAL (
 ) w ON true
 LEFT JOIN LATERAL (
     SELECT r.fingerprint FROM {s}semel_records r
-    WHERE r.digest = i.digest AND r.state = 2 AND r.expires_ms > {now} OFFSET 0
+    WHERE r.digest = i.digest AND r.state = 2 AND r.expires_ms > $2::bigint OFFSET 0
 ) r ON true
 WHERE w.state IS NOT NULL OR r.fingerprint IS NOT NULL

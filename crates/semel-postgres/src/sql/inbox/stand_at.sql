@@ -1,2 +1,3 @@
-INSERT INTO {s}semel_positions (source, position, changed_ms) VALUES ($1::text, $2::text, $3::bigint)
-ON CONFLICT (source) DO UPDATE SET position = excluded.position, changed_ms = excluded.changed_ms
+UPDATE {s}semel_positions p SET position = i.position, changed_ms = $1::bigint
+FROM unnest($2::text[], $3::text[], $4::text[]) AS i (source, partition, position)
+WHERE p.source = i.source AND p.partition = i.partition

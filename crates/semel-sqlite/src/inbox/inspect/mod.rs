@@ -5,5 +5,5 @@ mod overview;
 mod processed;
 
 pub(super) use messages::{list, message, scope, state};
-pub(super) use overview::{counts, gaps, position};
+pub(super) use overview::{counts, gaps};
 pub(super) use processed::check;

@@ -1,4 +1,4 @@
-//! What people see of an inbox as a whole: counts, gaps, positions.
+//! What people see of an inbox as a whole: counts, gaps.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,6 @@ use crate::error::damaged;
 
 /// The most ranges of missing versions that one gap shows.
 const RANGES_MAX: usize = 100;
-
-/// How far a source has been received.
-pub(in crate::inbox) fn position(connection: &Connection, source: &str) -> Result<Option<String>> {
-    let sql = "SELECT position FROM semel_positions WHERE source = ?1";
-    sql::one(connection, sql, params![source], |row| row.get(0))
-}
 
 /// Counts of every consumer.
 pub(in crate::inbox) fn counts(connection: &Connection, now: Timestamp) -> Result<Vec<Counts>> {

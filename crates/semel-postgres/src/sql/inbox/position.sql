@@ -1,1 +1,0 @@
-SELECT position FROM {s}semel_positions WHERE source = $1::text
