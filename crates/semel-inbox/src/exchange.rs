@@ -18,6 +18,9 @@ const IDLE: Duration = Duration::from_secs(1);
 /// The most bytes of a response that are kept.
 pub(crate) const KEPT_BYTES_MAX: usize = 64 * 1024;
 
+/// The HTTP client that handlers share.
+pub type HttpClient = reqwest::Client;
+
 /// The HTTP client that the engine uses unless it is given another: no redirects, no proxies, connections that do not grow old.
 /// Whoever brings another begins with this one, and may add TLS settings or a proxy.
 pub fn client_builder() -> reqwest::ClientBuilder {

@@ -49,8 +49,8 @@ pub mod source;
 pub mod vendors;
 
 pub use deliver::HttpHandler;
-pub use engine::{Builder, CircuitState, CircuitView, Engine, Running, Settings};
-pub use exchange::client_builder;
+pub use engine::{Builder, CircuitState, CircuitView, Engine, Running, Settings, Solo};
+pub use exchange::{HttpClient, client_builder};
 pub use handler::{Ctx, Done, Failure, Handler, Handling, handler_fn};
 pub use observer::{AttemptEnd, NoObserver, Observer};
 pub use policy::{Ack, Alerts, Consumer, Replay, Retry};

@@ -25,6 +25,11 @@ pub trait Observer: Send + Sync + 'static {
     /// An alert of a consumer began (`true`) or ended.
     fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool);
 
+    /// The id of a message looks as if it was made for its delivery, for this reason: `time` or `payload`. No duplicate of it can be recognised.
+    fn id_suspected(&self, message: &Message, reason: &'static str) {
+        let _ = (message, reason);
+    }
+
     /// A message that was due did not run, because another door had settled its record.
     fn settled_elsewhere(&self, message: &Identity) {
         let _ = message;

@@ -9,6 +9,7 @@ use semel_core::Headers;
 use semel_http::replay::HOP_BY_HOP;
 
 use crate::handler::Ctx;
+use crate::source::is_note;
 
 /// What is encoded in a header's text: everything that is not printable ASCII, and the sign of the encoding itself.
 const TEXT: &AsciiSet = &CONTROLS.add(b'%');
@@ -22,6 +23,9 @@ const DROPPED_BYTES_MAX: usize = 1_024;
 /// The headers of a delivery, without its steps.
 pub(super) fn of(ctx: &Ctx) -> HeaderMap {
     let mut headers = own(ctx.message().headers());
+    for (name, value) in noted(ctx.message().headers()) {
+        headers.insert(name, value);
+    }
     let octets = HeaderValue::from_static("application/octet-stream");
     headers.entry(CONTENT_TYPE).or_insert(octets);
     let identity = ctx.message().identity();
@@ -50,6 +54,15 @@ pub(super) fn of(ctx: &Ctx) -> HeaderMap {
         headers.insert(DROPPED, names);
     }
     headers
+}
+
+/// What the source noted about the delivery; producers cannot say it.
+fn noted(fields: &Headers) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+    let notes = fields.iter().filter(|(name, _)| is_note(name));
+    notes.filter_map(|(name, value)| {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+        Some((name, HeaderValue::from_bytes(value).ok()?))
+    })
 }
 
 /// The names of the headers that HTTP cannot carry, because another source allows more; nothing if there are none.

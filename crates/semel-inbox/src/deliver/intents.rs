@@ -37,6 +37,8 @@ struct Wanted<'a> {
     headers: BTreeMap<String, String>,
     #[serde(default)]
     id: Option<String>,
+    #[serde(default)]
+    key: Option<String>,
 }
 
 /// The result and the intents of an answer.
@@ -87,6 +89,9 @@ fn draft(wanted: Wanted<'_>) -> Result<Draft, Failure> {
     }
     for (name, value) in wanted.headers {
         draft = draft.header(name, value);
+    }
+    if let Some(key) = wanted.key {
+        draft = draft.key(key);
     }
     Ok(match wanted.id {
         Some(id) => draft.id(id),

@@ -60,7 +60,12 @@ pub(crate) struct ActiveConsumer {
 impl ActiveConsumer {
     pub(super) fn ctx(&self, job: semel_core::inbox::Job) -> Ctx {
         let Shared { inbox, targets, .. } = &*self.shared;
-        Ctx::new(job, inbox.clone(), self.policy.clone(), targets.clone())
+        Ctx::new(
+            job,
+            Some(inbox.clone()),
+            self.policy.clone(),
+            targets.clone(),
+        )
     }
 
     /// Tells the log of something unusual about one message: who and what, never the payload.

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::active::ActiveConsumer;
 use super::circuit::Pass;
 use super::flights::Lost;
-use crate::handler::{Ctx, Done, How};
+use crate::handler::{Ctx, Done, Handler, How};
 use crate::pause;
 
 /// How an attempt ended.
@@ -84,7 +84,7 @@ pub(super) async fn run(active: &ActiveConsumer, job: Job, lost: Lost, pass: Pas
             active.breaker.unused(pass);
             return Attempted::Lost;
         }
-        result = handled(active, &ctx) => result,
+        result = handled(&active.policy, &*active.handler, &ctx) => result,
     };
     let result = seen_by_circuit(active, pass, result);
     let finish = |disposition| Finish {
@@ -137,11 +137,14 @@ fn seen_by_circuit(
 }
 
 /// What the handler made of it, within the deadline. After a panic or a deadline it is not known whether the effect happened.
-async fn handled(active: &ActiveConsumer, ctx: &Ctx) -> Result<Done, Failure> {
+pub(super) async fn handled(
+    policy: &Consumer,
+    handler: &dyn Handler,
+    ctx: &Ctx,
+) -> Result<Done, Failure> {
     // Calling the handler is inside, because it may panic before it returns its future.
-    let handling =
-        AssertUnwindSafe(async { active.handler.handle(ctx.clone()).await }).catch_unwind();
-    let limit = active.policy.deadline;
+    let handling = AssertUnwindSafe(async { handler.handle(ctx.clone()).await }).catch_unwind();
+    let limit = policy.deadline;
     match timeout(limit, handling).await {
         Ok(Ok(result)) => result,
         Ok(Err(panic)) => {
@@ -155,12 +158,13 @@ async fn handled(active: &ActiveConsumer, ctx: &Ctx) -> Result<Done, Failure> {
     }
 }
 
-enum Judged {
+pub(super) enum Judged {
     Disposition(Disposition),
     InTransaction(Disposition),
 }
 
-fn judged(consumer: &Consumer, ctx: &Ctx, result: Result<Done, Failure>) -> Judged {
+/// What the end of an attempt means for its message.
+pub(super) fn judged(consumer: &Consumer, ctx: &Ctx, result: Result<Done, Failure>) -> Judged {
     let failed = |failure| Judged::Disposition(decided(consumer, ctx.attempt(), failure));
     match result.map(|done| done.0) {
         Err(failure) => failed(failure),

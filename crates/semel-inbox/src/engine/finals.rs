@@ -54,7 +54,7 @@ impl Finals {
 
     /// A message has reached this state.
     pub(crate) fn tell(&self, identity: &Identity, state: State) {
-        if !is_settled(state) {
+        if !is_tried(state) {
             return;
         }
         if let Some(awaited) = self.all().get(&identity.digest()) {
@@ -105,15 +105,30 @@ pub(crate) const fn is_settled(state: State) -> bool {
     state.is_final() || state.is_dead_letter()
 }
 
+/// The same, or its failure is durable, and it will be tried again whatever becomes of this process.
+const fn is_tried(state: State) -> bool {
+    is_settled(state) || matches!(state, State::FailedRetryable)
+}
+
 impl Waiter {
     /// The state in which the message came to rest.
-    pub(crate) async fn settled(mut self) -> State {
+    pub(crate) async fn settled(self) -> State {
+        self.until(is_settled).await
+    }
+
+    /// The state in which the message came to rest or failed for now.
+    pub(crate) async fn tried(self) -> State {
+        self.until(is_tried).await
+    }
+
+    async fn until(mut self, is_reached: impl Fn(State) -> bool) -> State {
         loop {
             // The sender is kept until the last waiter is dropped.
             let Some(heard) = &mut self.heard else {
                 std::future::pending().await
             };
-            if let Ok(state) = heard.wait_for(Option::is_some).await
+            let is_reached = |state: &Option<State>| state.is_some_and(&is_reached);
+            if let Ok(state) = heard.wait_for(is_reached).await
                 && let Some(state) = *state
             {
                 return state;

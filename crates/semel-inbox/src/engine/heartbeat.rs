@@ -9,11 +9,15 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 use semel_core::LeaseTerm;
 use semel_core::inbox::{BATCH_MAX, Claim, Renewal};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::active::Shared;
 use super::moment::Moment;
 use crate::source::Open;
+
+/// How often the lease of a source is looked at, at the least and at the most.
+const LOOK: Duration = Duration::from_secs(1);
+const LOOK_MIN: Duration = Duration::from_millis(1);
 
 /// Beats for ever: once in a third of each lease.
 pub(super) async fn run(shared: Arc<Shared>, leases: Vec<LeaseTerm>, sources: Vec<Arc<Open>>) {
@@ -63,12 +67,17 @@ async fn renew_batch(shared: &Shared, lease: LeaseTerm, claims: &[Claim]) -> boo
     true
 }
 
+/// Extends what is open in time for the lease that the source has now: brokers say theirs when they are connected to, and may change it.
 async fn extend(open: &Open) {
-    let Some(lease) = open.lease() else {
-        return;
-    };
+    let mut extended_at = Instant::now();
     loop {
-        sleep(lease / 3).await;
-        open.extend().await;
+        let lease = open.lease().filter(|lease| lease.extendable);
+        let pause = lease.map_or(LOOK, |lease| lease.term / 3);
+        if lease.is_some() && extended_at.elapsed() >= pause {
+            extended_at = Instant::now();
+            open.extend().await;
+        }
+        let rest = pause.saturating_sub(extended_at.elapsed());
+        sleep(rest.clamp(LOOK_MIN, LOOK)).await;
     }
 }

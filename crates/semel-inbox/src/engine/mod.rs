@@ -33,6 +33,7 @@ mod load;
 mod moment;
 mod running;
 mod settings;
+mod solo;
 mod starter;
 mod stop;
 
@@ -43,4 +44,5 @@ pub use circuit::CircuitState;
 pub(crate) use finals::{Waiter, is_settled};
 pub use running::Running;
 pub use settings::Settings;
+pub use solo::Solo;
 pub(crate) use stop::Stopping;

@@ -20,7 +20,7 @@ use super::stop::{Stop, Stopping};
 use super::{finisher, heartbeat, housekeeper};
 use crate::alerts;
 use crate::receiver::Receiver;
-use crate::source::{Feed, Open, Pump};
+use crate::source::{Feed, Open, Pump, SourceView, Sources};
 
 /// How long the last answers of the store may take on shutdown, after handlers have drained.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -37,6 +37,7 @@ pub struct Running {
     draining: Stopping,
     /// What brings messages in.
     pumps: JoinSet<()>,
+    sources: Sources,
     /// Claimers, starters and finishers.
     workers: JoinSet<()>,
     /// Heartbeat, housekeeper and watchman, which end last.
@@ -68,6 +69,7 @@ impl Running {
             drained,
             draining,
             pumps: JoinSet::new(),
+            sources: Sources::default(),
             workers: JoinSet::new(),
             background: JoinSet::new(),
         };
@@ -80,7 +82,7 @@ impl Running {
     }
 
     fn start_pumps(&mut self, feeds: Vec<Feed>) -> Vec<Arc<Open>> {
-        let mut all = Vec::new();
+        let (mut all, mut seen) = (Vec::new(), Vec::new());
         for feed in feeds {
             let receiver = self.receivers[&feed.consumer].clone();
             let mut consumers = self.consumers.iter();
@@ -89,8 +91,10 @@ impl Running {
             let (stopping, draining) = (self.stopping.clone(), self.draining.clone());
             let pump = Pump::new(feed, receiver, active.clone(), stopping, draining);
             all.push(pump.open());
+            seen.push(pump.seen());
             self.pumps.spawn(pump.run());
         }
+        self.sources = Sources::new(seen);
         all
     }
 
@@ -153,6 +157,16 @@ impl Running {
         let all = self.consumers.iter();
         all.map(|active| active.breaker.view(&*self.shared.clock))
             .collect()
+    }
+
+    /// How the sources of all consumers stand.
+    pub fn sources(&self) -> Vec<SourceView> {
+        self.sources.views()
+    }
+
+    /// The same for a part of the process that looks at them again and again.
+    pub fn watch_sources(&self) -> Sources {
+        self.sources.clone()
     }
 
     pub(crate) const fn shared(&self) -> &Arc<Shared> {

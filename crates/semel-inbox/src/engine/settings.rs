@@ -13,6 +13,8 @@ pub struct Settings {
     pub housekeeping: Duration,
     /// How often alerts are judged.
     pub alerts: Duration,
+    /// How often brokers are asked about themselves: whether they are safe to read, and how much waits.
+    pub facts: Duration,
 }
 
 impl Default for Settings {
@@ -22,6 +24,7 @@ impl Default for Settings {
             drain: Duration::from_secs(25),
             housekeeping: Duration::from_secs(3),
             alerts: Duration::from_secs(5),
+            facts: Duration::from_secs(30),
         }
     }
 }

@@ -20,7 +20,8 @@ pub struct Ctx(pub(super) Arc<Attempt>);
 /// An attempt under way.
 pub(super) struct Attempt {
     pub(super) job: Job,
-    pub(super) inbox: Arc<dyn Inbox>,
+    /// Where steps are remembered; a consumer without an inbox has nowhere.
+    pub(super) inbox: Option<Arc<dyn Inbox>>,
     consumer: Arc<Consumer>,
     targets: Arc<Targets>,
     began: Instant,
@@ -40,7 +41,7 @@ pub(super) struct Notes {
 impl Ctx {
     pub(crate) fn new(
         mut job: Job,
-        inbox: Arc<dyn Inbox>,
+        inbox: Option<Arc<dyn Inbox>>,
         consumer: Arc<Consumer>,
         targets: Arc<Targets>,
     ) -> Self {

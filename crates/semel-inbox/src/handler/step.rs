@@ -57,6 +57,9 @@ impl Ctx {
     }
 
     pub(crate) fn check_steps(&self, name: &str) -> Result<(), Failure> {
+        if self.0.inbox.is_none() {
+            return Err(no_inbox());
+        }
         match self.notes().steps.len() < STEPS_MAX {
             true => Ok(()),
             false => Err(Failure::terminal(format!(
@@ -67,10 +70,11 @@ impl Ctx {
 
     /// Stores a step that is done. While the store fails this goes on trying, until the attempt's deadline.
     pub(crate) async fn remember(&self, step: Step) -> Result<(), Failure> {
+        let inbox = self.0.inbox.as_ref().ok_or_else(no_inbox)?;
         let mut wait = Duration::from_millis(20);
         loop {
             let claim = self.claim().clone();
-            match self.0.inbox.remember_step(claim, step.clone()).await {
+            match inbox.remember_step(claim, step.clone()).await {
                 Ok(Renewal::Held) => {
                     self.notes().steps.push(step);
                     return Ok(());
@@ -94,6 +98,10 @@ impl Ctx {
             }
         }
     }
+}
+
+fn no_inbox() -> Failure {
+    Failure::terminal("steps are remembered in an inbox, and this consumer has none")
 }
 
 fn unreadable(name: &str) -> Failure {

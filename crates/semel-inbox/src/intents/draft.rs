@@ -13,6 +13,7 @@ pub struct Draft {
     pub(super) payload: Bytes,
     pub(super) headers: Vec<(String, Bytes)>,
     pub(super) id: Option<String>,
+    pub(super) key: Option<String>,
 }
 
 impl Draft {
@@ -28,6 +29,7 @@ impl Draft {
             payload: payload.into(),
             headers: Vec::new(),
             id: None,
+            key: None,
         }
     }
 
@@ -44,6 +46,12 @@ impl Draft {
     /// With one more header.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<Bytes>) -> Self {
         self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// With the key that orders it among others of its target, and that a broker is given as its key.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
         self
     }
 

@@ -14,11 +14,17 @@
 //! | other 5xx, no answer in time, or the connection broke after something was sent | unknown: [`OnUnknown`] decides |
 //! | it was first sent so long ago that its key would no longer be recognised | parked with cause `key-expired`, not sent; an operator's retry with a new key sends it |
 //!
+//! A target may also be a topic, queue, subject or stream of a broker: an [`Outlet`]. What the broker refuses has failed for good, what did not reach
+//! it is tried again, and what may have reached it is published again with the same id unless the target holds it.
+//!
 //! A provider that is away opens the circuit of its target as a handler does that of its consumer: see [`crate::deliver`].
 
 mod convention;
 mod draft;
 mod field;
+mod http;
+mod outlet;
+mod publisher;
 mod reconcile;
 mod sender;
 mod target;
@@ -27,8 +33,9 @@ mod targets;
 pub use crate::vendors::Vendor;
 pub use convention::KeyPlace;
 pub use draft::Draft;
+pub use outlet::{Outgoing, Outlet, Sending, Sent};
 pub use reconcile::ReconcileUrl;
 pub(crate) use sender::Sender;
-pub(crate) use target::CONSUMER_PREFIX;
+pub(crate) use target::{CONSUMER_PREFIX, scope as target_scope};
 pub use target::{OnUnknown, Target};
 pub(crate) use targets::Targets;

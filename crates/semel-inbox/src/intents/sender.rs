@@ -1,16 +1,14 @@
-//! The handler that sends intents to their provider.
+//! The handler that sends the intents of one target: its policy, whatever way they go.
 
 use crate::policy::Signal;
 use crate::policy::retry::Failure;
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, StatusCode};
 use semel_core::inbox::Cause;
 
-use super::convention::KeyPlace;
+use super::http::{Exchange, Sent as Exchanged};
+use super::outlet::{Outgoing, Sent};
+use super::publisher::Publisher;
 use super::reconcile::{ReconcileUrl, Reconciled};
-use super::target::{OnUnknown, Target};
-use crate::deliver;
-use crate::exchange::{self, Answer, Broken};
+use super::target::{OnUnknown, Target, To};
 use crate::handler::{Ctx, Done, Handler, Handling};
 use crate::keys;
 
@@ -18,11 +16,39 @@ use crate::keys;
 pub(crate) struct Sender {
     target: Target,
     client: reqwest::Client,
+    way: Way,
+}
+
+/// How intents get there.
+enum Way {
+    Http(Box<Exchange>),
+    Outlet(Publisher),
+}
+
+/// It is not known whether it happened, or it did not.
+enum Trouble {
+    Failed(Failure),
+    Doubt(Failure),
 }
 
 impl Sender {
-    pub(crate) const fn new(target: Target, client: reqwest::Client) -> Self {
-        Self { target, client }
+    pub(crate) fn new(target: Target, client: reqwest::Client) -> Self {
+        let way = match &target.to {
+            To::Http(address) => {
+                let address = (**address).clone();
+                Way::Http(Box::new(Exchange::new(
+                    address,
+                    client.clone(),
+                    target.timeout,
+                )))
+            }
+            To::Outlet(outlet) => Way::Outlet(Publisher::new(outlet.clone(), target.timeout)),
+        };
+        Self {
+            target,
+            client,
+            way,
+        }
     }
 
     async fn send(&self, ctx: &Ctx) -> Result<Done, Failure> {
@@ -35,42 +61,23 @@ impl Sender {
         {
             return Ok(done);
         }
-        let request = self.request(ctx, &key)?;
-        let exchanged = exchange::exchange(&self.client, request, self.target.timeout).await;
-        let doubt = match exchanged {
-            Ok(answer) if answer.status.is_success() => return Ok(done(&answer)),
-            Ok(answer) => match self.refused(ctx, &answer) {
-                Refused::Done => return Ok(done(&answer)),
-                Refused::Failed(failure) => return Err(failure),
-                Refused::Doubt(failure) => failure,
-            },
-            Err(Broken::NotReached(text)) => {
-                let text = format!("the provider was not reached: {text}");
-                return Err(Failure::not_reached(text));
-            }
-            Err(Broken::Unknown(text)) => Failure::unknown(text),
-            Err(Broken::TimedOut(text)) => Failure::unknown(text).telling(Signal::Away),
-        };
-        self.in_doubt(&unknown, &key, doubt).await
+        match self.try_once(ctx, &key).await {
+            Ok(done) => Ok(done),
+            Err(Trouble::Failed(failure)) => Err(failure),
+            Err(Trouble::Doubt(doubt)) => self.in_doubt(&unknown, &key, doubt).await,
+        }
     }
 
-    /// What an answer other than success means.
-    fn refused(&self, ctx: &Ctx, answer: &Answer) -> Refused {
-        let text = format!("the provider answered {}", answer.status);
-        let after = answer.retry_after(ctx.now());
-        let signal = match answer.status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Signal::Denied,
-            _ => answer.signal(after),
-        };
-        let kept = |failure: Failure| failure.with_answer(&answer.body).telling(signal);
-        match (answer.status, after) {
-            (StatusCode::CONFLICT, _) if self.target.conflict_is_done => Refused::Done,
-            (status, Some(after)) if is_passing(status) => {
-                Refused::Failed(kept(Failure::retryable_after(after, text)))
+    async fn try_once(&self, ctx: &Ctx, key: &str) -> Result<Done, Trouble> {
+        match &self.way {
+            Way::Http(exchange) => match exchange.send(ctx, key).await {
+                Exchanged::Done(done) => Ok(done),
+                Exchanged::Failed(failure) => Err(Trouble::Failed(failure)),
+                Exchanged::Doubt(failure) => Err(Trouble::Doubt(failure)),
+            },
+            Way::Outlet(publisher) => {
+                published(publisher.send(Outgoing::of(ctx.message(), key)).await)
             }
-            (status, None) if is_passing(status) => Refused::Failed(kept(Failure::retryable(text))),
-            (status, _) if status.is_server_error() => Refused::Doubt(kept(Failure::unknown(text))),
-            _ => Refused::Failed(kept(Failure::terminal(text))),
         }
     }
 
@@ -97,9 +104,15 @@ impl Sender {
 
     /// The outcome if it happened, nothing if it did not.
     async fn reconcile(&self, url: &ReconcileUrl, key: &str) -> Result<Option<Done>, Failure> {
-        let (headers, limit) = (&self.target.headers, self.target.timeout);
-        match url.ask(&self.client, headers, key, limit).await {
-            Reconciled::Happened(answer) => Ok(Some(done(&answer))),
+        let headers = match &self.target.to {
+            To::Http(address) => address.headers.clone(),
+            To::Outlet(_) => http::HeaderMap::new(),
+        };
+        match url
+            .ask(&self.client, &headers, key, self.target.timeout)
+            .await
+        {
+            Reconciled::Happened(answer) => Ok(Some(super::http::done(&answer))),
             Reconciled::Absent => Ok(None),
             Reconciled::CannotTell(why) => Err(Failure::unknown(format!(
                 "the reconcile URL could not tell whether it happened: {why}"
@@ -125,55 +138,26 @@ impl Sender {
     fn key(&self, ctx: &Ctx) -> String {
         let id = ctx.message().identity().key().as_str();
         let key = keys::renewed(id, ctx.key_generation());
-        format!("{}{}", self.target.key_prefix, self.target.shape.fit(&key))
-    }
-
-    fn request(&self, ctx: &Ctx, key: &str) -> Result<reqwest::Request, Failure> {
-        let target = &self.target;
-        let mut request = reqwest::Request::new(target.method.clone(), target.url.clone());
-        let mut headers = deliver::own_headers(ctx.message().headers());
-        let mut body = ctx.message().payload().clone();
-        match &target.key {
-            KeyPlace::None => {}
-            KeyPlace::Header(name) => {
-                let value = HeaderValue::from_str(key).map_err(Failure::terminal)?;
-                headers.insert(name, value);
-            }
-            KeyPlace::Query(name) => {
-                request.url_mut().query_pairs_mut().append_pair(name, key);
-            }
-            KeyPlace::Body(field) => {
-                body = field.set(&body, key).map_err(Failure::terminal)?;
-                let json = HeaderValue::from_static("application/json");
-                headers.entry(CONTENT_TYPE).or_insert(json);
-            }
+        match &self.target.to {
+            To::Http(address) => format!("{}{}", address.key_prefix, address.shape.fit(&key)),
+            To::Outlet(_) => key,
         }
-        for name in target.headers.keys() {
-            headers.remove(name);
-        }
-        headers.extend(target.headers.clone());
-        *request.headers_mut() = headers;
-        *request.body_mut() = Some(body.into());
-        Ok(request)
     }
 }
 
-/// What an answer other than success means.
-enum Refused {
-    /// It is done all the same.
-    Done,
-    Failed(Failure),
-    /// It is not known whether it happened.
-    Doubt(Failure),
-}
-
-/// Whether a provider says with a status that nothing happened and that trying again may help.
-fn is_passing(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 408 | 409 | 425 | 429 | 503)
-}
-
-fn done(answer: &Answer) -> Done {
-    Done::with_outcome(answer.outcome(&[], answer.body.clone()))
+fn published(sent: Sent) -> Result<Done, Trouble> {
+    match sent {
+        Sent::Done(place) => Ok(Done::with_body(place)),
+        Sent::NotSent(why) => {
+            let why = format!("the broker was not reached: {why}");
+            Err(Trouble::Failed(Failure::not_reached(why)))
+        }
+        Sent::Refused(why) => {
+            let why = format!("the broker refused it: {why}");
+            Err(Trouble::Failed(Failure::terminal(why)))
+        }
+        Sent::Unknown(why) => Err(Trouble::Doubt(Failure::unknown(why).telling(Signal::Away))),
+    }
 }
 
 impl Handler for Sender {

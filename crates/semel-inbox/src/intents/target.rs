@@ -1,14 +1,16 @@
 //! Where intents are sent, and how.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::{Alerts, Consumer, Retry};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use reqwest::Url;
-use semel_core::inbox::{Plan, UnknownPolicy};
+use semel_core::inbox::{OnTerminal, Order, Plan, UnknownPolicy};
 use semel_core::{Error, LeaseTerm, Result, Retention, Scope};
 
 use super::convention::{KeyPlace, Shape};
+use super::outlet::Outlet;
 use super::reconcile::ReconcileUrl;
 use crate::vendors::Vendor;
 
@@ -30,6 +32,28 @@ pub enum OnUnknown {
     Reconcile(ReconcileUrl),
 }
 
+/// Where a target is.
+#[derive(Clone)]
+pub(super) enum To {
+    /// An address of HTTP.
+    Http(Box<Address>),
+    /// A topic, queue, subject or stream.
+    Outlet(Arc<dyn Outlet>),
+}
+
+/// An address of HTTP, and how its provider wants requests.
+#[derive(Debug, Clone)]
+pub(super) struct Address {
+    pub(super) url: Url,
+    pub(super) method: Method,
+    pub(super) key: KeyPlace,
+    pub(super) key_prefix: String,
+    pub(super) shape: Shape,
+    pub(super) conflict_is_done: bool,
+    /// Values may be secrets; they are marked as sensitive and never logged.
+    pub(super) headers: HeaderMap,
+}
+
 /// A provider that intents are sent to. It becomes the consumer `intent:NAME@1` of the engine.
 ///
 /// ```
@@ -45,18 +69,12 @@ pub enum OnUnknown {
 #[must_use]
 pub struct Target {
     pub(super) name: Box<str>,
-    pub(super) url: Url,
-    pub(super) method: Method,
-    pub(super) key: KeyPlace,
-    pub(super) key_prefix: String,
-    pub(super) shape: Shape,
+    pub(super) to: To,
     pub(super) key_lifetime: Option<Duration>,
-    pub(super) conflict_is_done: bool,
-    /// Values may be secrets; they are marked as sensitive and never logged.
-    pub(super) headers: HeaderMap,
     pub(super) timeout: Duration,
     pub(super) retry: Retry,
     pub(super) on_unknown: Option<OnUnknown>,
+    ordered: bool,
     lease: LeaseTerm,
     workers: usize,
     retention: Retention,
@@ -66,22 +84,36 @@ pub struct Target {
 impl Target {
     /// A target that takes `POST` with the key in `Idempotency-Key`.
     pub fn new(name: &str, url: &str) -> Result<Self> {
-        let url = address(name, url)?;
-        scope(name)?;
         let header = HeaderName::from_static("idempotency-key");
-        Ok(Self {
-            name: name.into(),
-            url,
+        let address = Address {
+            url: address(name, url)?,
             method: Method::POST,
             key: KeyPlace::Header(header),
             key_prefix: String::new(),
             shape: Shape::ANY,
-            key_lifetime: None,
             conflict_is_done: false,
             headers: HeaderMap::new(),
+        };
+        Self::to(name, To::Http(Box::new(address)))
+    }
+
+    /// A target whose intents are published to a broker. Their ids go along, so that readers recognise what is published twice, and intents
+    /// with the same key are published one after another.
+    pub fn outlet(name: &str, outlet: Arc<dyn Outlet>) -> Result<Self> {
+        let target = Self::to(name, To::Outlet(outlet))?;
+        Ok(target.ordered(true))
+    }
+
+    fn to(name: &str, to: To) -> Result<Self> {
+        scope(name)?;
+        Ok(Self {
+            name: name.into(),
+            to,
+            key_lifetime: None,
             timeout: TIMEOUT,
             retry: Retry::default(),
             on_unknown: None,
+            ordered: false,
             lease: LeaseTerm::default(),
             workers: 8,
             retention: Retention::default(),
@@ -89,31 +121,38 @@ impl Target {
         })
     }
 
+    /// What belongs to an address of HTTP is changed there; an outlet has none of it.
+    fn change(mut self, change: impl FnOnce(&mut Address)) -> Self {
+        if let To::Http(address) = &mut self.to {
+            change(address);
+        }
+        self
+    }
+
     /// The same target at another address.
-    pub fn at(mut self, url: &str) -> Result<Self> {
-        self.url = address(&self.name, url)?;
-        Ok(self)
+    pub fn at(self, url: &str) -> Result<Self> {
+        let url = address(&self.name, url)?;
+        Ok(self.change(|address| address.url = url))
     }
 
     /// Follows a vendor's conventions for keys.
     pub fn vendor(mut self, vendor: Vendor) -> Self {
-        self.key = vendor.key();
-        self.shape = vendor.shape();
         self.key_lifetime = vendor.key_lifetime();
-        self.conflict_is_done = vendor.conflict_is_done();
-        self
+        self.change(|address| {
+            address.key = vendor.key();
+            address.shape = vendor.shape();
+            address.conflict_is_done = vendor.conflict_is_done();
+        })
     }
 
     /// Where the key goes.
-    pub fn key(mut self, place: KeyPlace) -> Self {
-        self.key = place;
-        self
+    pub fn key(self, place: KeyPlace) -> Self {
+        self.change(|address| address.key = place)
     }
 
     /// What stands before the key, such as `projects/p/locations/l/queues/q/tasks/`.
-    pub fn key_prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.key_prefix = prefix.into();
-        self
+    pub fn key_prefix(self, prefix: impl Into<String>) -> Self {
+        self.change(|address| address.key_prefix = prefix.into())
     }
 
     /// How long the provider remembers a key; what is older is not sent any more.
@@ -123,7 +162,7 @@ impl Target {
     }
 
     /// With one more header; its value may be a secret.
-    pub fn header(mut self, name: &str, value: &str) -> Result<Self> {
+    pub fn header(self, name: &str, value: &str) -> Result<Self> {
         let bad = || {
             Error::invalid(format!(
                 "target {}: header {name:?} is not valid",
@@ -133,14 +172,14 @@ impl Target {
         let name: HeaderName = name.parse().map_err(|_| bad())?;
         let mut value = HeaderValue::from_str(value).map_err(|_| bad())?;
         value.set_sensitive(true);
-        self.headers.append(name, value);
-        Ok(self)
+        Ok(self.change(|address| {
+            address.headers.append(name, value);
+        }))
     }
 
     /// With another method than `POST`.
-    pub fn method(mut self, method: Method) -> Self {
-        self.method = method;
-        self
+    pub fn method(self, method: Method) -> Self {
+        self.change(|address| address.method = method)
     }
 
     /// How long an answer may take; 30 seconds by default.
@@ -158,6 +197,13 @@ impl Target {
     /// What to do if nobody knows whether it happened.
     pub fn on_unknown(mut self, on_unknown: OnUnknown) -> Self {
         self.on_unknown = Some(on_unknown);
+        self
+    }
+
+    /// Whether intents with the same key are sent one after another, in the order they were asked for; one that fails for good holds up those
+    /// behind it. Outlets do so by default.
+    pub const fn ordered(mut self, ordered: bool) -> Self {
+        self.ordered = ordered;
         self
     }
 
@@ -193,7 +239,11 @@ impl Target {
 
     /// Whether the provider takes an idempotency key.
     pub const fn takes_key(&self) -> bool {
-        self.key.takes_key()
+        match &self.to {
+            To::Http(address) => address.key.takes_key(),
+            // Its id goes along, and readers recognise it.
+            To::Outlet(_) => true,
+        }
     }
 
     /// The consumer that sends to it.
@@ -251,6 +301,12 @@ impl Target {
         let mut consumer = Consumer::new(self.scope());
         consumer.plan = Plan {
             retention,
+            order: match self.ordered {
+                true => Order::Arrival {
+                    on_terminal: OnTerminal::default(),
+                },
+                false => Order::None,
+            },
             ..Plan::new(self.scope())
         };
         consumer.retry = self.retry;
@@ -279,7 +335,7 @@ fn address(name: &str, url: &str) -> Result<Url> {
 }
 
 /// The consumer that sends to the target of this name.
-fn scope(name: &str) -> Result<Scope> {
+pub(crate) fn scope(name: &str) -> Result<Scope> {
     let bad = name.contains('@') || name.contains(char::is_whitespace);
     match bad {
         true => Err(Error::invalid(format!(
@@ -294,7 +350,6 @@ impl std::fmt::Debug for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Target")
             .field("name", &self.name)
-            .field("key", &self.key)
             .finish_non_exhaustive()
     }
 }

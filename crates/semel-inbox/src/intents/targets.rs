@@ -116,10 +116,14 @@ fn message(identity: Identity, cause: &Message, draft: Draft) -> semel_core::Res
         topic: cause.identity().scope().to_string(),
         ..Origin::default()
     };
-    Ok(Message::new(identity, draft.payload)?
+    let message = Message::new(identity, draft.payload)?
         .with_kind(&draft.name, None)?
         .with_origin(origin)?
-        .with_headers(Headers::new(headers)?))
+        .with_headers(Headers::new(headers)?);
+    Ok(match draft.key {
+        Some(key) => message.with_lane(Key::new(key)?),
+        None => message,
+    })
 }
 
 #[cfg(test)]

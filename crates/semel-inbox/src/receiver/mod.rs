@@ -3,12 +3,13 @@
 mod quality;
 mod tally;
 
+pub use quality::{Ids, Suspicion};
 pub(crate) use tally::Tally;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::policy::Consumer;
-use semel_core::inbox::{Arrivals, BATCH_MAX, Message, Receipt};
+use semel_core::inbox::{Arrivals, BATCH_MAX, Message, Progress, Receipt};
 use semel_core::{Error, Kind, Result};
 use tokio::sync::{mpsc, oneshot};
 
@@ -84,16 +85,16 @@ impl Receiver {
     pub(crate) async fn receive_to(
         &self,
         messages: Vec<Message>,
-        position: Option<(String, String)>,
+        positions: Vec<Progress>,
     ) -> Result<Vec<Receipt>> {
-        if position.is_none() {
+        if positions.is_empty() {
             return self.receive_all(messages).await;
         }
         self.check(&messages)?;
         let arrivals = Arrivals {
             plan: self.active.policy.plan.clone(),
             messages: messages.clone(),
-            position,
+            positions,
         };
         let receipts = self.active.shared.inbox.receive(arrivals).await?;
         tell(&self.active, &self.quality, &messages, &receipts);
@@ -193,7 +194,7 @@ impl Intake {
         let arrivals = Arrivals {
             plan: self.active.policy.plan.clone(),
             messages: messages.clone(),
-            position: None,
+            positions: Vec::new(),
         };
         let receipts = self.active.shared.inbox.receive(arrivals).await?;
         tell(&self.active, &self.quality, &messages, &receipts);
@@ -217,7 +218,10 @@ fn tell(
     // What is remembered of ids only serves a warning, so a poisoned lock protects nothing.
     let mut quality = quality.lock().unwrap_or_else(PoisonError::into_inner);
     for (message, receipt) in messages.iter().zip(receipts) {
-        quality.look(message, *receipt);
+        if let Some(suspicion) = quality.look(message, *receipt) {
+            let reason = suspicion.reason();
+            active.shared.watch.id_suspected(message, reason);
+        }
         active.tally.count(*receipt);
         if matches!(receipt, Receipt::Stored { state } if !is_settled(*state)) {
             active.backlog.add(1);

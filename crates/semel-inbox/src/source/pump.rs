@@ -1,26 +1,32 @@
 //! Brings the deliveries of one source into the inbox.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::policy::Ack;
-use semel_core::Scope;
-use semel_core::inbox::{Message, Receipt};
+use semel_core::inbox::{BATCH_MAX, Message, Progress, Receipt};
 use semel_core::store::Answer;
-use tokio::sync::mpsc;
+use semel_core::{Error, Kind, Scope};
+use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
 use super::keeper::{self, Kept};
-use super::open::{Open, Ref};
-use super::{Batch, Delivery, Rule, Source};
-use crate::engine::{ActiveConsumer, Stopping, is_settled};
+use super::open::{Open, Ref, answered};
+use super::status::{Seen, SourceState, Status};
+use super::{Batch, Delivery, Event, Facts, Gone, Partition, Position, Rule, Source, Want};
+use crate::engine::{ActiveConsumer, Stopping, Waiter, is_settled};
 use crate::pause;
+use crate::policy::Ack;
 use crate::receiver::Receiver;
 
 /// The most deliveries that are asked for at once.
 const BATCH: usize = 500;
+/// The most bytes that are asked for at once.
+const BYTES: usize = 8 * 1024 * 1024;
 /// The pause after something failed, at first.
 const PAUSE: Duration = Duration::from_millis(100);
+/// The pause after something failed in a way that does not pass by itself.
+const LONG_PAUSE: Duration = Duration::from_secs(30);
 
 /// A source, whose messages they are, and how they are found in what it delivers.
 pub(crate) struct Feed {
@@ -34,10 +40,15 @@ pub(crate) struct Pump {
     feed: Feed,
     receiver: Receiver,
     active: Arc<ActiveConsumer>,
+    status: Arc<Status>,
     open: Arc<Open>,
     stopping: Stopping,
     /// Nothing more will be dealt with here.
     drained: Stopping,
+    /// The epochs under which the positions of partitions were taken.
+    epochs: Mutex<HashMap<Partition, u64>>,
+    /// Why nothing may be read now: messages would be lost or run twice, by what the broker said last.
+    refusal: watch::Sender<Option<String>>,
 }
 
 impl Pump {
@@ -48,14 +59,18 @@ impl Pump {
         stopping: Stopping,
         drained: Stopping,
     ) -> Self {
-        let open = Arc::new(Open::new(feed.source.clone()));
+        let status: Arc<Status> = Arc::default();
+        let open = Arc::new(Open::new(feed.source.clone(), status.clone()));
         Self {
             feed,
             receiver,
             active,
+            status,
             open,
             stopping,
             drained,
+            epochs: Mutex::default(),
+            refusal: watch::Sender::new(None),
         }
     }
 
@@ -63,145 +78,375 @@ impl Pump {
         self.open.clone()
     }
 
+    pub(crate) fn seen(&self) -> Seen {
+        let (name, consumer) = (self.feed.source.name(), &self.feed.consumer);
+        Seen::new(name, consumer, self.status.clone(), self.open.clone())
+    }
+
     pub(crate) async fn run(self) {
         let (keep, kept) = mpsc::unbounded_channel();
         let keeper = keeper::run(self.open.clone(), kept, self.drained.clone());
         tokio::join!(self.pump(keep), keeper);
-        // What is still open was not dealt with here; whoever gets it next finds it in the inbox.
+        // What is still open was not dealt with here; its next reader finds it in the inbox.
         self.open.give_back().await;
+        self.status.set(SourceState::Ended);
+        if let Err(error) = answered(self.feed.source.close()).await {
+            let source = self.feed.source.name();
+            tracing::warn!(source, %error, "a source did not close well; what it had acknowledged may come again");
+        }
     }
 
     async fn pump(&self, keep: mpsc::UnboundedSender<Kept>) {
         let mut stopping = self.stopping.clone();
         tokio::select! {
-            () = stopping.stopped() => return,
-            () = self.resume() => {}
-        }
-        loop {
-            let batch = tokio::select! {
-                biased;
-                () = stopping.stopped() => return,
-                batch = self.next() => batch,
-            };
-            let is_end = batch.end;
-            tokio::select! {
-                // Not biased towards stopping: what can be stored at once is.
-                () = self.take_in(batch, &keep) => {}
-                () = stopping.stopped() => return,
-            }
-            if is_end {
-                let source = self.feed.source.name();
-                tracing::info!(source, consumer = %self.feed.consumer, "a source has come to its end");
-                return;
+            () = stopping.stopped() => {}
+            () = self.open_source() => {
+                tokio::select! {
+                    () = self.read(&keep) => {}
+                    () = self.watch_facts() => {}
+                }
             }
         }
     }
 
-    /// Where the store says the source stands.
-    async fn resume(&self) {
-        self.insist("a source cannot be resumed", || {
+    /// Reads until the end, or until it is time to stop.
+    async fn read(&self, keep: &mpsc::UnboundedSender<Kept>) {
+        let mut stopping = self.stopping.clone();
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = stopping.stopped() => return,
+                event = self.next() => event,
+            };
+            match event {
+                Event::Batch(batch) => tokio::select! {
+                    // Before stopping, so that everything that was delivered is open and can be given back.
+                    biased;
+                    is_owner = self.take_in(batch, keep) => if !is_owner {
+                        return;
+                    },
+                    () = stopping.stopped() => return,
+                },
+                Event::Gone(gone) => self.lose(gone),
+                Event::End => {
+                    let source = self.feed.source.name();
+                    tracing::info!(source, consumer = %self.feed.consumer, "a source has come to its end");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Opens the source where the store says that it stands, and hears what its broker says about itself.
+    async fn open_source(&self) {
+        let opened = "a source cannot be opened";
+        self.insist(opened, SourceState::Away, || {
             Box::pin(async {
-                let position = self
-                    .active
-                    .shared
-                    .inbox
-                    .position(self.position_name())
-                    .await?;
-                self.feed.source.resume(position).await
+                let positions = self.positions().await?;
+                self.feed.source.open(positions).await
             })
         })
         .await;
-    }
-
-    /// The next deliveries. While too much waits already, the source is not asked, and keeps what it has.
-    async fn next(&self) -> Batch {
-        let backlog = &self.active.backlog;
-        if backlog.is_full() {
-            let (source, consumer) = (self.feed.source.name(), &self.feed.consumer);
-            tracing::warn!(source, %consumer, "the backlog is full; the source waits until some of it is done");
-            backlog.has_room().await;
-        }
-        let room = self.open.room().await.min(BATCH).min(backlog.room());
-        self.insist("a source cannot be read", || self.feed.source.next(room))
-            .await
-    }
-
-    /// Stores a batch, and answers what can be answered.
-    async fn take_in(&self, batch: Batch, keep: &mpsc::UnboundedSender<Kept>) {
-        let (messages, open) = self.messages(batch.deliveries).await;
-        let position = batch.position.map(|at| (self.position_name(), at));
-        if messages.is_empty() && position.is_none() {
-            return;
-        }
-        let after_effect = self.receiver.consumer().ack == Ack::AfterEffect;
-        // Before they are stored, because they may be dealt with before that returns.
-        let waiters: Vec<_> = match after_effect {
-            true => messages
-                .iter()
-                .map(|message| Some(self.active.shared.finals.waiter(message.identity())))
-                .collect(),
-            false => messages.iter().map(|_| None).collect(),
-        };
-        let receipts = self
-            .insist(
-                "deliveries cannot be stored, nothing is acknowledged",
-                || {
-                    let (messages, position) = (messages.clone(), position.clone());
-                    Box::pin(self.receiver.receive_to(messages, position))
-                },
-            )
+        let asked = "a source does not say whether it is safe to read, and is not read";
+        self.insist(asked, SourceState::Away, || Box::pin(self.ask_facts()))
             .await;
-        let mut done = Vec::new();
-        for ((open, waiter), receipt) in open.into_iter().zip(waiters).zip(receipts) {
-            match waiter {
-                Some(waiter) if !is_at_rest(receipt) => {
-                    // Without a keeper the engine is stopping, and gives it back.
-                    let _ = keep.send(Kept { open, waiter });
-                }
-                _ => done.push(open),
+    }
+
+    /// Makes this process the owner of the positions that the store keeps, and says where they stand.
+    async fn positions(&self) -> semel_core::Result<Vec<(Partition, Position)>> {
+        let kept = self.feed.source.kept_partitions();
+        if kept.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Another reader is not fenced for a source that cannot be read here.
+        self.feed.source.facts().await?;
+        let names = kept.iter().map(|partition| partition.as_str().to_owned());
+        let inbox = &self.active.shared.inbox;
+        let taken = inbox.take_positions(self.position_name(), names.collect());
+        let taken = taken.await?;
+        let mut epochs = self.epochs.lock().unwrap_or_else(PoisonError::into_inner);
+        *epochs = kept
+            .iter()
+            .cloned()
+            .zip(taken.iter().map(|one| one.epoch))
+            .collect();
+        let positions = kept.into_iter().zip(taken);
+        let positions =
+            positions.filter_map(|(partition, taken)| Some((partition, taken.position?)));
+        Ok(positions.collect())
+    }
+
+    /// How far the partitions of a batch will have been received.
+    fn progress(&self, positions: Vec<(Partition, Position)>) -> Vec<Progress> {
+        // The map is replaced whole, so a poisoned lock protects nothing.
+        let epochs = self.epochs.lock().unwrap_or_else(PoisonError::into_inner);
+        let progress = positions.into_iter().map(|(partition, position)| Progress {
+            source: self.position_name(),
+            epoch: epochs.get(&partition).copied().unwrap_or_default(),
+            partition: partition.as_str().to_owned(),
+            position,
+        });
+        progress.collect()
+    }
+
+    /// Asks the broker about itself now and then, for ever. While it does not answer, its last word holds.
+    async fn watch_facts(&self) {
+        loop {
+            sleep(self.active.shared.settings.facts).await;
+            if let Err(error) = self.ask_facts().await {
+                let (source, consumer) = (self.feed.source.name(), &self.feed.consumer);
+                tracing::warn!(source, %consumer, %error, "a source does not say how it stands");
             }
         }
-        self.open.ack(done).await;
     }
 
-    /// The messages of the deliveries; what is none is set aside.
-    async fn messages(&self, deliveries: Vec<Delivery>) -> (Vec<Message>, Vec<Ref>) {
+    async fn ask_facts(&self) -> semel_core::Result<()> {
+        match answered(self.feed.source.facts()).await {
+            Ok(facts) => self.weigh(&facts),
+            // A broker that refuses to say it will refuse for ever: the consumer is read, and operators hear of it.
+            Err(error) if !error.is_retryable() => {
+                let (source, consumer) = (self.feed.source.name(), &self.feed.consumer);
+                tracing::error!(source, %consumer, %error, "a source does not say how long it keeps messages; compare that by hand");
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Remembers what the broker said, and whether it can be read.
+    fn weigh(&self, facts: &Facts) {
+        let policy = self.receiver.consumer();
+        let keep = policy.plan.retention.keep();
+        let (source, consumer) = (self.feed.source.name(), &self.feed.consumer);
+        if self.status.learned(facts.clone()) {
+            for warning in facts.advice(keep) {
+                tracing::warn!(source, %consumer, warning);
+            }
+        }
+        let why = facts.refusal(keep, policy.ack == Ack::AfterEffect);
+        self.refusal.send_if_modified(|known| {
+            let is_new = *known != why;
+            match &why {
+                Some(why) if is_new => {
+                    tracing::error!(source, %consumer, why, "a source is not read")
+                }
+                None if is_new => {
+                    tracing::info!(source, %consumer, "a source is safe to read again")
+                }
+                Some(_) | None => {}
+            }
+            *known = why;
+            is_new
+        });
+    }
+
+    /// The next event. While too much waits already, or the source must not be read, no deliveries are asked for, and the source keeps what it
+    /// has.
+    async fn next(&self) -> Event {
+        loop {
+            let want = self.want();
+            let next = self.insist("a source cannot be read", SourceState::Away, || {
+                self.feed.source.next(want)
+            });
+            tokio::select! {
+                biased;
+                event = next => return event,
+                // The call is dropped, which loses nothing, and made again with what is wanted now.
+                () = self.wants_more(), if want == Want::NOTHING => {}
+                () = self.must_stop(), if want != Want::NOTHING => {}
+            }
+        }
+    }
+
+    /// How much may be asked for now; operators see why it is nothing.
+    fn want(&self) -> Want {
+        let backlog = &self.active.backlog;
+        let room = self.open.room();
+        let refusal = self.refusal.borrow().clone();
+        let state = match refusal {
+            Some(why) => SourceState::Refused(why),
+            None if backlog.is_full() => SourceState::BacklogFull,
+            None => SourceState::Reading,
+        };
+        let may_read = state == SourceState::Reading && room > 0;
+        if self.status.set(state) && backlog.is_full() {
+            let (source, consumer) = (self.feed.source.name(), &self.feed.consumer);
+            tracing::warn!(source, %consumer, "the backlog is full; the source waits until some of it is done");
+        }
+        match may_read {
+            false => Want::NOTHING,
+            true => Want {
+                count: room.min(BATCH).min(backlog.room()),
+                bytes: BYTES,
+            },
+        }
+    }
+
+    async fn wants_more(&self) {
+        // The sender is here, so this cannot fail.
+        let _ = self.refusal.subscribe().wait_for(Option::is_none).await;
+        self.active.backlog.has_room().await;
+        self.open.has_room().await;
+    }
+
+    /// Waits until the broker says something for which it must not be read.
+    async fn must_stop(&self) {
+        let _ = self.refusal.subscribe().wait_for(Option::is_some).await;
+    }
+
+    /// Stores a batch, and answers what can be answered; whether this process is still the one that reads.
+    async fn take_in(&self, batch: Batch, keep: &mpsc::UnboundedSender<Kept>) -> bool {
+        Status::count(&self.status.delivered, batch.deliveries.len());
+        let (messages, open) = self.messages(batch.deliveries);
+        let positions = self.progress(batch.positions);
+        if messages.is_empty() && positions.is_empty() {
+            return true;
+        }
+        // Before they are stored, because they may be dealt with before that returns.
+        let waiters = self.waiters(&messages);
+        match self.store(messages, positions).await {
+            Ok(receipts) => {
+                let done = keep_open(open, waiters, receipts, keep);
+                self.open.ack(&done).await;
+                true
+            }
+            Err(error) => {
+                let (source, consumer) = (self.feed.source.name(), &self.feed.consumer);
+                tracing::warn!(source, %consumer, %error, "another process reads this source now; this one stops reading it");
+                false
+            }
+        }
+    }
+
+    /// Stores messages however long that takes, the position with the last of them; fails only if another process reads the source now.
+    async fn store(
+        &self,
+        messages: Vec<Message>,
+        positions: Vec<Progress>,
+    ) -> Result<Vec<Receipt>, Error> {
+        let mut receipts = Vec::with_capacity(messages.len());
+        // Deliveries may hold several messages each, so that there are more than one call takes.
+        let mut parts: Vec<&[Message]> = messages.chunks(BATCH_MAX).collect();
+        if parts.is_empty() {
+            parts.push(&[]);
+        }
+        let last = parts.len() - 1;
+        for (at, part) in parts.into_iter().enumerate() {
+            let positions = match at == last {
+                true => positions.clone(),
+                false => Vec::new(),
+            };
+            receipts.extend(self.store_part(part, &positions).await?);
+        }
+        Ok(receipts)
+    }
+
+    async fn store_part(
+        &self,
+        messages: &[Message],
+        positions: &[Progress],
+    ) -> Result<Vec<Receipt>, Error> {
+        let stored = "deliveries cannot be stored, nothing is acknowledged";
+        self.insist(stored, SourceState::StoreAway, || {
+            let (messages, positions) = (messages.to_vec(), positions.to_vec());
+            Box::pin(async move {
+                match self.receiver.receive_to(messages, positions).await {
+                    Err(error) if error.kind() == Kind::Fenced => Ok(Err(error)),
+                    received => received.map(Ok),
+                }
+            })
+        })
+        .await
+    }
+
+    /// For each message what waits for it, if its delivery is kept open until the effect.
+    fn waiters(&self, messages: &[Message]) -> Vec<Option<Waiter>> {
+        let after_effect = self.receiver.consumer().ack == Ack::AfterEffect;
+        let finals = &self.active.shared.finals;
+        let waiter = |message: &Message| after_effect.then(|| finals.waiter(message.identity()));
+        messages.iter().map(waiter).collect()
+    }
+
+    /// The messages of the deliveries, each with its delivery. A delivery may hold several; one that is none is parked as unreadable.
+    fn messages(&self, deliveries: Vec<Delivery>) -> (Vec<Message>, Vec<Ref>) {
         let (mut messages, mut open) = (Vec::new(), Vec::new());
-        for Delivery { raw, handle } in deliveries {
-            let delivery = self.open.add(handle.clone());
-            match self.feed.rule.message(self.receiver.consumer(), raw) {
-                Ok(message) => {
-                    messages.push(message);
-                    open.push(delivery);
-                }
-                Err(refusal) => {
+        for Delivery {
+            raw,
+            handle,
+            partition,
+        } in deliveries
+        {
+            let delivery = self.open.add(handle, partition);
+            let found = self.feed.rule.messages(self.receiver.consumer(), &raw);
+            for message in found {
+                if let Some(why) = message.unreadable() {
                     let (source, consumer) = (self.feed.source.name(), &self.feed.consumer);
-                    tracing::warn!(source, %consumer, %refusal, "a delivery is no message and is set aside");
-                    self.insist("a delivery cannot be set aside", || {
-                        let reason = refusal.to_string();
-                        self.feed.source.reject(handle.clone(), reason)
-                    })
-                    .await;
-                    self.open.close(delivery);
+                    Status::count(&self.status.unreadable, 1);
+                    tracing::warn!(source, %consumer, why, "a delivery is no message and is parked as unreadable");
                 }
+                messages.push(message);
+                open.push(delivery);
             }
         }
         (messages, open)
     }
 
-    /// Tries until it succeeds; whoever calls it stops it.
-    async fn insist<'a, T>(&self, what: &'static str, act: impl Fn() -> Answer<'a, T>) -> T {
+    /// Partitions are lost. Everything that was delivered of them before was taken in by now, because events are handled one after another.
+    fn lose(&self, gone: Gone) {
+        let lost = self.open.lose(&gone.partitions);
+        let (source, partitions) = (self.feed.source.name(), gone.partitions.len());
+        tracing::info!(
+            source,
+            partitions,
+            lost,
+            "partitions were lost; what was open comes again"
+        );
+        if let Some(flushed) = gone.flushed {
+            // A source that no longer waits goes on by itself.
+            let _ = flushed.send(());
+        }
+    }
+
+    /// Tries until it succeeds; the caller stops it by dropping it.
+    async fn insist<'a, T>(
+        &self,
+        what: &'static str,
+        state: impl Fn(String) -> SourceState,
+        act: impl Fn() -> Answer<'a, T>,
+    ) -> T {
         let mut wait = PAUSE;
+        let mut has_failed = false;
         loop {
             match act().await {
-                Ok(done) => return done,
-                Err(error) => {
-                    let (source, consumer) = (self.feed.source.name(), &self.feed.consumer);
-                    tracing::warn!(source, %consumer, %error, "{what}");
+                Ok(done) => {
+                    if has_failed {
+                        self.status.set(SourceState::Reading);
+                    }
+                    return done;
                 }
+                Err(error) => self.failed(what, &state, &error, &mut wait),
             }
+            has_failed = true;
             sleep(wait).await;
             wait = pause::longer(wait);
+        }
+    }
+
+    fn failed(
+        &self,
+        what: &'static str,
+        state: &impl Fn(String) -> SourceState,
+        error: &Error,
+        wait: &mut Duration,
+    ) {
+        let (source, consumer) = (self.feed.source.name(), &self.feed.consumer);
+        self.status.set(state(error.to_string()));
+        match error.is_retryable() {
+            true => tracing::warn!(source, %consumer, %error, "{what}"),
+            false => {
+                *wait = LONG_PAUSE;
+                tracing::error!(source, %consumer, %error, "{what}");
+            }
         }
     }
 
@@ -209,6 +454,36 @@ impl Pump {
     fn position_name(&self) -> String {
         format!("{} {}", self.feed.consumer, self.feed.source.name())
     }
+}
+
+/// Leaves open what waits for its effect; the deliveries that can be acknowledged.
+fn keep_open(
+    open: Vec<Ref>,
+    waiters: Vec<Option<Waiter>>,
+    receipts: Vec<Receipt>,
+    keep: &mpsc::UnboundedSender<Kept>,
+) -> Vec<Ref> {
+    let mut done = Vec::new();
+    let mut rest = open.into_iter().zip(waiters).zip(receipts).peekable();
+    while let Some(((delivery, waiter), receipt)) = rest.next() {
+        let mut waits: Vec<Waiter> = waiter
+            .filter(|_| !is_at_rest(receipt))
+            .into_iter()
+            .collect();
+        // The messages of one delivery follow each other.
+        while let Some(((_, waiter), receipt)) = rest.next_if(|((next, _), _)| *next == delivery) {
+            waits.extend(waiter.filter(|_| !is_at_rest(receipt)));
+        }
+        match waits.is_empty() {
+            true => done.push(delivery),
+            // Without a keeper the engine is stopping, and gives it back.
+            false => drop(keep.send(Kept {
+                open: delivery,
+                waiters: waits,
+            })),
+        }
+    }
+    done
 }
 
 /// Whether nothing more need happen before a delivery is acknowledged: its message is dealt with, or kept among the dead letters.

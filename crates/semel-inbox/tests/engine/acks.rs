@@ -11,7 +11,9 @@ use semel_core::store::{
 };
 use semel_core::{Inbox, LeaseTerm, Outcome, Retention};
 use semel_inbox::Ack;
-use semel_inbox::source::{Batch, Delivery, Handle, Raw, Source};
+use semel_inbox::source::{
+    Batch, Delivery, Event, Handle, Partition, Raw, Settle, Settled, Source, SourceLease, Want,
+};
 use semel_inbox::{Done, Failure, Rule, handler_fn};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc};
 
@@ -22,23 +24,18 @@ use crate::support::{Rig, consumer, eventually, identity};
 pub(crate) struct Told {
     pub(crate) acked: Mutex<Vec<u64>>,
     nacked: Mutex<Vec<u64>>,
-    rejected: Mutex<Vec<(u64, String)>>,
     extended: Mutex<Vec<u64>>,
-    resumed: AtomicBool,
+    opened: AtomicBool,
 }
 
 pub(crate) struct Queue {
     deliveries: AsyncMutex<mpsc::UnboundedReceiver<Delivery>>,
     told: Arc<Told>,
-    lease: Option<Duration>,
+    lease: Option<SourceLease>,
 }
 
 fn number(handle: &Handle) -> u64 {
     *handle.get().unwrap()
-}
-
-fn done<'a>() -> Answer<'a, ()> {
-    Box::pin(async { Ok(()) })
 }
 
 impl Source for Queue {
@@ -46,55 +43,41 @@ impl Source for Queue {
         "queue"
     }
 
-    fn resume(&self, _: Option<String>) -> Answer<'_, ()> {
-        self.told.resumed.store(true, Ordering::SeqCst);
-        done()
+    fn lease(&self) -> Option<SourceLease> {
+        self.lease
     }
 
-    fn next(&self, max: usize) -> Answer<'_, Batch> {
+    fn open(&self, _: Vec<(Partition, String)>) -> Answer<'_, ()> {
+        self.told.opened.store(true, Ordering::SeqCst);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn next(&self, want: Want) -> Answer<'_, Event> {
         Box::pin(async move {
+            if want.count == 0 {
+                return std::future::pending().await;
+            }
             let mut deliveries = Vec::new();
             let mut waiting = self.deliveries.lock().await;
-            waiting.recv_many(&mut deliveries, max).await;
-            Ok(Batch {
-                end: deliveries.is_empty(),
-                deliveries,
-                position: None,
+            waiting.recv_many(&mut deliveries, want.count).await;
+            Ok(match deliveries.is_empty() {
+                true => Event::End,
+                false => Event::Batch(Batch::of(deliveries)),
             })
         })
     }
 
-    fn ack(&self, handles: Vec<Handle>) -> Answer<'_, ()> {
-        self.told
-            .acked
-            .lock()
-            .unwrap()
-            .extend(handles.iter().map(number));
-        done()
-    }
-
-    fn nack(&self, handle: Handle, _: Duration) -> Answer<'_, ()> {
-        self.told.nacked.lock().unwrap().push(number(&handle));
-        done()
-    }
-
-    fn reject(&self, handle: Handle, reason: String) -> Answer<'_, ()> {
-        let told = (number(&handle), reason);
-        self.told.rejected.lock().unwrap().push(told);
-        done()
-    }
-
-    fn extend(&self, handles: Vec<Handle>) -> Answer<'_, ()> {
-        self.told
-            .extended
-            .lock()
-            .unwrap()
-            .extend(handles.iter().map(number));
-        done()
-    }
-
-    fn lease(&self) -> Option<Duration> {
-        self.lease
+    fn settle(&self, items: Vec<(Handle, Settle)>) -> Answer<'_, Vec<Settled>> {
+        for (handle, how) in &items {
+            let told = match how {
+                Settle::Ack => &self.told.acked,
+                Settle::Back(_) => &self.told.nacked,
+                Settle::Extend => &self.told.extended,
+                other => panic!("{other:?} is new"),
+            };
+            told.lock().unwrap().push(number(handle));
+        }
+        Box::pin(async move { Ok(vec![Settled::Done; items.len()]) })
     }
 }
 
@@ -106,7 +89,7 @@ pub(crate) fn queue(
     let queue = Queue {
         deliveries: AsyncMutex::new(deliveries),
         told: told.clone(),
-        lease,
+        lease: lease.map(SourceLease::extendable),
     };
     (Arc::new(queue), send, told)
 }
@@ -115,10 +98,11 @@ pub(crate) fn delivery(tag: u64, id: Option<&str>) -> Delivery {
     Delivery {
         raw: Raw {
             id: id.map(str::to_owned),
-            payload: "{}".into(),
+            payload: Some("{}".into()),
             ..Raw::default()
         },
         handle: Handle::new(tag),
+        partition: Partition::default(),
     }
 }
 
@@ -132,15 +116,17 @@ async fn after_the_receive_a_source_is_told_although_nothing_has_run() {
     for (tag, id) in [(1, Some("a")), (2, Some("a")), (3, None)] {
         send.send(delivery(tag, id)).unwrap();
     }
-    let acked = async || (*told.acked.lock().unwrap() == [1, 2]).then_some(());
-    eventually("both are acknowledged", acked).await;
+    let acked = async || (*told.acked.lock().unwrap() == [1, 2, 3]).then_some(());
+    eventually("all are acknowledged", acked).await;
     rig.until(&identity("mail", "a"), State::InProgress).await;
-    let rejected = async || (told.rejected.lock().unwrap().len() == 1).then_some(());
-    eventually("one is set aside", rejected).await;
-    let rejected = told.rejected.lock().unwrap()[0].clone();
-    assert_eq!(rejected.0, 3);
-    assert!(rejected.1.contains("no id"), "{}", rejected.1);
-    assert!(told.resumed.load(Ordering::SeqCst));
+    let parked = rig.unreadable("mail").await;
+    assert_eq!(parked.len(), 1);
+    let error = parked[0].entry.error.as_deref();
+    assert!(
+        error.is_some_and(|error| error.contains("no id")),
+        "{error:?}"
+    );
+    assert!(told.opened.load(Ordering::SeqCst));
 }
 
 #[tokio::test]

@@ -69,7 +69,7 @@ async fn a_missing_version_and_many_duplicates_are_told() {
     let arrivals = |messages| Arrivals {
         plan: plan.clone(),
         messages,
-        position: None,
+        positions: Vec::new(),
     };
     rig.store.receive(arrivals(vec![version(2)])).await.unwrap();
     told(&rig, "sequence-gap", true).await;

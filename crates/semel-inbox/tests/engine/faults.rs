@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use semel_core::inbox::{
     Arrivals, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, OnTerminal,
-    Operation, Order, Page, Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
+    Operation, Order, Page, Plan, Query, Receipt, Renewal, Report, State, Step, Taken, WakeUp,
 };
 use semel_core::store::{Actor, Answer};
 use semel_core::{Error, Identity, Inbox, Kind, LeaseTerm, Scope};
@@ -91,7 +91,7 @@ macro_rules! over_the_line {
 
 over_the_line! {
     receive(arrivals: Arrivals) -> Vec<Receipt>;
-    position(source: String) -> Option<String>;
+    take_positions(source: String, partitions: Vec<String>) -> Vec<Taken>;
     claim_batch(ask: ClaimBatch) -> Claimed;
     renew(claims: Vec<Claim>, lease: LeaseTerm) -> Vec<Renewal>;
     finish(plan: Plan, items: Vec<Finish>) -> Vec<Finished>;

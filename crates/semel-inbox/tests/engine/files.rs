@@ -41,7 +41,7 @@ fn arrivals(rig: &Rig) -> usize {
 }
 
 #[tokio::test]
-async fn lines_become_messages_and_bad_ones_are_set_aside() {
+async fn lines_become_messages_and_bad_ones_are_parked_as_unreadable() {
     let rig = Rig::new();
     let path = rig.dir.path().join("orders.jsonl");
     let long = format!("{{\"id\":\"{}\"}}\n", "x".repeat(300));
@@ -59,13 +59,11 @@ async fn lines_become_messages_and_bad_ones_are_set_aside() {
         completed(&rig, id).await;
     }
     running.shutdown().await;
-    assert_eq!(source.rejected(), 3);
-    let rejected = std::fs::read_to_string(rig.dir.path().join("orders.jsonl.rejected")).unwrap();
-    let mut lines: Vec<_> = rejected.lines().collect();
-    lines.sort_unstable();
-    let mut expected = ["not json", long.trim_end(), "{\"payload\":1}"];
-    expected.sort_unstable();
-    assert_eq!(lines, expected);
+    let found = rig.unreadable("orders").await;
+    let payload =
+        |detail: &semel_core::inbox::Detail| detail.message.as_ref().unwrap().payload().clone();
+    let found: Vec<_> = found.iter().rev().map(payload).collect();
+    assert_eq!(found, ["not json", &long[..200], "1"]);
     let detail = rig.store.message(identity("orders", "o-2")).await;
     let message = detail.unwrap().unwrap().message.unwrap();
     assert_eq!(message.payload(), "{\"n\": 1.10}");
@@ -75,33 +73,6 @@ async fn lines_become_messages_and_bad_ones_are_set_aside() {
         (Some(4), Some(6))
     );
     assert_eq!(message.lane().unwrap().as_str(), "k");
-}
-
-#[tokio::test]
-async fn while_rejects_cannot_be_written_no_line_is_passed_over() {
-    let rig = Rig::new();
-    let path = rig.dir.path().join("orders.jsonl");
-    let rejected = rig.dir.path().join("orders.jsonl.rejected");
-    // A directory of that name: nothing can be appended to it.
-    std::fs::create_dir(&rejected).unwrap();
-    append(&path, &(line("o-1") + "not json\n" + &line("o-2")));
-    let source = Arc::new(FileSource::new(&path));
-    let mut running = start(&rig, source.clone(), Rule::default());
-    eventually("a rejected line", async || {
-        (source.rejected() > 0).then_some(())
-    })
-    .await;
-    let name = format!("orders@1 file:{}", path.display());
-    assert_eq!(rig.store.position(name).await.unwrap(), None);
-    assert_eq!(arrivals(&rig), 0);
-    std::fs::remove_dir(&rejected).unwrap();
-    running.sources_ended().await;
-    assert_eq!(arrivals(&rig), 2);
-    completed(&rig, "o-1").await;
-    completed(&rig, "o-2").await;
-    running.shutdown().await;
-    assert_eq!(source.rejected(), 1);
-    assert_eq!(std::fs::read_to_string(&rejected).unwrap(), "not json\n");
 }
 
 #[tokio::test]
@@ -186,7 +157,7 @@ async fn whole_lines_are_payloads_in_which_the_rule_finds_the_id() {
     running.sources_ended().await;
     completed(&rig, "17").await;
     running.shutdown().await;
-    assert_eq!(source.rejected(), 1);
+    assert_eq!(rig.unreadable("orders").await.len(), 1);
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ mod providers;
 mod replays;
 mod runs;
 mod shutdowns;
+mod sources;
 mod steps;
 mod support;
 mod transactions;

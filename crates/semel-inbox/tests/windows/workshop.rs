@@ -29,6 +29,7 @@ pub(crate) fn engine(inbox: Arc<dyn Inbox>) -> Builder {
         drain: Duration::from_secs(20),
         housekeeping: Duration::from_millis(50),
         alerts: Duration::from_secs(5),
+        ..Settings::default()
     })
 }
 

@@ -9,7 +9,7 @@ use semel_core::inbox::Origin;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::source::Raw;
+use crate::source::{HeaderField, Raw};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,7 +27,7 @@ struct Envelope<'a> {
     #[serde(default)]
     sequence: Option<u64>,
     #[serde(default)]
-    headers: BTreeMap<String, String>,
+    headers: BTreeMap<String, Option<String>>,
     #[serde(borrow, default)]
     payload: Option<&'a RawValue>,
     #[serde(default)]
@@ -58,7 +58,7 @@ pub(super) fn raw(line: &[u8], whole: bool, origin: Origin) -> Result<Raw, Strin
     if whole {
         return Ok(Raw {
             headers: vec![json_type()],
-            payload: Bytes::copy_from_slice(line.trim_ascii()),
+            payload: Some(Bytes::copy_from_slice(line.trim_ascii())),
             origin,
             ..Raw::default()
         });
@@ -91,8 +91,8 @@ pub(super) fn raw(line: &[u8], whole: bool, origin: Origin) -> Result<Raw, Strin
         _ => return Err(several.to_owned()),
     };
     let headers = envelope.headers.into_iter();
-    let mut headers: Vec<(String, Bytes)> = headers
-        .map(|(name, value)| (name.to_ascii_lowercase(), Bytes::from(value)))
+    let mut headers: Vec<HeaderField> = headers
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.map(Bytes::from)))
         .collect();
     if is_json && !headers.iter().any(|(name, _)| name == "content-type") {
         headers.push(json_type());
@@ -105,15 +105,16 @@ pub(super) fn raw(line: &[u8], whole: bool, origin: Origin) -> Result<Raw, Strin
         lane: envelope.key.map(Text::text),
         sequence: envelope.sequence,
         headers,
-        payload,
+        payload: Some(payload),
         origin,
+        ..Raw::default()
     })
 }
 
-fn json_type() -> (String, Bytes) {
+fn json_type() -> HeaderField {
     (
         "content-type".to_owned(),
-        Bytes::from_static(b"application/json"),
+        Some(Bytes::from_static(b"application/json")),
     )
 }
 
@@ -132,11 +133,11 @@ mod tests {
         assert_eq!(raw.id.as_deref(), Some("17"));
         assert_eq!(raw.lane.as_deref(), Some("k"));
         assert_eq!((raw.sequence, raw.kind.as_deref()), (Some(3), Some("t")));
-        assert_eq!(raw.payload, r#"{"n": 1.10}"#);
+        assert_eq!(raw.body(), br#"{"n": 1.10}"#);
         assert_eq!(raw.header("x-a"), Some("1"));
         assert_eq!(raw.header("content-type"), Some("application/json"));
         let bytes = read(r#"{"id":"a","payload_base64":"AAE="}"#).unwrap();
-        assert_eq!(bytes.payload, &[0, 1][..]);
+        assert_eq!(bytes.body(), [0, 1]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use tokio::sync::mpsc;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::position::{HEAD_BYTES, Position};
 use super::splitter::Splitter;
@@ -16,6 +16,7 @@ const CHUNK: usize = 256 * 1024;
 const PIECES: usize = 16;
 
 /// The next bytes, or why there are none.
+#[derive(Debug)]
 pub(super) enum Chunk {
     Bytes(Vec<u8>),
     /// Another file has taken its place, and is read from its beginning.
@@ -28,9 +29,17 @@ pub(super) enum Chunk {
 
 #[derive(Debug)]
 pub(super) enum Input {
-    /// The file is away while a thread reads it.
-    File(Option<Box<Opened>>),
+    File(Reading),
     Stdin(mpsc::Receiver<io::Result<Vec<u8>>>),
+}
+
+/// A file, or the thread that is reading from it: one that was not waited for to its end is waited for the next time.
+#[derive(Debug)]
+pub(super) enum Reading {
+    Idle(Box<Opened>),
+    Busy(JoinHandle<(Box<Opened>, io::Result<Chunk>)>),
+    /// The thread panicked, and the file with it.
+    Broken,
 }
 
 /// A file that is being read.
@@ -55,7 +64,7 @@ impl Input {
     ) -> io::Result<(Self, (u64, u64))> {
         let opened = spawn_blocking(move || Opened::at(path, position, follow));
         let (opened, from) = opened.await.map_err(io::Error::other)??;
-        Ok((Self::File(Some(Box::new(opened))), from))
+        Ok((Self::File(Reading::Idle(Box::new(opened))), from))
     }
 
     /// Reads standard input on a thread of its own, because such a read cannot be stopped.
@@ -82,17 +91,7 @@ impl Input {
 
     pub(super) async fn read(&mut self) -> io::Result<Chunk> {
         match self {
-            Self::File(slot) => {
-                let away = || io::Error::other("the file is being read already");
-                let mut opened = slot.take().ok_or_else(away)?;
-                let read = spawn_blocking(move || {
-                    let chunk = opened.next();
-                    (opened, chunk)
-                });
-                let (opened, chunk) = read.await.map_err(io::Error::other)?;
-                *slot = Some(opened);
-                chunk
-            }
+            Self::File(reading) => reading.next().await,
             Self::Stdin(pieces) => match pieces.recv().await {
                 Some(Ok(piece)) if !piece.is_empty() => Ok(Chunk::Bytes(piece)),
                 Some(Err(error)) => Err(error),
@@ -104,11 +103,34 @@ impl Input {
     /// How far it was read, for the store; nothing for standard input, which cannot be read again.
     pub(super) fn position(&self, lines: &Splitter) -> Option<String> {
         match self {
-            Self::File(Some(opened)) => {
+            Self::File(Reading::Idle(opened)) => {
                 let position = Position::new(lines.taken(), opened.number, &opened.head);
                 Some(position.text())
             }
-            Self::File(None) | Self::Stdin(_) => None,
+            Self::File(Reading::Busy(_) | Reading::Broken) | Self::Stdin(_) => None,
+        }
+    }
+}
+
+impl Reading {
+    /// The next bytes. A call that is dropped loses nothing.
+    async fn next(&mut self) -> io::Result<Chunk> {
+        loop {
+            *self = match std::mem::replace(self, Self::Broken) {
+                Self::Idle(mut opened) => Self::Busy(spawn_blocking(move || {
+                    let chunk = opened.next();
+                    (opened, chunk)
+                })),
+                Self::Busy(thread) => Self::Busy(thread),
+                Self::Broken => {
+                    return Err(io::Error::other("the thread that read the file is gone"));
+                }
+            };
+            if let Self::Busy(thread) = self {
+                let (opened, chunk) = thread.await.map_err(io::Error::other)?;
+                *self = Self::Idle(opened);
+                return chunk;
+            }
         }
     }
 }

@@ -7,19 +7,15 @@
 //! ```
 //!
 //! `payload_text` and `payload_base64` stand for a payload that is not JSON; `tenant` and `version` may be there too. How far the file was read is kept
-//! in the store together with the messages, so a restart loses nothing and repeats nothing. A line that is no
-//! message is reported with its number, counted, and copied to `FILE.rejected`, from where it can be read again once it is
-//! mended. While that file cannot be written, the source stands still, tries again and says why: a line is stored or rejected before the
-//! position moves past it.
+//! in the store together with the messages, so a restart loses nothing and repeats nothing. A line that is no message is parked in the inbox as
+//! unreadable, with its number; of a line above the limit only the beginning.
 
 mod envelope;
 mod input;
 mod position;
-mod rejects;
 mod splitter;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use semel_core::inbox::Origin;
@@ -29,17 +25,14 @@ use semel_core::{Error, Kind, Result};
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use super::{Batch, Delivery, Handle, Source};
+use super::{Batch, Delivery, Event, Facts, Handle, Partition, Raw, Settle, Settled, Source, Want};
 use input::{Chunk, Input};
-use rejects::Rejects;
 use splitter::{Line, Splitter};
 
 /// The longest line unless the source says otherwise.
 const LINE_BYTES_MAX: usize = 1024 * 1024;
 /// How often a file that is followed is looked at.
 const LOOK: Duration = Duration::from_millis(200);
-/// The most bytes of payloads in one batch.
-const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// A file of JSON lines, or standard input.
 ///
@@ -58,8 +51,6 @@ pub struct FileSource {
     follow: bool,
     whole_lines: bool,
     line_bytes_max: usize,
-    rejected_path: PathBuf,
-    rejected: AtomicU64,
     state: Mutex<Option<State>>,
 }
 
@@ -68,10 +59,6 @@ pub struct FileSource {
 struct State {
     input: Input,
     lines: Splitter,
-    rejects: Rejects,
-    /// Deliveries of lines that were taken out while the rejects before or among them are not written yet. They wait here, and no more is
-    /// read, so that the position cannot pass what is neither stored nor with the rejects.
-    waiting: Option<Vec<Delivery>>,
     at_end: bool,
 }
 
@@ -80,9 +67,6 @@ impl FileSource {
     pub fn new(path: impl AsRef<Path>) -> Self {
         let path = path.as_ref();
         let file = (path != Path::new("-")).then(|| path.to_owned());
-        let beside = file.as_deref().unwrap_or(Path::new("stdin"));
-        let mut rejected = beside.as_os_str().to_owned();
-        rejected.push(".rejected");
         Self {
             name: match &file {
                 Some(path) => format!("file:{}", path.display()),
@@ -92,8 +76,6 @@ impl FileSource {
             follow: false,
             whole_lines: false,
             line_bytes_max: LINE_BYTES_MAX,
-            rejected_path: rejected.into(),
-            rejected: AtomicU64::new(0),
             state: Mutex::new(None),
         }
     }
@@ -117,57 +99,54 @@ impl FileSource {
         self
     }
 
-    /// Where lines go that are no messages; by default beside the file, with `.rejected` behind its name.
-    pub fn rejected_path(mut self, path: impl Into<PathBuf>) -> Self {
-        self.rejected_path = path.into();
-        self
+    /// Whether the file can be opened, unless it is open already. What is no plain file, such as a pipe, would lose something by that.
+    async fn look(&self) -> Result<()> {
+        let is_open = self.state.try_lock().map_or(true, |state| state.is_some());
+        let path = self.path.as_ref().filter(|path| !is_open && path.is_file());
+        let Some(path) = path else {
+            return Ok(());
+        };
+        let opened = Input::open(path.clone(), None, self.follow).await;
+        opened.map(drop).map_err(|error| self.failed(&error))
     }
 
-    /// How many lines were no messages.
-    pub fn rejected(&self) -> u64 {
-        self.rejected.load(Ordering::Relaxed)
-    }
-
-    async fn read(&self, max: usize) -> Result<Batch> {
+    async fn read(&self, want: Want) -> Result<Event> {
         let mut guard = self.state.lock().await;
         let state = guard
             .as_mut()
-            .ok_or_else(|| Error::new(Kind::Internal, "a source is resumed before it is read"))?;
+            .ok_or_else(|| Error::new(Kind::Internal, "a source is opened before it is read"))?;
+        if want.count == 0 {
+            // Nothing ever happens to lines that were delivered.
+            return std::future::pending().await;
+        }
         loop {
-            let taken = match state.waiting.take() {
-                Some(deliveries) => Some(deliveries),
-                None => self.take(state, max),
-            };
-            // Kept before the rejects are written: if that fails, the next call goes on from here.
-            state.waiting = taken;
-            self.flush(&mut state.rejects).await?;
-            if let Some(deliveries) = state.waiting.take() {
-                return Ok(Batch {
+            if let Some(deliveries) = self.take(state, want) {
+                let position = state.input.position(&state.lines);
+                let position = position.map(|at| (Partition::default(), at));
+                return Ok(Event::Batch(Batch {
                     deliveries,
-                    position: state.input.position(&state.lines),
-                    end: false,
-                });
+                    positions: position.into_iter().collect(),
+                }));
             }
             if state.at_end {
-                return Ok(Batch {
-                    end: true,
-                    ..Batch::default()
-                });
+                return Ok(Event::End);
             }
             self.fill(state).await?;
         }
     }
 
     /// The deliveries of the lines that are ready; nothing if no line is.
-    fn take(&self, state: &mut State, max: usize) -> Option<Vec<Delivery>> {
+    fn take(&self, state: &mut State, want: Want) -> Option<Vec<Delivery>> {
         let (mut taken, mut bytes) = (None, 0);
-        while taken.as_ref().map_or(0, Vec::len) < max
-            && bytes < BATCH_BYTES_MAX
+        while !want.is_met(taken.as_ref().map_or(0, Vec::len), bytes, 0)
             && let Some(line) = state.lines.next()
         {
             bytes += line.text.len();
             let deliveries = taken.get_or_insert_with(Vec::new);
-            deliveries.extend(self.delivery(line, &mut state.rejects));
+            // Blank lines mean nothing.
+            if !line.text.trim_ascii().is_empty() {
+                deliveries.push(self.delivery(line));
+            }
         }
         taken
     }
@@ -175,10 +154,10 @@ impl FileSource {
     /// Brings more bytes in, or learns that there are none.
     async fn fill(&self, state: &mut State) -> Result<()> {
         match state.input.read().await.map_err(|e| self.failed(&e))? {
-            Chunk::Bytes(bytes) => state.lines.push(&bytes, &mut state.rejects),
+            Chunk::Bytes(bytes) => state.lines.push(&bytes),
             Chunk::Again => {
-                state.lines.end(&mut state.rejects);
-                state.lines.restart(&mut state.rejects);
+                state.lines.end();
+                state.lines.restart();
             }
             Chunk::CutOff => {
                 let source = &self.name;
@@ -186,59 +165,41 @@ impl FileSource {
                     source,
                     "the file was cut off and is read from its beginning"
                 );
-                state.lines.restart(&mut state.rejects);
+                state.lines.restart();
             }
             Chunk::End if self.follow => sleep(LOOK).await,
             Chunk::End => {
-                state.lines.end(&mut state.rejects);
+                state.lines.end();
                 state.at_end = true;
             }
         }
         Ok(())
     }
 
-    fn delivery(&self, line: Line, rejects: &mut Rejects) -> Option<Delivery> {
-        // Blank lines mean nothing.
-        if line.text.trim_ascii().is_empty() && !line.is_long {
-            return None;
-        }
-        if line.is_long {
-            let limit = self.line_bytes_max;
-            self.note(line.number, &format!("it has more than {limit} bytes"));
-            return None;
-        }
+    fn delivery(&self, line: Line) -> Delivery {
         let origin = Origin {
             topic: self.name.chars().take(80).collect(),
             partition: None,
             offset: i64::try_from(line.number).ok(),
         };
-        match envelope::raw(&line.text, self.whole_lines, origin) {
-            Ok(raw) => Some(Delivery {
-                raw,
-                handle: Handle::new(line),
-            }),
-            Err(why) => {
-                self.note(line.number, &why);
-                rejects.add(&line.text, true);
-                None
-            }
+        let limit = self.line_bytes_max;
+        let found = match line.too_long {
+            Some(bytes) => Err(format!(
+                "it has {bytes} bytes, and a line has at most {limit}"
+            )),
+            None => envelope::raw(&line.text, self.whole_lines, origin.clone()),
+        };
+        let raw = found.unwrap_or_else(|why| Raw {
+            unreadable: Some(why),
+            payload: Some(line.text.into()),
+            origin,
+            ..Raw::default()
+        });
+        Delivery {
+            raw,
+            handle: Handle::new(()),
+            partition: Partition::default(),
         }
-    }
-
-    /// Reports and counts a line that is no message.
-    fn note(&self, line: u64, why: &str) {
-        self.rejected.fetch_add(1, Ordering::Relaxed);
-        let (file, to) = (&self.name, self.rejected_path.display());
-        tracing::warn!(file, line, why, %to, "a line is no message and is set aside");
-    }
-
-    async fn flush(&self, rejects: &mut Rejects) -> Result<()> {
-        let written = rejects.flush(&self.rejected_path).await;
-        written.map_err(|error| {
-            let path = self.rejected_path.display();
-            let text = format!("rejected lines cannot be written to {path}: {error}");
-            Error::new(Kind::Unavailable, text).caused_by(error)
-        })
     }
 
     fn failed(&self, error: &std::io::Error) -> Error {
@@ -254,9 +215,14 @@ impl Source for FileSource {
         &self.name
     }
 
-    fn resume(&self, position: Option<String>) -> Answer<'_, ()> {
+    fn kept_partitions(&self) -> Vec<Partition> {
+        vec![Partition::default()]
+    }
+
+    fn open(&self, positions: Vec<(Partition, String)>) -> Answer<'_, ()> {
         Box::pin(async move {
-            let position = position.as_deref().and_then(position::Position::parse);
+            let position = positions.first().map(|(_, position)| position);
+            let position = position.and_then(|text| position::Position::parse(text));
             let (input, from) = match &self.path {
                 Some(path) => {
                     let opened = Input::open(path.clone(), position, self.follow).await;
@@ -267,46 +233,27 @@ impl Source for FileSource {
             *self.state.lock().await = Some(State {
                 input,
                 lines: Splitter::new(self.line_bytes_max, from),
-                rejects: Rejects::default(),
-                waiting: None,
                 at_end: false,
             });
             Ok(())
         })
     }
 
-    fn next(&self, max: usize) -> Answer<'_, Batch> {
-        Box::pin(self.read(max))
+    fn next(&self, want: Want) -> Answer<'_, Event> {
+        Box::pin(self.read(want))
     }
 
-    /// The position in the store is what counts.
-    fn ack(&self, _: Vec<Handle>) -> Answer<'_, ()> {
-        Box::pin(async { Ok(()) })
-    }
-
-    /// A file delivers nothing again; what was stored is in the inbox, and what was not is read again after a restart.
-    fn nack(&self, _: Handle, _: Duration) -> Answer<'_, ()> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn reject(&self, handle: Handle, reason: String) -> Answer<'_, ()> {
+    /// A file that cannot be opened is said before its position is taken from a reader that has it open.
+    fn facts(&self) -> Answer<'_, Facts> {
         Box::pin(async move {
-            let Some(line) = handle.get::<Line>() else {
-                return Err(Error::new(Kind::Internal, "a handle of another source"));
-            };
-            let mut rejects = Rejects::default();
-            rejects.add(&line.text, true);
-            self.flush(&mut rejects).await?;
-            self.note(line.number, &reason);
-            Ok(())
+            self.look().await?;
+            Ok(Facts::default())
         })
     }
 
-    fn extend(&self, _: Vec<Handle>) -> Answer<'_, ()> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn lease(&self) -> Option<Duration> {
-        None
+    /// The position in the store is what counts. A file delivers nothing again: what was stored is in the inbox, and what was not is read
+    /// again after a restart.
+    fn settle(&self, items: Vec<(Handle, Settle)>) -> Answer<'_, Vec<Settled>> {
+        Box::pin(async move { Ok(vec![Settled::Done; items.len()]) })
     }
 }

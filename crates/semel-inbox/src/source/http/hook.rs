@@ -22,8 +22,8 @@ use super::signature::Signature;
 use crate::deliver;
 use crate::engine::{Shared, Waiter, is_settled};
 use crate::receiver::Receiver;
-use crate::source::Raw;
 use crate::source::rule::{self, Refusal, Rule};
+use crate::source::{HeaderField, Raw};
 
 /// The largest body unless the webhook says otherwise.
 const BYTES_MAX: usize = 1024 * 1024;
@@ -164,7 +164,8 @@ impl Hook {
         }
         let raw = Raw {
             headers: all(&parts.headers),
-            payload: body,
+            is_percent_encoded: true,
+            payload: Some(body),
             origin: Origin {
                 topic: format!("/inbox/{}", self.webhook.consumer)
                     .chars()
@@ -177,8 +178,8 @@ impl Hook {
         let events =
             split(&self.webhook.rule, raw).map_err(|refusal| Box::new(reply::problem(&refusal)))?;
         let consumer = self.receiver.consumer();
-        let message = |raw| {
-            let message = self.webhook.rule.message(consumer, raw)?;
+        let message = |raw: Raw| {
+            let message = self.webhook.rule.message(consumer, &raw)?;
             kept(message)
         };
         Ok(events.into_iter().map(message).collect())
@@ -280,11 +281,11 @@ fn split(rule: &Rule, raw: Raw) -> Result<Vec<Raw>, Refusal> {
 }
 
 /// All headers, so that the rule finds what it looks for.
-fn all(headers: &HeaderMap) -> Vec<(String, Bytes)> {
+fn all(headers: &HeaderMap) -> Vec<HeaderField> {
     let fields = headers.iter();
     let fields = fields.map(|(name, value)| {
         let value = Bytes::copy_from_slice(value.as_bytes());
-        (name.as_str().to_owned(), value)
+        (name.as_str().to_owned(), Some(value))
     });
     fields.collect()
 }

@@ -11,11 +11,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{Raw, Refusal, scalar};
+use crate::source::HeaderField;
 
 /// The media type of one event.
 const STRUCTURED: &str = "application/cloudevents+json";
 /// The media type of a batch.
 const BATCH: &str = "application/cloudevents-batch+json";
+/// What stands before the names of attributes in binary mode: HTTP and NATS, Kafka, AMQP. Some producers use the prefix of another protocol.
+const PREFIXES: [&str; 4] = ["ce-", "ce_", "cloudEvents:", "cloudEvents_"];
 /// The most events in a batch.
 const BATCH_MAX: usize = 500;
 /// In a source `#` ends it, so its own are encoded.
@@ -40,15 +43,18 @@ impl CloudEvent {
         if raw.media_type().as_deref() == Some(STRUCTURED) {
             return Self::structured(raw).map(Some);
         }
-        match raw.header("ce-id").is_some() || raw.header("ce-specversion").is_some() {
-            true => Self::binary(raw).map(Some),
-            false => Ok(None),
-        }
+        let has = |prefix: &str, name: &str| raw.header(&format!("{prefix}{name}")).is_some();
+        let mut prefixes = PREFIXES.iter();
+        let found = prefixes.find(|prefix| has(prefix, "id") || has(prefix, "specversion"));
+        found.map(|prefix| Self::binary(raw, prefix)).transpose()
     }
 
-    fn binary(raw: &Raw) -> Result<Self, Refusal> {
+    fn binary(raw: &Raw, prefix: &str) -> Result<Self, Refusal> {
         let attribute = |name: &str| {
-            let value = raw.header(&format!("ce-{name}"))?;
+            let value = raw.header(&format!("{prefix}{name}"))?;
+            if !raw.is_percent_encoded {
+                return Some(value.to_owned());
+            }
             let decoded = percent_encoding::percent_decode_str(value).decode_utf8();
             Some(decoded.map_or_else(|_| value.to_owned(), Into::into))
         };
@@ -58,7 +64,7 @@ impl CloudEvent {
     fn structured(raw: &Raw) -> Result<Self, Refusal> {
         let bad = |_| Refusal::invalid("the event is not an object of JSON");
         let fields: BTreeMap<String, Box<RawValue>> =
-            serde_json::from_slice(&raw.payload).map_err(bad)?;
+            serde_json::from_slice(raw.body()).map_err(bad)?;
         let attribute = |name: &str| {
             let value: Value = serde_json::from_str(fields.get(name)?.get()).ok()?;
             scalar(&value)
@@ -111,13 +117,18 @@ fn identity(source: &str, id: &str) -> String {
     }
 }
 
+/// Whether a delivery holds a batch of events.
+pub(super) fn is_batch(raw: &Raw) -> bool {
+    raw.media_type().as_deref() == Some(BATCH)
+}
+
 /// The events of a batch, each as if it had been delivered by itself; anything else as it is.
 pub(crate) fn split(raw: Raw) -> Result<Vec<Raw>, Refusal> {
-    if raw.media_type().as_deref() != Some(BATCH) {
+    if !is_batch(&raw) {
         return Ok(vec![raw]);
     }
     let bad = |_| Refusal::invalid("a batch of events is an array of JSON objects");
-    let events: Vec<Box<RawValue>> = serde_json::from_slice(&raw.payload).map_err(bad)?;
+    let events: Vec<Box<RawValue>> = serde_json::from_slice(raw.body()).map_err(bad)?;
     if events.is_empty() || events.len() > BATCH_MAX {
         return Err(Refusal::invalid(format!(
             "a batch has 1 to {BATCH_MAX} events, found {}",
@@ -125,17 +136,18 @@ pub(crate) fn split(raw: Raw) -> Result<Vec<Raw>, Refusal> {
         )));
     }
     let headers = raw.headers.iter();
-    let mut headers: Vec<(String, Bytes)> = headers
+    let mut headers: Vec<HeaderField> = headers
         .filter(|(name, _)| !name.eq_ignore_ascii_case("content-type"))
         .cloned()
         .collect();
     headers.push((
         "content-type".into(),
-        Bytes::from_static(STRUCTURED.as_bytes()),
+        Some(Bytes::from_static(STRUCTURED.as_bytes())),
     ));
     let one = |event: Box<RawValue>| Raw {
-        payload: Bytes::from(String::from(Box::<str>::from(event))),
+        payload: Some(Bytes::from(String::from(Box::<str>::from(event)))),
         headers: headers.clone(),
+        is_batched: true,
         ..raw.clone()
     };
     Ok(events.into_iter().map(one).collect())

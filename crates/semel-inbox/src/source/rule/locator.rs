@@ -19,6 +19,9 @@ pub enum Locator {
     Body(JsonPath),
     /// A text made of fields: the payload's own by name, and `header.NAME` and `body.NAME`.
     Template(Template),
+    /// Where the message stands in its broker: the id of its topic or queue, its partition, its offset. Unique for ever, but another one if a
+    /// producer sends the message again: only for producers that cannot give an id.
+    Coordinates,
 }
 
 impl Locator {
@@ -59,6 +62,7 @@ impl Locator {
                 },
                 Some([..]) => Err(Refusal::invalid(format!("there is more than one {path}"))),
             },
+            Self::Coordinates => Ok(seen.raw.coordinates.clone()),
             Self::Template(template) => {
                 let text = template.render(&seen.context());
                 Ok(Some(
@@ -80,11 +84,22 @@ impl From<&Place> for Locator {
     }
 }
 
-/// A header's text. `Idempotency-Key` may be an RFC 9651 string: `"abc"` and `abc` are the same key.
+/// A header's text. `Idempotency-Key` may be an RFC 9651 string: `"abc"` and `abc` are the same key. A header that is there and cannot be
+/// understood is a mistake: the next place would hold another id.
 fn header(name: &str, raw: &Raw) -> Result<Option<String>, Refusal> {
-    let Some(value) = raw.header(name).filter(|value| !value.is_empty()) else {
+    let mut values = raw.values(name);
+    let Some(first) = values.next() else {
         return Ok(None);
     };
+    if values.any(|value| value != first) {
+        let why = format!("there is more than one header {name}, and they differ");
+        return Err(Refusal::invalid(why));
+    }
+    let value = std::str::from_utf8(first).map(str::trim);
+    let value = value.map_err(|_| Refusal::invalid(format!("the header {name} is not text")))?;
+    if value.is_empty() {
+        return Ok(None);
+    }
     if !name.eq_ignore_ascii_case("idempotency-key") || !value.starts_with('"') {
         return Ok(Some(value.to_owned()));
     }
@@ -114,7 +129,7 @@ impl<'a> Seen<'a> {
     /// The payload as JSON; null if it is none.
     fn document(&self) -> &Value {
         self.document
-            .get_or_init(|| serde_json::from_slice(&self.raw.payload).unwrap_or(Value::Null))
+            .get_or_init(|| serde_json::from_slice(self.raw.body()).unwrap_or(Value::Null))
     }
 
     /// What a template sees.
@@ -125,6 +140,7 @@ impl<'a> Seen<'a> {
             _ => Map::new(),
         };
         let headers = self.raw.headers.iter().map(|(name, value)| {
+            let value = value.as_deref().unwrap_or_default();
             let value = String::from_utf8_lossy(value).into_owned();
             (name.to_ascii_lowercase(), Value::String(value))
         });

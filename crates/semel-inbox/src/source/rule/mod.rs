@@ -1,12 +1,15 @@
 //! How a message is found in what was delivered: its id above all.
 //!
 //! The id must be the producer's, and the same each time the message is sent. In this order: the places that the rule names, a
-//! CloudEvent's `source` and `id`, what the source itself knows. An id is never made up, except, where the policy allows
-//! it, from the payload.
+//! CloudEvent's `source` and `id`, the id under which the broker itself deduplicates, the rule's later places. An id is never made up, except,
+//! where the policy allows it, from the payload. Where a message stands in its broker is its id only if the rule says so.
+//!
+//! What is no message is kept as an unreadable one, under an id that follows from what was delivered.
 
 mod cloud_event;
 mod locator;
 mod refusal;
+mod unreadable;
 
 pub use locator::Locator;
 pub use refusal::Refusal;
@@ -14,12 +17,13 @@ pub use refusal::Refusal;
 pub(crate) use cloud_event::split;
 
 use crate::policy::Consumer;
+use semel_core::fingerprint::Builder;
 use semel_core::inbox::message::SEQUENCE_MAX;
 use semel_core::inbox::{Message, Order};
 use semel_core::{Fingerprint, Headers, Identity, Key, Tenant};
 use serde_json::Value;
 
-use super::Raw;
+use super::{Raw, notes};
 use crate::vendors::Vendor;
 use cloud_event::CloudEvent;
 use locator::Seen;
@@ -30,6 +34,8 @@ use locator::Seen;
 pub struct Rule {
     /// Where the id is; the first place that has one counts.
     pub id: Vec<Locator>,
+    /// Where it is if neither these nor a CloudEvent nor the source itself have one.
+    pub id_later: Vec<Locator>,
     /// On whose behalf; without a place everybody is the same.
     pub tenant: Option<Locator>,
     /// What kind of event it is.
@@ -68,6 +74,18 @@ impl Rule {
         }
     }
 
+    /// What producers of brokers send: the id in `idempotency-key` or `message-id`, a CloudEvent in any mode, the id under which the broker
+    /// deduplicates, or Debezium's outbox header `id`.
+    pub fn broker() -> Self {
+        let header = |name: &str| Locator::Header(name.to_owned());
+        Self {
+            id: vec![header("idempotency-key"), header("message-id")],
+            id_later: vec![header("id")],
+            cloud_events: true,
+            ..Self::default()
+        }
+    }
+
     /// Events whose body has `$.id` and `$.type`, as Stripe's and many others' do. Bodies are not compared, because Stripe's count the
     /// deliveries that are still to be made.
     pub fn stripe() -> Self {
@@ -89,32 +107,55 @@ impl Rule {
         })
     }
 
+    /// The messages that were delivered to this consumer: a batch of CloudEvents holds several. What is none is unreadable, and says why.
+    pub fn messages(&self, consumer: &Consumer, raw: &Raw) -> Vec<Message> {
+        if !(self.cloud_events && cloud_event::is_batch(raw)) {
+            return vec![self.message_or_unreadable(consumer, raw)];
+        }
+        match split(raw.clone()) {
+            Ok(parts) => {
+                let parts = parts.iter();
+                parts
+                    .map(|part| self.message_or_unreadable(consumer, part))
+                    .collect()
+            }
+            Err(refusal) => vec![unreadable::message(consumer, raw, &refusal)],
+        }
+    }
+
+    fn message_or_unreadable(&self, consumer: &Consumer, raw: &Raw) -> Message {
+        let found = match &raw.unreadable {
+            Some(why) => Err(Refusal::invalid(why.clone())),
+            None => self.message(consumer, raw),
+        };
+        found.unwrap_or_else(|refusal| unreadable::message(consumer, raw, &refusal))
+    }
+
     /// The message that was delivered to this consumer.
-    pub fn message(&self, consumer: &Consumer, raw: Raw) -> Result<Message, Refusal> {
+    pub fn message(&self, consumer: &Consumer, raw: &Raw) -> Result<Message, Refusal> {
         let event = match self.cloud_events {
-            true => CloudEvent::of(&raw)?,
+            true => CloudEvent::of(raw)?,
             false => None,
         };
-        let seen = Seen::new(&raw);
+        let seen = Seen::new(raw);
         let found = |place: &Option<Locator>| match place {
             Some(place) => place.find(&seen),
             None => Ok(None),
         };
         let content = match &event {
-            Some(event) => event.fingerprint(&raw),
-            None => fingerprint(&raw),
+            Some(event) => event.fingerprint(raw),
+            None => fingerprint(raw),
         };
         let event = event.unwrap_or_default();
-        let id = self.find_id(&seen, &raw, &event)?;
-        let key = match id {
+        let key = match self.find_id(&raw.identifying(), &event)? {
             Some(id) => Key::new(id)?,
             None if consumer.id_required => return Err(Refusal::IdMissing),
-            None => content.derive_key(&raw.origin.topic),
+            None => derived(raw, content),
         };
         let tenant = found(&self.tenant)?.or(raw.tenant.clone());
         let tenant = tenant.map_or_else(|| Ok(Tenant::public()), Tenant::new)?;
         let kind = found(&self.kind)?.or(event.kind).or(raw.kind.clone());
-        let lane = found(&self.lane)?.or(event.lane).or(raw.lane.clone());
+        let lane = found(&self.lane)?.or(event.lane).or_else(|| lane(raw));
         let sequence = match (found(&self.sequence)?, event.sequence) {
             (Some(text), _) => Some(number("the sequence", &text)?),
             (None, Some(text)) if wants_sequence(consumer) => Some(number("the sequence", &text)?),
@@ -134,13 +175,14 @@ impl Rule {
         let identity = Identity::new(tenant, consumer.name().clone(), key);
         let fingerprint = match self.compare {
             Compare::CanonicalJson => content,
-            Compare::Raw => Fingerprint::of_bytes(&raw.payload),
+            Compare::Raw => fingerprint_of_bytes(raw),
             Compare::Nothing => Fingerprint::none(),
         };
-        let mut message = Message::new(identity, raw.payload)?
+        let headers = Headers::new(notes::stored(raw, lane.as_deref()))?;
+        let mut message = Message::new(identity, raw.payload.clone().unwrap_or_default())?
             .with_fingerprint(fingerprint)
-            .with_origin(raw.origin)?
-            .with_headers(Headers::new(raw.headers)?);
+            .with_origin(raw.origin.clone())?
+            .with_headers(headers);
         if let Some(kind) = kind {
             message = message.with_kind(&kind, version)?;
         }
@@ -153,19 +195,49 @@ impl Rule {
         })
     }
 
-    fn find_id(
-        &self,
-        seen: &Seen<'_>,
-        raw: &Raw,
-        event: &CloudEvent,
-    ) -> Result<Option<String>, Refusal> {
+    fn find_id(&self, raw: &Raw, event: &CloudEvent) -> Result<Option<String>, Refusal> {
+        let seen = Seen::new(raw);
         for place in &self.id {
-            if let Some(id) = place.find(seen)? {
+            if let Some(id) = place.find(&seen)? {
                 return Ok(Some(id));
             }
         }
-        Ok(event.id.clone().or(raw.id.clone()))
+        if let Some(id) = event.id.as_ref().or(raw.id.as_ref()) {
+            return Ok(Some(id.clone()));
+        }
+        for place in &self.id_later {
+            if let Some(id) = place.find(&seen)? {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
     }
+}
+
+/// An id made of what a message says. The broker's key is a part of it: tombstones of different keys are all alike otherwise.
+fn derived(raw: &Raw, content: Fingerprint) -> Key {
+    let content = match &raw.key {
+        None => content,
+        Some(key) => Builder::default()
+            .part("key", key)
+            .part("content", content.as_bytes())
+            .finish(),
+    };
+    content.derive_key(&raw.origin.topic)
+}
+
+/// The text that orders a message, as its source knows it. A broker's key may be any bytes: those that are no text or too long are hashed.
+fn lane(raw: &Raw) -> Option<String> {
+    if raw.lane.is_some() {
+        return raw.lane.clone();
+    }
+    let key = raw.key.as_ref().filter(|key| !key.is_empty())?;
+    let text = std::str::from_utf8(key).ok();
+    let text = text.filter(|text| Key::new(*text).is_ok());
+    Some(match text {
+        Some(text) => text.to_owned(),
+        None => format!("bytes:{}", Fingerprint::of_bytes(key)),
+    })
 }
 
 /// Whether messages of this consumer cannot go without a number.
@@ -178,9 +250,17 @@ fn fingerprint(raw: &Raw) -> Fingerprint {
     let is_json = raw.media_type().is_none_or(|media| {
         media == "application/json" || media.ends_with("+json") || media == "text/json"
     });
-    match is_json {
-        true => Fingerprint::of_json_text(&raw.payload),
-        false => Fingerprint::of_bytes(&raw.payload),
+    match (is_json, &raw.payload) {
+        (true, Some(payload)) => Fingerprint::of_json_text(payload),
+        (false, _) | (_, None) => fingerprint_of_bytes(raw),
+    }
+}
+
+/// The fingerprint of all bytes of a payload; none is another thing than an empty one.
+fn fingerprint_of_bytes(raw: &Raw) -> Fingerprint {
+    match &raw.payload {
+        Some(payload) => Fingerprint::of_bytes(payload),
+        None => Builder::default().part("payload", b"null").finish(),
     }
 }
 

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel_core::inbox::{Arrivals, Detail, Message, Plan, Receipt, State};
+use semel_core::inbox::{Arrivals, Cause, Detail, Message, Plan, Query, Receipt, State};
 use semel_core::{Clock, Identity, Inbox, LeaseTerm, ManualClock, Timestamp};
 use semel_inbox::policy::retry::Backoff;
 use semel_inbox::{Builder, Engine, Settings};
@@ -61,6 +61,7 @@ impl Rig {
             drain: PATIENCE,
             housekeeping: Duration::from_millis(20),
             alerts: Duration::from_millis(20),
+            facts: Duration::from_millis(20),
         };
         Engine::builder(inbox)
             .settings(settings)
@@ -73,7 +74,7 @@ impl Rig {
         let arrivals = Arrivals {
             plan,
             messages,
-            position: None,
+            positions: Vec::new(),
         };
         self.store.receive(arrivals).await.unwrap();
     }
@@ -83,9 +84,25 @@ impl Rig {
         let arrivals = Arrivals {
             plan,
             messages: vec![message],
-            position: None,
+            positions: Vec::new(),
         };
         self.store.receive(arrivals).await.unwrap()[0]
+    }
+
+    /// What of a consumer is unreadable, the newest first.
+    pub(crate) async fn unreadable(&self, consumer: &str) -> Vec<Detail> {
+        let query = Query {
+            consumer: Some(consumer.parse().unwrap()),
+            cause: Some(Cause::Unreadable),
+            ..Query::default()
+        };
+        let page = self.store.list_messages(query).await.unwrap();
+        let mut all = Vec::new();
+        for entry in page.entries {
+            let detail = self.store.message(entry.identity).await.unwrap();
+            all.push(detail.unwrap());
+        }
+        all
     }
 
     /// Waits until a message is in this state.

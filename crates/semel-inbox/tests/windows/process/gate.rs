@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use semel_core::inbox::{
     Arrivals, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, Operation, Page,
-    Plan, Query, Receipt, Renewal, Report, State, Step, WakeUp,
+    Plan, Query, Receipt, Renewal, Report, State, Step, Taken, WakeUp,
 };
 use semel_core::store::{Actor, Answer};
 use semel_core::{Identity, Inbox, LeaseTerm, Scope};
@@ -81,7 +81,7 @@ macro_rules! inbox {
 }
 
 inbox! {
-    position(source: String) -> Option<String>;
+    take_positions(source: String, partitions: Vec<String>) -> Vec<Taken>;
     renew(claims: Vec<Claim>, lease: LeaseTerm) -> Vec<Renewal>;
     remember_step(claim: Claim, step: Step) -> Renewal;
     advance_lanes(plan: Plan, limit: usize) -> usize;

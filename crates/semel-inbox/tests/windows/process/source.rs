@@ -6,7 +6,7 @@ use std::time::Duration;
 use semel_core::store::Answer;
 use semel_core::{Error, Kind};
 use semel_inbox::Source;
-use semel_inbox::source::{Batch, Delivery, Handle, Raw};
+use semel_inbox::source::{Batch, Delivery, Event, Handle, Partition, Raw, Settle, Settled, Want};
 
 use super::{Job, Window};
 use crate::outside::Delivered;
@@ -36,15 +36,12 @@ fn delivery(delivered: Delivered) -> Delivery {
     Delivery {
         raw: Raw {
             id: Some(delivered.id),
-            payload: delivered.payload.into(),
+            payload: Some(delivered.payload.into()),
             ..Raw::default()
         },
         handle: Handle::new(delivered.tag),
+        partition: Partition::default(),
     }
-}
-
-fn done<'a>() -> Answer<'a, ()> {
-    Box::pin(async { Ok(()) })
 }
 
 impl Source for Remote {
@@ -52,53 +49,38 @@ impl Source for Remote {
         "queue"
     }
 
-    fn resume(&self, _: Option<String>) -> Answer<'_, ()> {
-        done()
+    fn open(&self, _: Vec<(Partition, String)>) -> Answer<'_, ()> {
+        Box::pin(async { Ok(()) })
     }
 
-    fn next(&self, _: usize) -> Answer<'_, Batch> {
+    fn next(&self, _: Want) -> Answer<'_, Event> {
         Box::pin(async move {
             let path = format!("/queue/next/{}", std::process::id());
             loop {
                 let answer = self.post(&path, String::new()).await?;
                 let found: Vec<Delivered> = serde_json::from_slice(&answer).unwrap();
                 if !found.is_empty() {
-                    return Ok(Batch {
-                        deliveries: found.into_iter().map(delivery).collect(),
-                        ..Batch::default()
-                    });
+                    let deliveries = found.into_iter().map(delivery).collect();
+                    return Ok(Event::Batch(Batch::of(deliveries)));
                 }
                 tokio::time::sleep(PAUSE).await;
             }
         })
     }
 
-    fn ack(&self, handles: Vec<Handle>) -> Answer<'_, ()> {
+    fn settle(&self, items: Vec<(Handle, Settle)>) -> Answer<'_, Vec<Settled>> {
         Box::pin(async move {
-            self.job.reach(Window::BeforeAck);
-            self.job.reach(Window::AfterCommit);
-            let tags = handles.iter().map(|handle| *handle.get().unwrap());
+            let acked = items.iter().filter(|(_, how)| *how == Settle::Ack);
+            let tags = acked.map(|(handle, _)| *handle.get().unwrap());
             let tags: Vec<usize> = tags.collect();
-            let body = serde_json::to_string(&tags).unwrap();
-            self.post("/queue/ack", body).await?;
-            self.job.reach(Window::AfterAck);
-            Ok(())
+            if !tags.is_empty() {
+                self.job.reach(Window::BeforeAck);
+                self.job.reach(Window::AfterCommit);
+                let body = serde_json::to_string(&tags).unwrap();
+                self.post("/queue/ack", body).await?;
+                self.job.reach(Window::AfterAck);
+            }
+            Ok(vec![Settled::Done; items.len()])
         })
-    }
-
-    fn nack(&self, _: Handle, _: Duration) -> Answer<'_, ()> {
-        done()
-    }
-
-    fn reject(&self, _: Handle, reason: String) -> Answer<'_, ()> {
-        panic!("expected a message, found what is none: {reason}");
-    }
-
-    fn extend(&self, _: Vec<Handle>) -> Answer<'_, ()> {
-        done()
-    }
-
-    fn lease(&self) -> Option<Duration> {
-        None
     }
 }

@@ -131,7 +131,7 @@ impl Stage {
         let arrivals = Arrivals {
             plan: plan.clone(),
             messages: vec![message],
-            position: None,
+            positions: Vec::new(),
         };
         self.inbox.receive(arrivals).await.unwrap()[0]
     }
