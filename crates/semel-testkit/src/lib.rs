@@ -12,6 +12,7 @@
 //! - [`proxy`]: a TCP proxy that cuts, stalls, refuses and loses replies on demand.
 //! - [`results`]: what was found, for the table that the test command prints.
 //! - [`server`]: private servers to pause, kill and restart.
+//! - `sources` (feature `sources`): what every broker's source is held to, `source_conformance!`.
 //! - `model` (feature `model`): the protocol under a model checker, with bugs seeded to show that it would find them.
 //!
 //! This crate names no durable store; each store's crate brings its own to these tests.
@@ -33,4 +34,6 @@ pub mod proxy;
 pub mod random;
 pub mod results;
 pub mod server;
+#[cfg(feature = "sources")]
+pub mod sources;
 pub mod storm;
