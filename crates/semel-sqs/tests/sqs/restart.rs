@@ -1,0 +1,71 @@
+//! A server of its own that is killed and started again.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use semel_inbox::Source;
+use semel_inbox::intents::{Outlet, Sent};
+use semel_inbox::source::{Settle, Settled};
+use semel_testkit::server::Server;
+use semel_testkit::sources::MUCH;
+use semel_testkit::sources::taking::{settle, take};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::common::{Queue, message, numbers};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_killed_and_started_again_is_read_and_written_on() {
+    let server = spawn_blocking(|| Server::start("sqs", &[])).await.unwrap();
+    let queue = Queue::at(server.url(), "", &[]).await;
+    queue.add(20).await;
+    let source = queue.source("visibility=3s&timeout=3s").await;
+    let outlet = queue.outlet();
+    let before = take(&source, 20).await;
+    let done = settle(&source, &before[..12], Settle::Ack).await;
+    assert_eq!(done, [Settled::Done; 12]);
+
+    let server = spawn_blocking(move || {
+        server.kill();
+        server
+    });
+    let server = server.await.unwrap();
+    // What it had fetched by then is not acknowledged.
+    let error = loop {
+        let next = timeout(Duration::from_secs(20), source.next(MUCH)).await;
+        if let Err(error) = next.unwrap() {
+            break error;
+        }
+    };
+    assert!(error.is_retryable(), "{error}");
+    let lost = || message(20, None, Vec::new());
+    let sent = outlet.send(vec![lost()]).await;
+    assert!(
+        matches!(sent[0], Sent::NotSent(_) | Sent::Unknown(_)),
+        "{sent:?}"
+    );
+    let server = spawn_blocking(move || {
+        server.restart();
+        server
+    });
+    let server = server.await.unwrap();
+
+    let until = Instant::now() + Duration::from_secs(30);
+    while !matches!(outlet.send(vec![lost()]).await[0], Sent::Done(_)) {
+        assert!(Instant::now() < until, "the outlet does not come back");
+        sleep(Duration::from_millis(100)).await;
+    }
+    queue.add_all(21..25).await;
+    let mut expected: BTreeSet<usize> = numbers(&before[12..]).into_iter().collect();
+    expected.extend(20..25);
+    let (mut seen, until) = (BTreeSet::new(), Instant::now() + Duration::from_secs(30));
+    while !seen.is_superset(&expected) {
+        assert!(Instant::now() < until, "{seen:?} of {expected:?}");
+        let found = take(&source, 1).await;
+        settle(&source, &found, Settle::Ack).await;
+        seen.extend(numbers(&found));
+    }
+    assert_eq!(seen, expected, "what was deleted does not come again");
+    source.close().await.unwrap();
+    spawn_blocking(move || drop(server)).await.unwrap();
+}
