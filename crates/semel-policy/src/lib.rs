@@ -35,4 +35,4 @@ pub use explain::{explain, warnings};
 pub use file::Gateway;
 pub use load::File;
 pub use schema::schema;
-pub use tree::{SourcePosition, closest, distance};
+pub use tree::{SourcePosition, Variables, closest, distance, filled};

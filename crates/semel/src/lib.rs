@@ -65,20 +65,29 @@
 //!
 //! | feature | crate | what it adds |
 //! |---|---|---|
+//! | `amqp` | `semel-amqp` | the module `amqp`: RabbitMQ as a source of messages and as a target of intents |
 //! | `client` | `semel-client` | the module `client`: retries with one key per operation |
 //! | `http` | `semel-http` | the module `http`: a tower layer that guards a service's routes |
 //! | `hybrid` | `semel-hybrid` | the module `hybrid`: claims in one store, outcomes in another |
 //! | `inbox` | `semel-inbox` | the module `engine`: runs handlers for the messages of an [`inbox`] |
+//! | `kafka` | `semel-kafka` | the module `kafka`: Apache Kafka in the same way |
 //! | `macros` (default) | `semel-macros` | the `#[idempotent]` attribute |
+//! | `nats` | `semel-nats` | the module `nats`: NATS JetStream in the same way |
 //! | `postgres` | `semel-postgres` | the module `postgres`: a store in a PostgreSQL database, shared by many machines |
 //! | `redis` | `semel-redis` | the module `redis`: a store on a Redis server or a Redis Cluster |
+//! | `redis-streams` | `semel-redis-streams` | the module `redis_streams`: Redis Streams in the same way |
 //! | `sqlite` (default) | `semel-sqlite` | the module `sqlite`: a durable store in one file |
 //! | `sqlx` | `semel-sqlx` | the module `sqlx`: the verbs in a transaction of sqlx, and a consumer of messages |
+//! | `sqs` | `semel-sqs` | the module `sqs`: Amazon SQS in the same way |
 //!
 //! [`MemoryStore`] forgets everything when the process ends; use it for tests.
 
 #[doc(inline)]
 pub use semel_core::*;
+
+#[cfg(feature = "amqp")]
+#[doc(inline)]
+pub use semel_amqp as amqp;
 
 #[cfg(feature = "client")]
 #[doc(inline)]
@@ -96,9 +105,17 @@ pub use semel_hybrid as hybrid;
 #[doc(inline)]
 pub use semel_inbox as engine;
 
+#[cfg(feature = "kafka")]
+#[doc(inline)]
+pub use semel_kafka as kafka;
+
 #[cfg(feature = "macros")]
 #[doc(inline)]
 pub use semel_macros::idempotent;
+
+#[cfg(feature = "nats")]
+#[doc(inline)]
+pub use semel_nats as nats;
 
 #[cfg(feature = "postgres")]
 #[doc(inline)]
@@ -108,6 +125,10 @@ pub use semel_postgres as postgres;
 #[doc(inline)]
 pub use semel_redis as redis;
 
+#[cfg(feature = "redis-streams")]
+#[doc(inline)]
+pub use semel_redis_streams as redis_streams;
+
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use semel_sqlite as sqlite;
@@ -115,6 +136,10 @@ pub use semel_sqlite as sqlite;
 #[cfg(feature = "sqlx")]
 #[doc(inline)]
 pub use semel_sqlx as sqlx;
+
+#[cfg(feature = "sqs")]
+#[doc(inline)]
+pub use semel_sqs as sqs;
 
 /// The examples of the README compile, too.
 #[cfg(all(

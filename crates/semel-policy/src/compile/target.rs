@@ -15,7 +15,7 @@ use crate::file::intent::{self as written, Target, Unanswered, Vendor};
 use crate::limits::TARGET_TIMEOUT_MAX;
 use crate::tree::Path;
 use crate::tree::read::Fault;
-use crate::value::{Endpoint, RECONCILE_FIELDS, Secret};
+use crate::value::{Destination, RECONCILE_FIELDS, Secret};
 
 /// How long a provider may take to answer unless the file says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -28,7 +28,7 @@ pub struct CompiledTarget {
     /// Whoever sends them is this consumer: `intent:NAME@1`.
     pub sender: Scope,
     /// Where intents are sent.
-    pub url: Endpoint,
+    pub url: Destination,
     /// The method.
     pub method: Method,
     /// Whose conventions hold.
@@ -88,6 +88,7 @@ pub(super) fn compile(
     retention: Retention,
 ) -> Result<CompiledTarget, Fault> {
     let sender = sender(name)?;
+    is_of_http(target)?;
     let vendor = target.vendor.map_or(Vendor::None, |vendor| vendor.0);
     let key = target.key.as_ref().map(KeyPlace::from);
     let key = key.or_else(|| place(vendor));
@@ -105,12 +106,37 @@ pub(super) fn compile(
         timeout: timeout(target)?,
         headers: headers.map_err(|fault| fault.under(&at("headers")))?,
         retry: retry.unwrap_or_default(),
-        unknown: unknown(target, key.is_some())?,
+        // What is published carries its id, and readers recognise it.
+        unknown: unknown(target, key.is_some() || target.url.broker().is_some())?,
         key,
         retention,
     };
     is_recognised(target, &compiled)?;
     Ok(compiled)
+}
+
+/// Refuses at a broker what only a service over HTTP has.
+fn is_of_http(target: &Target) -> Result<(), Fault> {
+    let Some(url) = target.url.broker() else {
+        return Ok(());
+    };
+    let settings = [
+        ("method", target.method.is_some()),
+        ("vendor", target.vendor.is_some()),
+        ("key", target.key.is_some()),
+        ("key_lifetime", target.key_lifetime.is_some()),
+        ("headers", !target.headers.is_empty()),
+    ];
+    match settings.into_iter().find(|(_, is_set)| *is_set) {
+        Some((name, _)) => {
+            let broker = url.broker().name();
+            let message = format!(
+                "expected none, because url is of {broker}, which is not sent to over HTTP"
+            );
+            Err(Fault::said(at(name), message).beside(at("url")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The path of a key of a target.
@@ -168,7 +194,7 @@ fn prefix(target: &Target, vendor: Vendor) -> Result<String, Fault> {
     let Some(prefix) = prefix.filter(|_| target.key.is_none()) else {
         return Ok(String::new());
     };
-    let uri: Option<Uri> = target.url.as_str().parse().ok();
+    let uri: Option<Uri> = target.url.http().parse().ok();
     let path = uri.as_ref().map_or("", Uri::path).trim_matches('/');
     let found: Vec<&str> = path.split('/').skip(1).collect();
     let fits = |(wanted, found): (&&str, &&str)| *wanted == "*" || wanted == found;

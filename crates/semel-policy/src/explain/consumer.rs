@@ -18,7 +18,7 @@ use crate::value::{Size, SourceUrl};
 pub(super) fn describe(consumer: &CompiledConsumer) -> Lines {
     let policy = &consumer.policy;
     let mut lines = vec![
-        ("strategy", strategy(consumer.strategy)),
+        ("strategy", strategy(consumer)),
         ("from", source(consumer)),
         ("id", id(consumer)),
         ("same", fingerprint(consumer.fingerprint).to_owned()),
@@ -26,6 +26,12 @@ pub(super) fn describe(consumer: &CompiledConsumer) -> Lines {
         ("order", order(consumer)),
         ("told", told(consumer)),
     ];
+    if let Some(log) = &consumer.processed_log {
+        let dead = &log.dead_letters;
+        let then = format!("published to the topic {dead}, as what cannot be read is at once");
+        lines.push(("attempts", waits::attempts(&policy.retry)));
+        lines.push(("then", then));
+    }
     if consumer.has_inbox {
         lines.push(("attempts", waits::attempts(&policy.retry)));
         lines.push(("then", then(policy).to_owned()));
@@ -57,7 +63,14 @@ pub(super) fn describe(consumer: &CompiledConsumer) -> Lines {
     lines
 }
 
-fn strategy(kind: Kind) -> String {
+fn strategy(consumer: &CompiledConsumer) -> String {
+    if let Some(log) = &consumer.processed_log {
+        let topic = &log.topic;
+        return format!(
+            "processed ids are in the topic {topic}, in one transaction with offsets; nothing is stored elsewhere"
+        );
+    }
+    let kind = consumer.strategy;
     let means = match kind {
         Kind::Inbox => "messages are stored first and handled from the store",
         Kind::ProcessedMessage => "the effect and the mark that it happened commit together",
@@ -101,6 +114,7 @@ fn source(consumer: &CompiledConsumer) -> String {
                 path.display()
             )
         }
+        Some(SourceUrl::Broker(url)) => format!("{}: {url}", url.broker().name()),
     }
 }
 
@@ -117,7 +131,9 @@ fn id(consumer: &CompiledConsumer) -> String {
                 &consumer.fields.id,
                 "source and id of a CloudEvent",
             );
-            format!("{found}; {missing}")
+            let later = consumer.fields.id_later.iter().map(place);
+            let later: String = later.map(|place| format!(", else {place}")).collect();
+            format!("{found}{later}; {missing}")
         }
     }
 }
@@ -136,12 +152,17 @@ fn places<'a>(
         })
     );
     let event = consumer.fields.cloud_events.then(|| cloud_event.to_owned());
-    let envelope = envelope.then(|| "the line's envelope".to_owned());
+    let source = match &consumer.source {
+        Some(SourceUrl::Broker(url)) => {
+            Some(format!("what {} deduplicates by", url.broker().name()))
+        }
+        _ => envelope.then(|| "the line's envelope".to_owned()),
+    };
     let found: Vec<_> = places
         .into_iter()
         .map(place)
         .chain(event)
-        .chain(envelope)
+        .chain(source)
         .collect();
     match found.is_empty() {
         true => "nowhere".to_owned(),
@@ -154,6 +175,7 @@ fn place(place: &Locator) -> String {
         Locator::Header(name) => format!("the header {}", header(name)),
         Locator::Body(path) => format!("{} in the body", path.as_str()),
         Locator::Template(_) => "a template of the message's fields".to_owned(),
+        Locator::Coordinates => "its place in the broker".to_owned(),
     }
 }
 
@@ -178,6 +200,9 @@ fn tenant(found: Option<&Locator>) -> String {
 
 fn order(consumer: &CompiledConsumer) -> String {
     let order = consumer.policy.plan.order;
+    if consumer.processed_log.is_some() {
+        return "by arrival for each key of a partition; after one that failed for good the others go on".to_owned();
+    }
     if !consumer.has_inbox && order != Order::None {
         return "up to the handler: without stored messages none can wait".to_owned();
     }
@@ -295,7 +320,8 @@ fn replays(consumer: &CompiledConsumer) -> String {
 fn remembered(consumer: &CompiledConsumer) -> String {
     let keep = show(consumer.policy.plan.retention.keep());
     let windows = consumer.windows;
-    let horizon = consumer.has_inbox.then(|| consumer.policy.retry.horizon());
+    let is_tried = consumer.has_inbox || consumer.processed_log.is_some();
+    let horizon = is_tried.then(|| consumer.policy.retry.horizon());
     let known = [
         ("replays go back", windows.replay),
         ("the source delivers again within", windows.broker),

@@ -32,6 +32,10 @@ fn sent(target: &CompiledTarget) -> String {
         false => format!(", with {}", headers.join(", ")),
     };
     let timeout = show(target.timeout);
+    if let Some(url) = target.url.broker() {
+        let broker = url.broker().name();
+        return format!("published to {url}; {broker} has {timeout} to confirm");
+    }
     format!(
         "{} {}{headers}; the provider has {timeout} to answer",
         target.method, target.url
@@ -40,6 +44,10 @@ fn sent(target: &CompiledTarget) -> String {
 
 fn key(target: &CompiledTarget) -> String {
     let place = match &target.key {
+        None if target.url.broker().is_some() => {
+            return "its id, the same for every attempt; the broker or its readers recognise it"
+                .to_owned();
+        }
         None => return "none: as far as this file says, the provider takes none".to_owned(),
         Some(KeyPlace::Header(name)) => format!("the header {}", header(name)),
         Some(KeyPlace::Body(path)) => format!("{} in the body", path.as_str()),

@@ -11,14 +11,14 @@ use serde::Deserialize;
 
 use super::consumer::Retry;
 use super::route::Method;
-use crate::value::{Choice, Endpoint, Listed, Name, Named, Reconcile, Secret, Word};
+use crate::value::{Choice, Destination, Listed, Name, Named, Reconcile, Secret, Word};
 
 /// Where intents of one name are sent, and how that is made safe to repeat.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// Where they are sent.
-    pub url: Word<Endpoint>,
+    /// Where they are sent: a service over HTTP, or a broker.
+    pub url: Word<Destination>,
     /// The method. Default: POST.
     pub method: Option<Method>,
     /// Whose conventions for idempotency keys hold. Default: none.

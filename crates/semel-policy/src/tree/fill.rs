@@ -7,7 +7,7 @@ use crate::error::{Error, Kind, Result};
 use crate::limits::VALUE_BYTES_MAX;
 
 /// Variables by name.
-pub(crate) type Variables = BTreeMap<String, String>;
+pub type Variables = BTreeMap<String, String>;
 
 /// Fills variables into the values of a file. What came from a variable itself stays as it is.
 pub(crate) fn fill(file: &str, tree: &mut Node, variables: &Variables) -> Result<()> {
@@ -43,7 +43,8 @@ fn walk(
     }
 }
 
-fn filled(text: &str, variables: &Variables) -> Result<String, String> {
+/// A text with its variables filled in, or what is wrong with it.
+pub fn filled(text: &str, variables: &Variables) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {

@@ -10,6 +10,7 @@ mod path;
 pub(crate) mod read;
 pub(crate) mod yaml;
 
+pub use fill::{Variables, filled};
 pub use path::SourcePosition;
 pub(crate) use path::{Path, Step};
 pub use read::{closest, distance};

@@ -1,7 +1,9 @@
 //! What values are made of: words with a meaning, short and long forms, lists of one.
 
+mod broker_url;
 mod bytes;
 mod choice;
+mod destination;
 mod either;
 mod listen;
 mod many;
@@ -16,8 +18,10 @@ mod token;
 mod url;
 mod word;
 
+pub use broker_url::{Broker, BrokerUrl};
 pub use bytes::Size;
 pub use choice::{Choice, Listed};
+pub use destination::Destination;
 pub(crate) use either::{Either, words_as_maps};
 pub use listen::Listen;
 pub use many::Many;

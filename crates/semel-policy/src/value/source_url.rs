@@ -4,21 +4,9 @@ use std::path::PathBuf;
 
 use schemars::{Schema, json_schema};
 
+use super::broker_url::BrokerUrl;
 use super::word::{Refusal, Text};
 use crate::limits::NAME_BYTES_MAX;
-
-/// Schemes that mean a broker.
-const BROKERS: [&str; 9] = [
-    "kafka",
-    "amqp",
-    "amqps",
-    "nats",
-    "sqs",
-    "redis-streams",
-    "rediss-streams",
-    "redis",
-    "rediss",
-];
 
 /// Where messages come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,20 +22,19 @@ pub enum SourceUrl {
         /// Whether a line is the message itself, rather than an envelope with `id`, `type`, `key`, `sequence` and `payload`.
         whole_lines: bool,
     },
+    /// They are delivered by a broker.
+    Broker(BrokerUrl),
 }
 
 impl Text for SourceUrl {
-    const EXPECTED: &'static str = "http, or file:PATH with ?follow=true";
+    const EXPECTED: &'static str =
+        "http, file:PATH, or the URL of a broker (kafka, amqp, nats, sqs, redis-streams)";
 
     fn parse(text: &str) -> Result<Self, Refusal> {
         match text.split_once(':') {
             None if text == "http" => Ok(Self::Http),
             Some(("file", rest)) => file(rest),
-            // What follows may hold a password, so only the scheme is repeated.
-            Some((scheme, _)) if BROKERS.contains(&scheme) => Err(Refusal::Said(format!(
-                "{scheme} is not built into this version; expected {}",
-                Self::EXPECTED
-            ))),
+            Some(_) if BrokerUrl::is_like(text) => BrokerUrl::parse(text).map(Self::Broker),
             Some(("http" | "https", _)) => Err(Refusal::Said(
                 "expected http alone, because messages are posted to /inbox/NAME of inbox.listen, found a URL"
                     .to_owned(),
@@ -58,7 +45,11 @@ impl Text for SourceUrl {
     }
 
     fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(http|file:.+)$", "examples": ["http", "file:events.jsonl?follow=true"] })
+        json_schema!({
+            "type": "string",
+            "pattern": "^(http|file:.+|(kafka|amqps?|nats|tls|sqs|rediss?-streams)://.+)$",
+            "examples": ["http", "file:events.jsonl?follow=true", "kafka://127.0.0.1:9092/orders?group=mailer"]
+        })
     }
 }
 
@@ -127,16 +118,13 @@ mod tests {
     }
 
     #[test]
-    fn a_broker_is_named_without_its_password() {
-        for text in [
-            "kafka://u:hunter2@h/t",
-            "amqp://u:hunter2@h",
-            "odd://u:hunter2@h",
-        ] {
-            let Err(Refusal::Said(said)) = SourceUrl::parse(text) else {
-                panic!("{text} is taken");
-            };
-            assert!(!said.contains("hunter2"), "{said}");
-        }
+    fn a_broker_is_taken_and_never_quoted() {
+        let url = SourceUrl::parse("kafka://u:hunter2@h/t").unwrap();
+        assert!(matches!(url, SourceUrl::Broker(_)));
+        assert!(!format!("{url:?}").contains("hunter2"));
+        let Err(Refusal::Said(said)) = SourceUrl::parse("odd://u:hunter2@h") else {
+            panic!("an unknown scheme is taken");
+        };
+        assert!(!said.contains("hunter2"), "{said}");
     }
 }

@@ -123,7 +123,7 @@ fn errors_name_the_variable() {
     );
     assert_snapshot!(
         error("", &[("SEMEL_CONSUMERS__A__SOURCE", "kafka://")]),
-        @"SEMEL_CONSUMERS__A__SOURCE: consumers.a.source: kafka is not built into this version; expected http, or file:PATH with ?follow=true"
+        @"SEMEL_CONSUMERS__A__SOURCE: consumers.a.source: expected a URL of Kafka with an address of at most 2048 bytes behind ://"
     );
 }
 

@@ -82,7 +82,7 @@ fn no_error_holds_a_secret_or_a_variable() {
         "gateway: { tenant: { jwt_claim: { claim: sub, algorithm: RS256, key: hunter2 } } }",
         "gateway: { tenant: { jwt_claim: { claim: sub, algorithm: ES256, key: '${SECRET}' } } }",
         "gateway: { tenant: { jwt_claim: { claim: sub, algorithm: '${SECRET}', key: a } } }",
-        "consumers: { a: { source: 'kafka://u:hunter2@h' } }",
+        "consumers: { a: { source: 'kafka:u:hunter2@h' } }",
         "consumers: { a: { source: 'odd://u:hunter2@h' } }",
         "consumers: { a: { source: '${SECRET}' } }",
         "consumers: { a: { deliver: 'http://u:hunter2@h' } }",

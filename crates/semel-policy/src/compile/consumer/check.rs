@@ -16,7 +16,7 @@ use crate::value::Size;
 
 /// Checks that nothing needs stored messages where there are none.
 pub(super) fn inbox(consumer: &Consumer) -> Result<(), Fault> {
-    if consumer.inbox.enabled != Some(false) {
+    if consumer.inbox.enabled != Some(false) || consumer.processed_log.is_some() {
         return Ok(());
     }
     let kind = consumer.strategy.kind;
@@ -150,7 +150,8 @@ fn retention(written: &Consumer, consumer: &CompiledConsumer) -> Result<(), Faul
 /// The latest that a message can come again, what says so, and where that stands.
 fn longest(consumer: &CompiledConsumer) -> Option<(&'static str, Path, Duration)> {
     let windows = consumer.windows;
-    let horizon = consumer.has_inbox.then(|| consumer.policy.retry.horizon());
+    let is_tried = consumer.has_inbox || consumer.processed_log.is_some();
+    let horizon = is_tried.then(|| consumer.policy.retry.horizon());
     let all = [
         ("replay.window", at(["replay", "window"]), windows.replay),
         ("broker_retention", at(["broker_retention"]), windows.broker),

@@ -90,6 +90,7 @@ impl Signature {
                     None => field(&path),
                 })
             }
+            Locator::Coordinates => false,
         }
     }
 }

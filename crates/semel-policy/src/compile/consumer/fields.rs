@@ -11,7 +11,7 @@ use super::at;
 use crate::file::Consumer;
 use crate::file::consumer::{Fingerprint, IdField, KeyField, Scheme, SequenceField, Tenant};
 use crate::tree::read::Fault;
-use crate::value::SourceUrl;
+use crate::value::{Broker, SourceUrl};
 
 /// Where a message says who it is: in the places that are named, then in the attributes of a CloudEvent if these count, then
 /// in what the source itself knows, such as the envelope of a line.
@@ -19,6 +19,8 @@ use crate::value::SourceUrl;
 pub struct Fields {
     /// Its id; tried in order. Of a CloudEvent: source and id together.
     pub id: Vec<Locator>,
+    /// Its id, if neither these nor a CloudEvent nor the source itself have one.
+    pub id_later: Vec<Locator>,
     /// The key that orders it. Of a CloudEvent: `partitionkey`.
     pub lane: Option<Locator>,
     /// Its number in its lane. Of a CloudEvent: `sequence`.
@@ -40,11 +42,14 @@ pub enum Locator {
     Body(JsonPath),
     /// A text made from fields of a JSON body.
     Template(Template),
+    /// Where the message stands in its broker.
+    Coordinates,
 }
 
 /// The places of a consumer. Faults are relative to it.
 pub(super) fn compile(consumer: &Consumer) -> Result<Fields, Fault> {
     is_list(consumer)?;
+    has_coordinates(consumer)?;
     let id = consumer.id.as_ref().map(|id| {
         let places = id.iter().flat_map(|field| field_places(field, ids));
         places.collect()
@@ -59,6 +64,11 @@ pub(super) fn compile(consumer: &Consumer) -> Result<Fields, Fault> {
         None => events.and_then(|events| events.tenant.as_ref().map(place)),
     };
     Ok(Fields {
+        id_later: match (&id, consumer.source.as_deref()) {
+            // Where Debezium's outbox has it.
+            (None, Some(SourceUrl::Broker(_))) => vec![place(&Place::Header("id"))],
+            _ => Vec::new(),
+        },
         id: id.unwrap_or_else(|| usual(consumer)),
         lane: consumer.key.as_ref().and_then(lane),
         sequence: consumer.sequence.as_ref().and_then(sequence),
@@ -104,6 +114,31 @@ fn is_list(consumer: &Consumer) -> Result<(), Fault> {
     }
 }
 
+/// Refuses coordinates as ids where the source gives none: every message would be parked as unreadable.
+fn has_coordinates(consumer: &Consumer) -> Result<(), Fault> {
+    let is_asked = consumer
+        .id
+        .as_ref()
+        .is_some_and(|id| id.contains(&IdField::Coordinates));
+    let without = match consumer.source.as_deref() {
+        Some(SourceUrl::Http) => Some("messages that are posted"),
+        Some(SourceUrl::File { .. }) => Some("lines of a file"),
+        Some(SourceUrl::Broker(url)) if url.broker() == Broker::RabbitMq => {
+            Some("messages of RabbitMQ")
+        }
+        Some(SourceUrl::Broker(_)) | None => None,
+    };
+    match without.filter(|_| is_asked) {
+        Some(without) => {
+            let message = format!(
+                "expected another place than coordinates, because {without} have no lasting place at a broker"
+            );
+            Err(Fault::said(at(["id"]), message).beside(at(["source"])))
+        }
+        None => Ok(()),
+    }
+}
+
 fn scheme(consumer: &Consumer) -> Option<Scheme> {
     let signature = consumer.signature.as_ref();
     signature.map(|signature| signature.scheme.0)
@@ -133,6 +168,10 @@ fn usual(consumer: &Consumer) -> Vec<Locator> {
         Some(SourceUrl::File {
             whole_lines: false, ..
         }) => Vec::new(),
+        Some(SourceUrl::Broker(_)) => vec![
+            Locator::Header(IDEMPOTENCY_KEY),
+            place(&Place::Header("message-id")),
+        ],
         Some(SourceUrl::Http) | None => vec![Locator::Header(IDEMPOTENCY_KEY)],
     }
 }
@@ -143,6 +182,7 @@ fn field_places(field: &IdField, of_vendor: fn(&Events) -> Vec<Locator>) -> Vec<
         IdField::Header(name) => vec![Locator::Header(name.0.clone())],
         IdField::Body(path) => vec![Locator::Body(path.0.clone())],
         IdField::Template(template) => vec![Locator::Template(template.0.clone())],
+        IdField::Coordinates => vec![Locator::Coordinates],
         vendors => {
             let events = vendors.vendor().and_then(Vendor::events);
             events.map(of_vendor).unwrap_or_default()

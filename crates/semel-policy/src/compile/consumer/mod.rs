@@ -7,10 +7,12 @@ mod check;
 mod door;
 mod fields;
 mod policy;
+mod processed;
 mod strategy;
 
 pub use door::{Deliver, Signature};
 pub use fields::{Fields, Locator};
+pub use processed::ProcessedLog;
 
 use std::time::Duration;
 
@@ -34,8 +36,10 @@ pub struct CompiledConsumer {
     /// What guards its effect.
     pub strategy: Kind,
     /// Whether messages are stored first. Otherwise the policy is for a transactional consumer of the library, and nothing is
-    /// to be served.
+    /// to be served, or processed ids are in a log.
     pub has_inbox: bool,
+    /// Where processed ids are remembered instead, if so.
+    pub processed_log: Option<ProcessedLog>,
     /// Where its messages come from; `None`: programs hand them in.
     pub source: Option<SourceUrl>,
     /// The service that handles its messages; `None`: a program does.
@@ -92,9 +96,11 @@ pub(super) fn compile(name: &str, written: &file::Consumer) -> Result<CompiledCo
     check::inbox(written)?;
     let policy = policy::compile(scope, written)?;
     let fields = fields::compile(written)?;
+    let processed_log = processed::compile(written)?;
     let consumer = CompiledConsumer {
         strategy: written.strategy.kind.unwrap_or_default(),
-        has_inbox: written.inbox.enabled != Some(false),
+        has_inbox: written.inbox.enabled != Some(false) && processed_log.is_none(),
+        processed_log,
         source: written.source.as_ref().map(|source| source.0.clone()),
         deliver: door::deliver(written, &policy)?,
         fields,

@@ -167,7 +167,7 @@ fn retention(dedup: &written::Dedup) -> Result<Retention, Fault> {
 }
 
 fn ack(consumer: &file::Consumer, otherwise: Ack) -> Result<Ack, Fault> {
-    let has_inbox = consumer.inbox.enabled != Some(false);
+    let has_inbox = consumer.inbox.enabled != Some(false) && consumer.processed_log.is_none();
     let timing = consumer.ack.timing;
     let insert = consumer
         .inbox

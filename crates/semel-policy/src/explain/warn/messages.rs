@@ -76,7 +76,7 @@ fn of_consumer(consumer: &CompiledConsumer) -> Vec<&'static str> {
             "it has an order, and key does not say where the key is: only CloudEvents with a partitionkey are ordered",
         ),
         (
-            order != Order::None && !consumer.has_inbox,
+            order != Order::None && !consumer.has_inbox && consumer.processed_log.is_none(),
             "inbox.enabled is false: its handler must see to the order itself",
         ),
         (
@@ -161,7 +161,7 @@ fn of_target(target: &CompiledTarget) -> Vec<&'static str> {
             "key_lifetime is missing: whether the last attempt is still recognised cannot be checked",
         ),
         (
-            target.url.as_str().starts_with("http://")
+            target.url.http().starts_with("http://")
                 && !target.headers.is_empty()
                 && !is_near(target),
             "url is not https: its headers, which may be secrets, are sent in the clear",
@@ -173,7 +173,7 @@ fn of_target(target: &CompiledTarget) -> Vec<&'static str> {
 
 /// Whether it is on this machine.
 fn is_near(target: &CompiledTarget) -> bool {
-    let uri: Option<http::Uri> = target.url.as_str().parse().ok();
+    let uri: Option<http::Uri> = target.url.http().parse().ok();
     let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
     matches!(host, "localhost" | "127.0.0.1" | "[::1]")
 }

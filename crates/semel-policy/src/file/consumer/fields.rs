@@ -22,6 +22,9 @@ pub enum IdField {
     Template(Word<Template>),
     /// The attributes of a CloudEvent: source and id together, or type.
     Cloudevents,
+    /// Where the message stands in its broker: topic, partition and offset. Only for producers that
+    /// give no id, because what they send twice is then handled twice.
+    Coordinates,
     /// Where Stripe puts it: $.id, or $.type.
     Stripe,
     /// Where GitHub puts it: X-GitHub-Delivery, or X-GitHub-Event.
@@ -43,7 +46,11 @@ impl IdField {
     /// Whose places are meant.
     pub(crate) const fn vendor(&self) -> Option<Vendor> {
         match self {
-            Self::Header(_) | Self::Body(_) | Self::Template(_) | Self::Cloudevents => None,
+            Self::Header(_)
+            | Self::Body(_)
+            | Self::Template(_)
+            | Self::Cloudevents
+            | Self::Coordinates => None,
             Self::Stripe => Some(Vendor::Stripe),
             Self::Github => Some(Vendor::GitHub),
             Self::Shopify => Some(Vendor::Shopify),

@@ -13,7 +13,8 @@ pub use door::{Deliver, Encoding, Scheme, Signature};
 pub use fields::{Fingerprint, IdField, KeyField, SequenceField, Tenant};
 pub use order::{By, GapThen, OnTerminal, Order};
 pub use parts::{
-    Ack, Alerts, Allowed, Backoff, Dedup, Inbox, Lost, Replay, Retry, SideEffects, Timing,
+    Ack, Alerts, Allowed, Backoff, Dedup, Inbox, Lost, ProcessedLog, Replay, Retry, SideEffects,
+    Timing,
 };
 pub use strategy::{Kind, Strategy};
 
@@ -30,8 +31,8 @@ use crate::value::{Many, Messages, Named, Size, SourceUrl, Version, Word, Worker
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Consumer {
-    /// Where its messages come from: http, or a file. Default: nowhere; messages are handed in by
-    /// programs.
+    /// Where its messages come from: http, a file, or a broker. Default: nowhere; messages are handed
+    /// in by programs.
     pub source: Option<Word<SourceUrl>>,
     /// The service that handles its messages. Default: none; they are handled by a program.
     pub deliver: Option<Deliver>,
@@ -50,7 +51,8 @@ pub struct Consumer {
     /// What to watch for.
     pub alerts: Alerts,
     /// Where the id of a message is; a list is tried in order. Default: Idempotency-Key, then the
-    /// attributes of a CloudEvent; in a file what the line's envelope says.
+    /// attributes of a CloudEvent; in a file what the line's envelope says; at a broker also the header
+    /// message-id, the broker's own id, and Debezium's header id.
     pub id: Option<Many<IdField>>,
     /// Where the key that orders a message is: its aggregate, account or partition key.
     pub key: Option<KeyField>,
@@ -87,6 +89,9 @@ pub struct Consumer {
     pub broker_retention: Option<Word<Duration>>,
     /// How long messages stay in a dead-letter queue from which they may come back.
     pub dlq_retention: Option<Word<Duration>>,
+    /// Remembers processed ids in a compacted topic of Kafka, in one transaction with offsets, instead of
+    /// storing messages. Default: messages are stored in the inbox.
+    pub processed_log: Option<ProcessedLog>,
 }
 
 impl Consumer {

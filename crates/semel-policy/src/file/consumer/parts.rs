@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Deserialize;
 
-use crate::value::{Attempts, Days, Messages, Refusal, Seconds, Text, View, Word};
+use crate::value::{Attempts, Days, Messages, Name, Refusal, Seconds, Text, View, Word};
 
 /// How long a message is remembered, and where people can look it up.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -17,6 +17,16 @@ pub struct Dedup {
     pub retention_days: Option<Word<Days>>,
     /// The same as a duration. Default: 7d.
     pub retention: Option<Word<Duration>>,
+}
+
+/// Remembers processed ids in a compacted topic of Kafka, without any database.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessedLog {
+    /// The compacted topic, at the brokers of source and with as many partitions as its topic.
+    pub topic: Word<Name>,
+    /// The topic that messages go to which cannot be read or have failed for good.
+    pub dead_letters: Word<Name>,
 }
 
 /// When the source is told that a message was taken.

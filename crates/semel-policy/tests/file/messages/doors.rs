@@ -65,7 +65,7 @@ fn variables_reach_names_with_dashes_and_keys_with_capitals() {
     );
     assert_eq!(consumers[0].policy.workers, 4);
     assert_eq!(file.inbox.listen.tcp().unwrap().port(), 9);
-    assert_eq!(file.targets().unwrap()[0].url.as_str(), "https://mail");
+    assert_eq!(file.targets().unwrap()[0].url.http(), "https://mail");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn words_are_checked() {
     assert_snapshot!(wrong("order: { by: sequence, baseline: last }"), @r#"semel.yaml:3:38: consumers.a.order.baseline: expected first-seen, or the last version that counts as applied, such as 0, found "last""#);
     assert_snapshot!(wrong("order: { by: sequence, gap_then: skip }"), @r#"semel.yaml:3:38: consumers.a.order.gap_then: expected one of hold, advance, found "skip""#);
     assert_snapshot!(wrong("unknown: retry"), @r#"semel.yaml:3:14: consumers.a.unknown: expected one of rerun, hold, found "retry""#);
-    assert_snapshot!(wrong("id: { cookie: a }"), @r#"semel.yaml:3:11: consumers.a.id.cookie: expected one of header, body, template, cloudevents, stripe, github, shopify, svix, adyen, paypal, standard-webhooks, found "cookie""#);
+    assert_snapshot!(wrong("id: { cookie: a }"), @r#"semel.yaml:3:11: consumers.a.id.cookie: expected one of header, body, template, cloudevents, coordinates, stripe, github, shopify, svix, adyen, paypal, standard-webhooks, found "cookie""#);
     assert_snapshot!(wrong("key: stripe"), @r#"semel.yaml:3:10: consumers.a.key: expected one of header, body, template, cloudevents, found "stripe""#);
     assert_snapshot!(wrong("sequence: { template: '{a}' }"), @r#"semel.yaml:3:17: consumers.a.sequence.template: expected one of header, body, cloudevents, found "template""#);
     assert_snapshot!(wrong("tenant: caller"), @r#"semel.yaml:3:13: consumers.a.tenant: expected one of public, header, body, found "caller""#);
@@ -74,17 +74,23 @@ fn numbers_and_times_have_limits() {
 }
 
 #[test]
-fn sources_that_are_not_built_in_are_named() {
-    assert_snapshot!(wrong("source: kafka://127.0.0.1:9092/events?group=a"), @"semel.yaml:3:13: consumers.a.source: kafka is not built into this version; expected http, or file:PATH with ?follow=true");
-    assert_snapshot!(wrong("source: amqp://u:hunter2@a/b"), @"semel.yaml:3:13: consumers.a.source: amqp is not built into this version; expected http, or file:PATH with ?follow=true");
-    assert_snapshot!(wrong("source: nats://a"), @"semel.yaml:3:13: consumers.a.source: nats is not built into this version; expected http, or file:PATH with ?follow=true");
-    assert_snapshot!(wrong("source: sqs://a"), @"semel.yaml:3:13: consumers.a.source: sqs is not built into this version; expected http, or file:PATH with ?follow=true");
-    assert_snapshot!(wrong("source: redis-streams://a"), @"semel.yaml:3:13: consumers.a.source: redis-streams is not built into this version; expected http, or file:PATH with ?follow=true");
+fn sources_are_checked_and_brokers_never_quoted() {
+    assert_snapshot!(wrong("source: 'kafka:topic'"), @"semel.yaml:3:13: consumers.a.source: expected a URL of Kafka with an address of at most 2048 bytes behind ://");
+    assert_snapshot!(wrong("source: amqp:u:hunter2@a/b"), @"semel.yaml:3:13: consumers.a.source: expected a URL of RabbitMQ with an address of at most 2048 bytes behind ://");
     assert_snapshot!(wrong("source: http://127.0.0.1/events"), @"semel.yaml:3:13: consumers.a.source: expected http alone, because messages are posted to /inbox/NAME of inbox.listen, found a URL");
-    assert_snapshot!(wrong("source: ftp://a"), @"semel.yaml:3:13: consumers.a.source: expected http, or file:PATH with ?follow=true");
-    assert_snapshot!(wrong("source: events"), @r#"semel.yaml:3:13: consumers.a.source: expected http, or file:PATH with ?follow=true, found "events""#);
+    assert_snapshot!(wrong("source: ftp://a"), @"semel.yaml:3:13: consumers.a.source: expected http, file:PATH, or the URL of a broker (kafka, amqp, nats, sqs, redis-streams)");
+    assert_snapshot!(wrong("source: events"), @r#"semel.yaml:3:13: consumers.a.source: expected http, file:PATH, or the URL of a broker (kafka, amqp, nats, sqs, redis-streams), found "events""#);
     assert_snapshot!(wrong("source: 'file:'"), @r#"semel.yaml:3:13: consumers.a.source: expected a file such as file:events.jsonl, with a path of 1 to 1024 bytes, found "file:""#);
     assert_snapshot!(wrong("source: file:a?tail=1"), @r#"semel.yaml:3:13: consumers.a.source: expected follow=true, lines=whole or nothing after the path, found "file:a?tail=1""#);
+}
+
+#[test]
+fn coordinates_are_ids_only_where_a_source_has_them() {
+    let with = |source: &str, id: &str| wrong(&format!("source: {source}\nid: {id}"));
+    assert_snapshot!(with("http", "coordinates"), @"semel.yaml:4:9: consumers.a.id: expected another place than coordinates, because messages that are posted have no lasting place at a broker (consumers.a.source at 3:13)");
+    assert_snapshot!(with("file:a", "[{ header: X-Id }, coordinates]"), @"semel.yaml:4:9: consumers.a.id: expected another place than coordinates, because lines of a file have no lasting place at a broker (consumers.a.source at 3:13)");
+    assert_snapshot!(with("amqp://h/v?queue=q", "{ coordinates: true }"), @"semel.yaml:4:9: consumers.a.id: expected another place than coordinates, because messages of RabbitMQ have no lasting place at a broker (consumers.a.source at 3:13)");
+    super::with("source: 'kafka://h/t', id: coordinates");
 }
 
 #[test]
@@ -125,4 +131,18 @@ fn signatures_are_checked() {
     assert_snapshot!(signed("scheme: adyen, secret: hunter2"), @"semel.yaml:4:16: consumers.a.signature: expected a secret of hexadecimal digits, as Adyen gives it out");
     assert_snapshot!(signed("scheme: svix, secret: 'whsec_hunter2?'"), @"semel.yaml:4:16: consumers.a.signature: expected whsec_ and a secret in base64, or whpk_ and a public key in base64");
     with("source: http, signature: { scheme: stripe, secret: a }");
+}
+
+#[test]
+fn a_log_of_processed_ids_stands_beside_nothing_that_needs_stored_messages() {
+    let with = |lines: &str| {
+        let log = "source: kafka://h/t\ndeliver: http://127.0.0.1:9/\nprocessed_log: { topic: t.done, dead_letters: t.dead }\n";
+        wrong(&format!("{log}{lines}"))
+    };
+    assert_snapshot!(wrong("processed_log: { topic: done }"), @"semel.yaml:3:20: consumers.a.processed_log: dead_letters is missing");
+    assert_snapshot!(wrong("source: http\nprocessed_log: { topic: a, dead_letters: b }"), @"semel.yaml:4:20: consumers.a.processed_log: expected a source of Kafka, because the ids are written with its offsets");
+    assert_snapshot!(wrong("source: kafka://h/t\nprocessed_log: { topic: a, dead_letters: b }"), @"semel.yaml:4:20: consumers.a.processed_log: expected deliver, because without an inbox nothing waits for a program");
+    assert_snapshot!(with("order: sequence"), @"semel.yaml:6:12: consumers.a.order: expected none beside processed_log, because order needs stored messages (consumers.a.processed_log at 5:20)");
+    assert_snapshot!(with("backlog_max: 3"), @"semel.yaml:6:18: consumers.a.backlog_max: expected none beside processed_log, because backlog_max needs stored messages (consumers.a.processed_log at 5:20)");
+    assert_snapshot!(with("inbox: { enabled: true }"), @"semel.yaml:6:23: consumers.a.inbox.enabled: expected none beside processed_log, because inbox.enabled needs stored messages (consumers.a.processed_log at 5:20)");
 }

@@ -176,7 +176,7 @@ const WORK: [Row; 27] = [
     }),
 ];
 
-const REST: [Row; 23] = [
+const REST: [Row; 24] = [
     (
         "deliver: { url: 'http://a', timeout: 7s, headers: { X-A: b } }",
         |c| {
@@ -238,6 +238,19 @@ const REST: [Row; 23] = [
     ("dlq_retention: 2d", |c| {
         c.windows.dlq == Some(Duration::from_secs(2 * 86_400))
     }),
+    (
+        "processed_log: { topic: t.done, dead_letters: t.dead }, source: 'kafka://h/t', deliver: 'http://127.0.0.1:9/'",
+        |c| {
+            c.processed_log.as_ref().is_some_and(|log| {
+                log.source.expose() == "kafka://h/t"
+                    && log.topic == "t.done"
+                    && log.dead_letters == "t.dead"
+                    && !c.has_inbox
+                    && c.is_served()
+                    && c.policy.ack == Ack::AfterEffect
+            })
+        },
+    ),
     ("alerts: { duplicateSpike: false }", |c| {
         !c.policy.alerts.duplicate_spike
     }),

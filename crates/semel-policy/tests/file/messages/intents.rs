@@ -111,7 +111,7 @@ fn intents_are_remembered_as_long_as_any_message() {
 fn mistakes_have_a_place() {
     assert_snapshot!(error("intents: { mail: { method: POST } }"), @"semel.yaml:1:18: intents.mail: url is missing");
     assert_snapshot!(error("intents: { mail: }"), @"semel.yaml:1:16: intents.mail: expected a map of url, method, vendor, key, key_lifetime, timeout, headers, retry, unknown, found nothing");
-    assert_snapshot!(error("intents: { mail: { url: mail } }"), @r#"semel.yaml:1:25: intents.mail.url: expected a URL such as http://127.0.0.1:9000/orders, found "mail""#);
+    assert_snapshot!(error("intents: { mail: { url: mail } }"), @r#"semel.yaml:1:25: intents.mail.url: expected a URL such as http://127.0.0.1:9000/orders, or the URL of a broker, found "mail""#);
     assert_snapshot!(error("intents: { mail: { url: 'https://u:p@mail' } }"), @"semel.yaml:1:25: intents.mail.url: expected an address without user name and password");
     assert_snapshot!(error("intents: { mail: { url: 'mail?token=hunter2' } }"), @"semel.yaml:1:25: intents.mail.url: expected a URL such as http://127.0.0.1:9000/orders");
     assert_snapshot!(wrong("method: GET"), @"semel.yaml:4:13: intents.mail.method: expected POST, PUT, PATCH or DELETE, because an intent has an effect, found GET");
