@@ -29,6 +29,7 @@ use semel_core::record::Claim;
 use semel_core::store::{self, Store, Swept};
 use semel_core::{Budget, Error, Kind, Scope, Timestamp};
 use semel_inbox::CircuitState;
+use semel_inbox::source::SourceView;
 use tokio::time::{Instant, timeout};
 
 use crate::inbox::InboxPart;
@@ -36,7 +37,7 @@ use crate::log;
 use beneath::Beneath;
 use budgets::Budgets;
 use gauges::Gauges;
-use inbox::{Circuits, Counted};
+use inbox::{Circuits, Counted, Sources};
 use ports::Ports;
 use requests::Requests;
 use verbs::Verbs;
@@ -62,6 +63,7 @@ pub struct Metrics {
     counted: Counted,
     inbox: inbox::Gauges,
     circuits: Circuits,
+    sources: Sources,
     ports: Ports,
     stats_asked: Asked,
     inbox_asked: Asked,
@@ -98,6 +100,7 @@ impl Metrics {
             counted: Counted::register(&mut registry),
             inbox: inbox::Gauges::register(&mut registry),
             circuits: Circuits::register(&mut registry),
+            sources: Sources::register(&mut registry),
             ports: Ports::register(&mut registry),
             registry,
             stats_asked: Asked::default(),
@@ -114,6 +117,7 @@ impl Metrics {
     pub fn text(&self) -> String {
         self.budgets.refresh();
         self.ports.refresh();
+        self.sources.refresh();
         let mut text = String::new();
         // Writing to a string cannot fail, and no metric of ours does.
         encode(&mut text, &self.registry).expect("our metrics can be written to a string");
@@ -127,6 +131,11 @@ impl Metrics {
         look: impl Fn() -> semel_listen::Load + Send + Sync + 'static,
     ) {
         self.ports.watch(port, Box::new(look));
+    }
+
+    /// Shows how the sources of an engine stand, and those of no engine before it; with nothing, those of none.
+    pub fn watch_sources(&self, look: Option<Box<dyn Fn() -> Vec<SourceView> + Send + Sync>>) {
+        self.sources.watch(look);
     }
 
     /// Asks the store how it stands, unless it was asked a moment ago.

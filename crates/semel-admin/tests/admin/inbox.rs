@@ -11,6 +11,7 @@ use semel_core::inbox::{
     Step, UnknownPolicy, WorkerName,
 };
 use semel_core::{Headers, Identity, LeaseTerm, MemoryStore, Outcome};
+use semel_inbox::source::SourceView;
 use semel_inbox::{AttemptEnd, Observer};
 use serde_json::{Value, json};
 
@@ -41,11 +42,11 @@ impl Server {
     pub(crate) async fn receive(&self, messages: Vec<Message>) -> Vec<Receipt> {
         let consumer = messages[0].identity().scope();
         let plan = policies().plan(consumer);
-        let position = None;
+        let positions = Vec::new();
         let arrivals = Arrivals {
             plan,
             messages,
-            position,
+            positions,
         };
         self.inbox.receive(arrivals).await.unwrap()
     }
@@ -480,11 +481,17 @@ async fn the_documentation_names_every_series_and_no_other() {
     let consumer = message.identity().scope();
     server.metrics.expect_alert(consumer, "parked");
     server.metrics.expect_circuit(consumer);
+    server.metrics.id_suspected(&message, "time");
+    let mut source = SourceView::new("kafka:orders", consumer.clone());
+    source.facts.lag = Some(7);
+    let look = move || vec![source.clone()];
+    server.metrics.watch_sources(Some(Box::new(look)));
     let text = server.get("/metrics").await.body;
     let declared = text.lines().filter_map(|line| {
         let (name, kind) = line.strip_prefix("# TYPE ")?.split_once(' ')?;
         let suffix = if kind == "counter" { "_total" } else { "" };
-        let ours = name.starts_with("semel_inbox") || name == "semel_alert";
+        let ours = ["semel_inbox", "semel_source", "semel_alert"];
+        let ours = ours.iter().any(|prefix| name.starts_with(prefix));
         ours.then(|| format!("{name}{suffix}"))
     });
     let rows = PAGE.lines().filter_map(|line| {

@@ -3,12 +3,12 @@
 use std::io;
 
 use semel_policy::file::{Format, Level, Log};
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{Registry, fmt, reload};
 
 /// Changes what is logged while the process runs.
-pub(super) struct Logs(reload::Handle<LevelFilter, Registry>);
+pub(super) struct Logs(reload::Handle<Targets, Registry>);
 
 impl Logs {
     /// From now on only lines of this importance are logged.
@@ -31,12 +31,18 @@ pub(super) fn begin(log: Log) -> Logs {
     Logs(handle)
 }
 
-const fn filter(level: Level) -> LevelFilter {
-    match level {
+/// Lines of our own at the level that was asked for. Clients of brokers and servers may log what they carry, and payloads never reach logs: they have
+/// their warnings, and the one that is known to log messages only its errors.
+fn filter(level: Level) -> Targets {
+    let level = match level {
         Level::Error => LevelFilter::ERROR,
         Level::Warn => LevelFilter::WARN,
         Level::Info => LevelFilter::INFO,
         Level::Debug => LevelFilter::DEBUG,
         Level::Trace => LevelFilter::TRACE,
-    }
+    };
+    Targets::new()
+        .with_default(level.min(LevelFilter::WARN))
+        .with_target("semel", level)
+        .with_target("lapin", level.min(LevelFilter::ERROR))
 }

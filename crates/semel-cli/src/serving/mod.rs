@@ -21,7 +21,7 @@ mod tokens;
 mod unserved;
 mod watch;
 
-pub(crate) use inbox::{rule, served};
+pub(crate) use inbox::{AtBroker, at_brokers, broker_source, needs_inbox, rule, served};
 pub(crate) use listening::address;
 pub(crate) use policies::policies;
 use policies::policies_of;
@@ -55,7 +55,7 @@ pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
     let logs = logs::begin(file.log);
     let store_is_named = store.is_named();
     let store = store.or(file.store.as_ref(), source.path().cloned());
-    if Messages::are_in(&file)? {
+    if needs_inbox(&file)? {
         store.must_have_inbox()?;
     }
     let process = Process::open(&store, &file.limits).await?;

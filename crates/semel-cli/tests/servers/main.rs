@@ -6,6 +6,7 @@
 )]
 
 mod away;
+mod brokers;
 mod checking;
 #[path = "../serving/handler.rs"]
 #[allow(dead_code, reason = "the tests of serving use all of it")]

@@ -93,7 +93,9 @@ impl TestStore {
 
     /// Runs `semel` on this store; its password is in none of what it says.
     pub(crate) fn semel(&self, words: &[&str]) -> Ran {
-        let output = Command::new(env!("CARGO_BIN_EXE_semel"))
+        // A verb that hangs is a failure, and says so before the whole run is given up.
+        let output = Command::new("timeout")
+            .args(["--kill-after=5", "180", env!("CARGO_BIN_EXE_semel")])
             .args(words)
             .current_dir(self.dir())
             .env_clear()
@@ -129,9 +131,15 @@ impl Ran {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.stdout
     }
+
+    /// The same as JSON.
+    pub(crate) fn json(self) -> serde_json::Value {
+        serde_json::from_str(&self.done()).unwrap()
+    }
 }
 
-fn fresh(what: &str) -> String {
+/// A name that no other test has.
+pub(crate) fn fresh(what: &str) -> String {
     let number = PLACES.fetch_add(1, Ordering::Relaxed);
     format!("{what}_{}_{number}", std::process::id())
 }

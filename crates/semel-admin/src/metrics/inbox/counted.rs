@@ -30,6 +30,7 @@ struct Series {
     seconds: Seconds,
     failures: Family<ByReason, Counter>,
     parked: Family<ByReason, Counter>,
+    suspected: Family<ByReason, Counter>,
     reclaimed: Family<ByType, Counter>,
     suppressed: Family<ByType, Counter>,
     alerts: Family<ByAlert, Gauge<u64, AtomicU64>>,
@@ -133,8 +134,12 @@ impl Counted {
             Receipt::Stored { state } => {
                 consumer.new.inc();
                 if state == State::Parked {
-                    // The receipt does not say why; the lane's place does, and that is a gap or a stuck head.
-                    self.parked(&consumer, &event_type, "order");
+                    // The receipt does not say why; what can be read waits for a gap or a stuck head.
+                    let reason = match message.unreadable() {
+                        Some(_) => Cause::Unreadable.name(),
+                        None => "order",
+                    };
+                    self.parked(&consumer, &event_type, reason);
                 }
             }
             Receipt::Duplicate { .. } => {
@@ -186,6 +191,12 @@ impl Counted {
 
     pub(super) fn settled_elsewhere(&self, consumer: &Scope) {
         self.consumer(consumer).settled_elsewhere.inc();
+    }
+
+    pub(super) fn id_suspected(&self, message: &Message, reason: &'static str) {
+        let (consumer, event_type) = self.labels(message);
+        let labels = by_reason(&consumer, &event_type, reason);
+        self.series.suspected.get_or_create(&labels).inc();
     }
 
     pub(super) fn suppressed(&self, message: &Message, intents: usize) {
@@ -253,6 +264,11 @@ impl Series {
             "semel_inbox_parked",
             "Messages that were parked, by reason",
             self.parked.clone(),
+        );
+        registry.register(
+            "semel_inbox_ids_suspected",
+            "Messages whose ids look as if they were made for each delivery, by reason: a time, or a payload that came under another id",
+            self.suspected.clone(),
         );
         registry.register(
             "semel_inbox_reclaimed",

@@ -7,12 +7,14 @@ mod circuits;
 mod counted;
 mod gauges;
 mod labels;
+mod sources;
 
 pub use labels::{CONSUMERS_MAX, EVENT_TYPES_MAX};
 
 pub(super) use circuits::Circuits;
 pub(super) use counted::Counted;
 pub(super) use gauges::Gauges;
+pub(super) use sources::Sources;
 
 use semel_core::inbox::{Counts, Message, Receipt};
 use semel_core::{Identity, Scope};
@@ -65,6 +67,10 @@ impl Observer for Metrics {
     fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
         self.counted.alert(consumer, alert, firing);
         log::alert(consumer, alert, firing);
+    }
+
+    fn id_suspected(&self, message: &Message, reason: &'static str) {
+        self.counted.id_suspected(message, reason);
     }
 
     fn settled_elsewhere(&self, message: &Identity) {

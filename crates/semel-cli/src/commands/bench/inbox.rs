@@ -83,7 +83,8 @@ pub(super) async fn run(args: Args, url: &StoreUrl, dir: PathBuf) -> Result<()> 
     }
 }
 
-fn open_sqlite() -> OpenInbox {
+/// Opens a new embedded inbox in an empty directory.
+pub(super) fn open_sqlite() -> OpenInbox {
     Box::new(|place| {
         Box::pin(async move {
             let store = semel_sqlite::Config::new(place.dir.join("semel.db")).open()?;
@@ -102,14 +103,14 @@ fn open_raw_sqlite() -> OpenRaw {
 }
 
 /// Schemas on the server that is named, removed afterwards.
-struct Schemas {
+pub(super) struct Schemas {
     server: semel_postgres::Config,
     name: String,
 }
 
 impl Schemas {
     /// The server that `url` names; `None` if it names a file.
-    fn of(url: &StoreUrl) -> Result<Option<Self>> {
+    pub(super) fn of(url: &StoreUrl) -> Result<Option<Self>> {
         match url {
             StoreUrl::One(address) if address.engine() == Engine::Sqlite => Ok(None),
             StoreUrl::One(address) if address.engine() == Engine::Postgres => Ok(Some(Self {
@@ -134,12 +135,16 @@ impl Schemas {
             .collect()
     }
 
-    fn measured(&self, dir: PathBuf, workers: usize) -> InboxOptions {
+    /// Opens inboxes in them.
+    pub(super) fn opening(&self) -> OpenInbox {
         let (server, name) = (self.server.clone(), self.name.clone());
-        let open: OpenInbox = Box::new(move |place| {
+        Box::new(move |place| {
             let config = server.clone().schema(&format!("{name}_{}", place.name));
             Box::pin(async move { Ok(Arc::new(config?.connect().await?) as Arc<dyn Inbox>) })
-        });
+        })
+    }
+
+    fn measured(&self, dir: PathBuf, workers: usize) -> InboxOptions {
         let (server, name) = (self.server.server().clone(), self.name.clone());
         let open_raw: OpenRaw = Box::new(move |place| {
             let (server, schema) = (server.clone(), format!("{name}_{}", place.name));
@@ -149,7 +154,7 @@ impl Schemas {
                 Ok(Arc::new(raw) as Arc<dyn Queue>)
             })
         });
-        let mut options = InboxOptions::new(dir, open, open_raw);
+        let mut options = InboxOptions::new(dir, self.opening(), open_raw);
         let (server, schemas) = (self.server.server().clone(), self.all());
         options.rest = Box::new(move || {
             let (server, schemas) = (server.clone(), schemas.clone());
@@ -159,7 +164,7 @@ impl Schemas {
         options
     }
 
-    async fn clean(&self) -> Result<()> {
+    pub(super) async fn clean(&self) -> Result<()> {
         for schema in self.all() {
             clean(self.server.server(), &schema).await?;
         }

@@ -5,6 +5,7 @@ mod inbox;
 mod memory;
 mod peer;
 mod servers;
+mod source;
 mod store;
 mod sweep;
 
@@ -39,6 +40,11 @@ pub(crate) enum Command {
     /// The store that --store names is not touched: new ones are made beside it (in the same directory, in schemas of their own) and
     /// removed afterwards. The baseline is a table with a status, claimed with SKIP LOCKED where the server knows it.
     Inbox(inbox::Args),
+    /// Messages of brokers received into the inbox, and handled to the end, against bare consumers that only acknowledge
+    ///
+    /// Each broker that is named is measured; what is made there (a topic, a stream, queues) is removed afterwards. The store that
+    /// --store names is not touched: a new inbox is made beside it. The baseline is a consumer of the same client library.
+    Source(source::Args),
     /// The gateway on the embedded store, against nginx and a minimal proxy
     ///
     /// The store that --store names is not touched: a new one is made beside it and removed afterwards. nginx must
@@ -56,6 +62,7 @@ pub(crate) async fn run(command: Command, store: &StoreArgs) -> Result<()> {
         Command::Store(args) => store::run(args, &store.url()?, directory(store)?).await,
         Command::Sweep(args) => sweep::run(args, &store.url()?, directory(store)?).await,
         Command::Inbox(args) => inbox::run(args, &store.url()?, directory(store)?).await,
+        Command::Source(args) => source::run(args, &store.url()?, directory(store)?).await,
         Command::Gateway(args) => gateway::run(args, directory_of(&store.path()?)).await,
         Command::Memory(args) => memory::run(args, directory_of(&store.path()?)).await,
     }

@@ -1,7 +1,9 @@
 //! `semel check`: is this machine fit to run on this store?
 
+mod brokers;
 mod clock;
 mod file;
+mod ids;
 mod report;
 mod starts;
 mod tokens;
@@ -47,6 +49,9 @@ pub(crate) async fn run(args: &Args, store: StoreArgs, config: &ConfigArg) -> Re
         if let Some(inbox) = inbox(file, &store) {
             report.add("inbox", inbox);
         }
+        if serving::served(file).is_ok() {
+            brokers::check(&mut report, file).await?;
+        }
     }
     check_store(&mut report, &store, file.as_ref()).await?;
     report.print(args.json)?;
@@ -73,11 +78,15 @@ fn inbox(file: &semel_policy::File, store: &StoreArgs) -> Option<Found> {
     };
     let consumers = text::plural(consumers as u64, "consumer", "consumers");
     let targets = text::plural(targets as u64, "target", "targets");
-    let found = format!(
-        "{consumers} and {targets} of intents, stored in {}",
-        store.shown()
-    );
-    Some(store.must_have_inbox().map(|()| (found, ())))
+    let found = format!("{consumers} and {targets} of intents");
+    Some(match serving::needs_inbox(file) {
+        Ok(true) => {
+            let found = format!("{found}, stored in {}", store.shown());
+            store.must_have_inbox().map(|()| (found, ()))
+        }
+        Ok(false) => Ok((format!("{found}, whose processed ids are in topics"), ())),
+        Err(error) => Err(error),
+    })
 }
 
 /// A store that a configuration file names may be one that is yet to be made.
@@ -103,6 +112,12 @@ async fn check_store(
         if let Some(config) = config {
             check_versions(report, &opened, config, &store.option()).await;
             check_unserved(report, &opened, &serving::policies(config)?).await;
+        }
+        if let Some(inbox) = &opened.inbox {
+            match ids::warnings(&**inbox).await {
+                Ok(warnings) => report.warn("ids", warnings),
+                Err(error) => drop(report.add::<()>("ids", Err(error))),
+            }
         }
     }
     Ok(())

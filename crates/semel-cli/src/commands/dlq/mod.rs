@@ -3,6 +3,7 @@
 //! Nothing is copied: a dead letter is its message in another state, with the same id and headers, and replaying
 //! it is a change of state with a line in the audit.
 
+mod import;
 mod list;
 mod replay;
 
@@ -30,16 +31,19 @@ enum Command {
     List(list::Args),
     /// Run dead letters again, with the same ids and headers
     Replay(replay::Args),
+    /// Bring the dead letters of a broker into the inbox, with the same ids and headers
+    Import(import::Args),
 }
 
 pub(crate) async fn run(args: Args, store: StoreArgs, config: &ConfigArg) -> Result<()> {
     let purpose = match &args.command {
         Command::List(_) => Purpose::Look,
-        Command::Replay(_) => Purpose::Act,
+        Command::Replay(_) | Command::Import(_) => Purpose::Act,
     };
     let open = OpenInbox::open(config, store, purpose).await?;
     match args.command {
         Command::List(args) => list::run(&args, &open).await,
         Command::Replay(args) => replay::run(&args, &open).await,
+        Command::Import(args) => import::run(&args, &open).await,
     }
 }

@@ -3,16 +3,13 @@
 use std::path::PathBuf;
 
 use semel_core::Scope;
-use semel_core::inbox::{Arrivals, BATCH_MAX, Message, Receipt};
-use semel_inbox::Consumer;
-use semel_inbox::source::{Delivery, Source};
-use semel_inbox::{FileSource, Rule};
-use serde::Serialize;
+use semel_inbox::FileSource;
+use semel_inbox::source::{Event, Source};
 
 use crate::commands::messages::OpenInbox;
+use crate::commands::messages::intake::{self, Intake};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::{output, text};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -35,15 +32,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What became of the lines.
-#[derive(Debug, Default, Serialize)]
-struct Counts {
-    stored: u64,
-    duplicates: u64,
-    conflicts: u64,
-    rejected: u64,
-}
-
 pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
     if !args.new_consumer {
         open.must_take(&args.consumer).await?;
@@ -54,85 +42,10 @@ pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
         source = source.whole_lines();
     }
     let failed = |error: semel_core::Error| Error::new(Exit::Io, error.to_string());
-    source.resume(None).await.map_err(failed)?;
-    let mut counts = Counts::default();
-    loop {
-        let batch = source.next(BATCH_MAX).await.map_err(failed)?;
-        let mut messages = Vec::new();
-        for delivery in batch.deliveries {
-            messages.extend(taken(&source, &consumer, &rule, delivery).await?);
-        }
-        receive(open, messages, &consumer, &mut counts).await?;
-        if batch.end {
-            break;
-        }
+    source.open(Vec::new()).await.map_err(failed)?;
+    let mut intake = Intake::new(open, consumer, rule);
+    while let Event::Batch(batch) = source.next(intake::WANT).await.map_err(failed)? {
+        intake.take(&batch.deliveries).await?;
     }
-    counts.rejected = source.rejected();
-    args.print(&counts)
-}
-
-/// The message of a line; nothing if it is none, and then it is set aside.
-async fn taken(
-    source: &FileSource,
-    consumer: &Consumer,
-    rule: &Rule,
-    delivery: Delivery,
-) -> Result<Option<Message>> {
-    let line = delivery.raw.origin.offset.unwrap_or(0);
-    match rule.message(consumer, delivery.raw) {
-        Ok(message) => Ok(Some(message)),
-        Err(refusal) => {
-            output::note(&format!("line {line}: {refusal}"));
-            let reason = refusal.to_string();
-            source.reject(delivery.handle, reason).await?;
-            Ok(None)
-        }
-    }
-}
-
-async fn receive(
-    open: &OpenInbox,
-    messages: Vec<Message>,
-    consumer: &Consumer,
-    counts: &mut Counts,
-) -> Result<()> {
-    if messages.is_empty() {
-        return Ok(());
-    }
-    let arrivals = Arrivals {
-        plan: consumer.plan.clone(),
-        messages,
-        position: None,
-    };
-    for receipt in open.inbox.receive(arrivals).await? {
-        match receipt {
-            Receipt::Stored { .. } => counts.stored += 1,
-            Receipt::Duplicate { .. } => counts.duplicates += 1,
-            Receipt::Conflict => counts.conflicts += 1,
-        }
-    }
-    Ok(())
-}
-
-impl Args {
-    fn print(&self, counts: &Counts) -> Result<()> {
-        if self.json {
-            return output::json(counts);
-        }
-        let lines = [
-            ("stored", counts.stored, ""),
-            ("duplicates", counts.duplicates, "there already"),
-            (
-                "conflicts",
-                counts.conflicts,
-                "another payload under a known id, parked",
-            ),
-            (
-                "rejected",
-                counts.rejected,
-                "no messages; set aside beside the file",
-            ),
-        ];
-        output::data(&text::counted(&lines))
-    }
+    intake.counts().print(args.json)
 }

@@ -73,7 +73,7 @@ pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
     let arrivals = Arrivals {
         plan: consumer.plan,
         messages: vec![message.clone()],
-        position: None,
+        positions: Vec::new(),
     };
     let receipts = open.inbox.receive(arrivals).await?;
     let receipt = *receipts.first().expect("one message has one receipt");
@@ -120,8 +120,10 @@ impl Args {
             kind: self.kind.clone(),
             lane: self.key.as_ref().map(Key::to_string),
             sequence: self.sequence,
-            headers: fields.map(|(name, value)| (name, value.into())).collect(),
-            payload: input::read(&self.file, "payload")?.into(),
+            headers: fields
+                .map(|(name, value)| (name, Some(value.into())))
+                .collect(),
+            payload: Some(input::read(&self.file, "payload")?.into()),
             ..Raw::default()
         };
         // What is said on the command line is not looked for elsewhere.
@@ -129,7 +131,7 @@ impl Args {
             compare: rule.compare,
             ..Rule::default()
         };
-        let message = said.message(consumer, raw);
+        let message = said.message(consumer, &raw);
         message.map_err(|refusal| Error::refused(refusal.to_string()))
     }
 }

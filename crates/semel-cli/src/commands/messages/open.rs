@@ -7,7 +7,7 @@ use semel_core::inbox::{Inbox, Operation};
 use semel_core::{Scope, Timestamp};
 use semel_inbox::Consumer;
 use semel_inbox::Rule;
-use semel_policy::File;
+use semel_policy::{CompiledConsumer, File};
 
 use crate::discovery::ConfigArg;
 use crate::error::{Error, Result};
@@ -76,16 +76,18 @@ impl OpenInbox {
         })
     }
 
-    /// What the file says about a consumer and about where its messages say who they are, or what is usual.
+    /// What the file says about a consumer that is sent messages, and about where these say who they are, or what is usual. A consumer that stores no messages
+    /// is refused: what was stored for it would wait for ever.
     pub(crate) fn consumer(&self, name: &Scope) -> Result<(Consumer, Rule)> {
         let bad = |error: semel_policy::Error| Error::new(Exit::Configuration, error.to_string());
         let known = self.file.as_ref().map(|file| file.consumers().map_err(bad));
         let known = known.transpose()?.unwrap_or_default();
         let found = known.iter().find(|one| one.name() == name);
-        Ok(match found {
-            Some(found) => (found.policy.clone(), serving::rule(found)),
-            None => (Consumer::new(name.clone()), Rule::cloud_events()),
-        })
+        match found {
+            Some(found) if !found.has_inbox => Err(stores_nothing(found)),
+            Some(found) => Ok((found.policy.clone(), serving::rule(found))),
+            None => Ok((Consumer::new(name.clone()), Rule::cloud_events())),
+        }
     }
 
     /// Refuses a consumer that neither the file nor the store knows, and names one that may be meant.
@@ -153,6 +155,26 @@ impl OpenInbox {
     pub(crate) fn option(&self) -> String {
         self.store.options()
     }
+}
+
+fn stores_nothing(consumer: &CompiledConsumer) -> Error {
+    let name = consumer.name();
+    let (why, hint) = match &consumer.processed_log {
+        Some(log) => (
+            "its processed ids are in a topic (processed_log)",
+            format!(
+                "publish messages to the topic that it reads; bring its dead letters ({}) in for another consumer, one with an inbox",
+                log.dead_letters
+            ),
+        ),
+        None => (
+            "inbox.enabled is false",
+            "hand messages to the program that has this consumer".to_owned(),
+        ),
+    };
+    let message =
+        format!("consumer {name} stores no messages, because {why}: nothing would run this");
+    Error::refused(message).hint(hint)
 }
 
 /// The name that was probably meant: another version of the same name, or one that is a typing mistake away.

@@ -37,6 +37,7 @@ pub(crate) const fn why(cause: Cause) -> &'static str {
         Cause::Handler => "the handler parked it",
         Cause::NotReached => "the handler was not reached; the attempt does not count",
         Cause::SettledElsewhere => "another door settled its record before it ran",
+        Cause::Unreadable => "what its source delivered could not be read, or has no id",
         // The core may add causes; their names are words, too.
         _ => cause.name(),
     }

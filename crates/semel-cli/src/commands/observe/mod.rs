@@ -2,12 +2,21 @@
 //!
 //! The counts are in the memory of the process that observes, so it is asked, at its admin side. What is in the store under `observe:` only
 //! lets several gateways see each other's first requests.
+//!
+//! `--topic` looks at messages of a broker in the same way, before anything is served.
 
 mod ask;
 mod table;
+mod tally;
+mod topic;
+
+use std::time::Duration;
 
 use semel_admin::view::{Observed, ObservedRoute};
+use semel_core::Scope;
 
+use crate::commands::messages::drain::Until;
+use crate::commands::messages::url::UrlArg;
 use crate::discovery::ConfigArg;
 use crate::error::Result;
 use crate::output;
@@ -19,12 +28,47 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL")]
     admin: Vec<String>,
 
-    /// Write JSON: an object with `since` and `routes`
+    /// Look at a topic or stream instead, in a group of its own: the URL of Kafka, NATS JetStream or Redis Streams, as in
+    /// consumers.NAME.source, in which ${VAR} is a variable of the environment. Nothing is stored or delivered
+    #[arg(long, value_name = "URL", conflicts_with = "admin")]
+    topic: Option<UrlArg>,
+
+    /// With --topic: finds ids, keys and versions as this consumer of the configuration file does: NAME or NAME@VERSION
+    #[arg(long, value_name = "NAME", requires = "topic")]
+    consumer: Option<Scope>,
+
+    /// With --topic: ends when nothing has come for so long and the broker says that nothing waits
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = semel_core::duration::parse, requires = "topic")]
+    quiet: Duration,
+
+    /// With --topic: ends after so many messages
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 100_000_000,
+        requires = "topic"
+    )]
+    limit: u64,
+
+    /// With --topic: ends after so long at the latest
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = semel_core::duration::parse, requires = "topic")]
+    within: Duration,
+
+    /// Write JSON: an object with `since` and `routes`, or the counts of a topic
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) async fn run(args: &Args, config: &ConfigArg) -> Result<()> {
+    if let Some(url) = &args.topic {
+        let until = Until {
+            quiet: args.quiet,
+            count: args.limit,
+            within: Some(args.within),
+        };
+        let reading = topic::Reading::new(args.consumer.as_ref(), config)?;
+        return topic::run(url, reading, &until, args.json).await;
+    }
     let (addresses, token) = ask::whom(&args.admin, config)?;
     let mut all: Option<Observed> = None;
     for address in &addresses {

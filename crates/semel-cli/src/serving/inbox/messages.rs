@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use semel_admin::Current;
 use semel_core::Scope;
-use semel_inbox::{Consumer, Engine, Running, Webhook};
+use semel_inbox::{Consumer, Engine, Observer, Running, Webhook};
 use semel_listen::Listener;
 use semel_policy::File;
 use tokio::sync::watch::Receiver;
@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::door::{self, Door};
 use super::observer::EngineObserver;
+use super::processed::{self, Ready, Started};
 use super::{Named, engine, expected, expose, parts, paused};
 use crate::error::{Error, Result};
 use crate::serving::{Process, ended, listening};
@@ -25,6 +26,8 @@ pub(in crate::serving) struct Messages {
     router: Current<Router>,
     door: Option<JoinHandle<()>>,
     running: Option<Running>,
+    /// The consumers without an inbox.
+    logs: Option<Started>,
     /// The engine that was replaced last, until its handlers have finished.
     draining: Option<JoinHandle<()>>,
     observer: Option<EngineObserver>,
@@ -41,7 +44,8 @@ pub(in crate::serving) struct Messages {
 /// An engine that can start, and what its door needs.
 pub(in crate::serving) struct Prepared {
     named: Named,
-    engine: Engine,
+    engine: Option<Engine>,
+    logs: Ready,
     observer: EngineObserver,
     hooks: Vec<Webhook>,
     listener: Option<Listener>,
@@ -49,14 +53,9 @@ pub(in crate::serving) struct Prepared {
 }
 
 impl Messages {
-    /// Whether the file names something for the engine.
-    pub(in crate::serving) fn are_in(file: &File) -> Result<bool> {
-        Ok(Named::of(file)?.is_some())
-    }
-
-    /// Whether an engine runs.
+    /// Whether an engine runs, or a consumer without an inbox.
     pub(in crate::serving) const fn is_running(&self) -> bool {
-        self.running.is_some()
+        self.running.is_some() || self.logs.is_some()
     }
 
     /// Makes an engine of what the file names, and takes the address of its door if there is none yet; `None` if it names nothing. What
@@ -74,10 +73,13 @@ impl Messages {
                 "a consumer reads standard input, which cannot be handed from one engine to another: restart to take the file over",
             ));
         }
-        let inbox = process.inbox()?;
         let observer = EngineObserver::new(process.watchers.metrics());
-        let reports = Arc::new(observer.clone());
-        let engine = engine(process, file, &named, inbox.clone(), reports)?;
+        let reports: Arc<dyn Observer> = Arc::new(observer.clone());
+        let logs = processed::ready(process, file, &named, &reports)?;
+        let engine = match named.needs_engine() {
+            true => Some(engine(process, file, &named, process.inbox()?, reports)?),
+            false => None,
+        };
         let hooks = parts::webhooks(&named.consumers, file.inbox.timeouts.body.0)?;
         let hooks = hooks
             .into_iter()
@@ -87,11 +89,16 @@ impl Messages {
             true => None,
             false => Some(door::bind(&file.inbox)?),
         };
-        expose(&*inbox, &named.consumers).await?;
-        let paused = paused::apply(&*inbox, &named.consumers, &self.paused).await?;
+        let mut paused = HashSet::new();
+        if engine.is_some() {
+            let inbox = process.inbox()?;
+            expose(&*inbox, &named.consumers).await?;
+            paused = paused::apply(&*inbox, &named.consumers, &self.paused).await?;
+        }
         Ok(Some(Prepared {
             named,
             engine,
+            logs,
             observer,
             hooks,
             listener,
@@ -119,15 +126,17 @@ impl Messages {
             metrics.forget_circuit(&sender);
         }
         let Some(prepared) = prepared else {
+            metrics.watch_sources(None);
             self.router.set(door::closed());
             self.replace(None);
+            self.replace_logs(Vec::new());
             self.paused.clear();
             return Ok(());
         };
         let consumers = &prepared.named.consumers;
         self.reads_stdin = parts::reads_stdin(consumers);
         self.paused = prepared.paused;
-        for consumer in consumers {
+        for consumer in consumers.iter().chain(&prepared.named.logs) {
             expected::expect(&metrics, &consumer.policy);
             self.policies.push(consumer.policy.clone());
         }
@@ -136,16 +145,27 @@ impl Messages {
             self.senders.push(target.sender.clone());
         }
         self.observer = Some(prepared.observer);
-        let running = prepared.engine.start();
-        let router = running.router(prepared.hooks)?;
-        self.router.set(door::routed(router));
-        self.replace(Some(running));
+        self.replace_logs(prepared.logs);
+        match prepared.engine.map(Engine::start) {
+            Some(running) => {
+                let sources = running.watch_sources();
+                metrics.watch_sources(Some(Box::new(move || sources.views())));
+                let router = running.router(prepared.hooks)?;
+                self.router.set(door::routed(router));
+                self.replace(Some(running));
+            }
+            None => {
+                metrics.watch_sources(None);
+                self.router.set(door::closed());
+                self.replace(None);
+            }
+        }
         process.health.part("inbox").ready();
         if let Some(listener) = prepared.listener {
             self.open(process, file, listener, ending);
         }
         tracing::info!(
-            consumers = prepared.named.consumers.len(),
+            consumers = prepared.named.consumers.len() + prepared.named.logs.len(),
             targets = prepared.named.targets.len(),
             "the inbox works"
         );
@@ -160,6 +180,13 @@ impl Messages {
                 tracing::info!("the engine that was replaced has stopped");
             })
         });
+    }
+
+    fn replace_logs(&mut self, ready: Ready) {
+        let before = self.logs.take();
+        if before.is_some() || !ready.is_empty() {
+            self.logs = Some(processed::start(before, ready));
+        }
     }
 
     fn open(&mut self, process: &Process, file: &File, listener: Listener, ending: Receiver<bool>) {
@@ -195,10 +222,13 @@ impl Messages {
         if let Some(door) = &mut self.door {
             join(door).await;
         }
+        let logs = processed::end(self.logs.take());
         if let Some(running) = self.running.take() {
             // Logged once the engine has heard of it: from then on nothing more is begun.
             let told = async { tracing::info!("the inbox lets its handlers finish") };
-            tokio::join!(running.shutdown(), told);
+            tokio::join!(running.shutdown(), told, logs);
+        } else {
+            logs.await;
         }
         self.drained().await;
     }

@@ -51,6 +51,10 @@ impl Observer for EngineObserver {
         self.metrics.suppressed(message, intents);
     }
 
+    fn id_suspected(&self, message: &Message, reason: &'static str) {
+        self.metrics.id_suspected(message, reason);
+    }
+
     fn settled_elsewhere(&self, message: &Identity) {
         self.metrics.settled_elsewhere(message);
     }

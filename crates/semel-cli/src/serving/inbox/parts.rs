@@ -1,15 +1,17 @@
 //! What the file says about consumers, as what the engine takes.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use semel_inbox::source::{Compare, Locator, Source};
-use semel_inbox::{FileSource, HttpHandler, Rule, Webhook};
+use semel_inbox::{FileSource, HttpClient, HttpHandler, Rule, Webhook};
 use semel_policy::CompiledConsumer;
 use semel_policy::consumer::{self, Deliver};
 use semel_policy::file::consumer as written;
 use semel_policy::value::SourceUrl;
 
+use super::brokers;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
@@ -24,8 +26,10 @@ pub(super) fn deliver(consumer: &CompiledConsumer) -> Result<&Deliver> {
     })
 }
 
-/// A handler with the headers and the patience that the file names.
-pub(super) fn dressed(handler: HttpHandler, deliver: &Deliver) -> Result<HttpHandler> {
+/// The handler of a consumer, with the headers and the patience that the file names.
+pub(super) fn handler(consumer: &CompiledConsumer, client: &HttpClient) -> Result<HttpHandler> {
+    let deliver = deliver(consumer)?;
+    let handler = HttpHandler::with_client(deliver.url.as_str(), client.clone())?;
     let mut handler = handler.timeout(deliver.timeout);
     for (name, value) in &deliver.headers {
         handler = handler.header(name.as_str(), value.expose())?;
@@ -39,6 +43,7 @@ pub(crate) fn rule(consumer: &CompiledConsumer) -> Rule {
     let one = |found: &Option<consumer::Locator>| found.as_ref().map(place);
     Rule {
         id: fields.id.iter().map(place).collect(),
+        id_later: fields.id_later.iter().map(place).collect(),
         tenant: one(&fields.tenant),
         kind: one(&fields.kind),
         lane: one(&fields.lane),
@@ -58,27 +63,37 @@ fn place(found: &consumer::Locator) -> Locator {
         consumer::Locator::Header(name) => Locator::Header(name.as_str().to_owned()),
         consumer::Locator::Body(path) => Locator::Body(path.clone()),
         consumer::Locator::Template(template) => Locator::Template(template.clone()),
+        consumer::Locator::Coordinates => Locator::Coordinates,
     }
 }
 
-/// The file that messages are read from.
-pub(super) fn file_source(consumer: &CompiledConsumer) -> Option<Arc<dyn Source>> {
-    let Some(SourceUrl::File {
-        path,
-        follow,
-        whole_lines,
-    }) = &consumer.source
-    else {
-        return None;
-    };
+/// The file or the broker that messages are read from.
+pub(super) fn source(consumer: &CompiledConsumer) -> Result<Option<Arc<dyn Source>>> {
+    match &consumer.source {
+        None | Some(SourceUrl::Http) => Ok(None),
+        Some(SourceUrl::Broker(url)) => brokers::source(consumer.name(), url).map(Some),
+        Some(SourceUrl::File {
+            path,
+            follow,
+            whole_lines,
+        }) => Ok(Some(file(consumer, path, *follow, *whole_lines))),
+    }
+}
+
+fn file(
+    consumer: &CompiledConsumer,
+    path: &Path,
+    follow: bool,
+    whole_lines: bool,
+) -> Arc<dyn Source> {
     let mut source = FileSource::new(path).line_bytes_max(consumer.body_bytes_max);
-    if *follow {
+    if follow {
         source = source.follow();
     }
-    if *whole_lines {
+    if whole_lines {
         source = source.whole_lines();
     }
-    Some(Arc::new(source))
+    Arc::new(source)
 }
 
 /// Whether a consumer reads standard input: what has been read of it and not yet stored is only in one engine's memory.

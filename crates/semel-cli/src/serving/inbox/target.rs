@@ -4,11 +4,20 @@ use semel_inbox::intents::{KeyPlace, OnUnknown, Target};
 use semel_policy::CompiledTarget;
 use semel_policy::target::{self, OnUnanswered};
 
+use super::brokers;
 use crate::error::Result;
 
 /// The target, with the conventions of its vendor and what the file says instead.
 pub(super) fn target(found: &CompiledTarget) -> Result<Target> {
-    let mut target = Target::new(&found.name, found.url.as_str())?
+    if let Some(url) = found.url.broker() {
+        let outlet = brokers::outlet(&found.name, url)?;
+        return Ok(Target::outlet(&found.name, outlet)?
+            .timeout(found.timeout)
+            .retry(found.retry)
+            .retention(found.retention)
+            .on_unknown(unknown(&found.unknown)?));
+    }
+    let mut target = Target::new(&found.name, found.url.http())?
         .vendor(found.vendor)
         .key(key(found.key.as_ref())?)
         .key_prefix(&found.key_prefix)

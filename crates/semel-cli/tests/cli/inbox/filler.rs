@@ -102,7 +102,7 @@ impl Filler {
         let arrivals = Arrivals {
             plan,
             messages: vec![message],
-            position: None,
+            positions: Vec::new(),
         };
         self.store.receive(arrivals).await.unwrap();
     }

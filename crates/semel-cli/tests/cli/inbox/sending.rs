@@ -71,7 +71,7 @@ fn a_version_finds_its_place_by_the_policy_of_the_file() {
 }
 
 #[test]
-fn lines_of_a_file_are_received_once_and_what_is_no_message_is_set_aside() {
+fn lines_of_a_file_are_received_once_and_what_is_no_message_is_parked() {
     let store = Fixture::with_messages();
     let lines = [
         r#"{"id": "new-1", "type": "order.paid", "headers": {"x-trace": "7"}, "payload": {"to": "ada"}}"#,
@@ -83,13 +83,14 @@ fn lines_of_a_file_are_received_once_and_what_is_no_message_is_set_aside() {
     let file = store.path().with_file_name("events.jsonl");
     std::fs::write(&file, lines.join("\n")).unwrap();
     assert_snapshot!(store.semel("inbox import mailer events.jsonl").shown(), @r#"
-    stored      2
+    stored      4
     duplicates  0
     conflicts   1   another payload under a known id, parked
-    rejected    2   no messages; set aside beside the file
+    unreadable  2   of these are no messages, parked: semel inbox list --cause unreadable
 
     stderr:
     line 4: the message has no id, and its consumer requires one
+    line 5: it is no envelope ({"id", "type", "key", "sequence", "headers", "payload"}) from column 1 on
 
     exit: 0
     "#);
@@ -98,14 +99,14 @@ fn lines_of_a_file_are_received_once_and_what_is_no_message_is_set_aside() {
         .json();
     assert_eq!(shown["arrived"]["payload"]["text"], r#"{"to": "ada"}"#);
     assert_eq!(shown["arrived"]["headers"][0]["value"], "7");
-    let rejected = std::fs::read_to_string(file.with_extension("jsonl.rejected")).unwrap();
-    assert_eq!(rejected.lines().collect::<Vec<_>>(), lines[3..]);
+    let parked = store.semel("inbox list --cause unreadable --json").json();
+    assert_eq!(parked["messages"].as_array().map(Vec::len), Some(2));
     let again = store
         .semel("inbox import mailer events.jsonl --json")
         .json();
     assert_eq!(
         (&again["stored"], &again["duplicates"]),
-        (&0.into(), &2.into())
+        (&0.into(), &4.into())
     );
     assert_snapshot!(store.semel("inbox import mailer nowhere.jsonl").shown(), @r#"
     stderr:

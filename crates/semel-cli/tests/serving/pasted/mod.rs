@@ -17,6 +17,11 @@ fn every_shell_block_of_the_guide_to_http_services_works_as_pasted() {
 }
 
 #[test]
+fn every_shell_block_of_the_tour_of_brokers_works_as_pasted() {
+    paste("docs/sources/tour.md", Semel::WithBrokers);
+}
+
+#[test]
 fn every_shell_block_of_the_guide_to_webhooks_works_as_pasted() {
     paste("docs/guides/webhooks.md", Semel::OnPath);
 }

@@ -25,7 +25,16 @@ pub(crate) enum Semel {
     ToInstall,
     /// It is there already.
     OnPath,
+    /// So are brokers, on the machine's own network.
+    WithBrokers,
 }
+
+/// Where the brokers and their clients are.
+const BROKERS: [&str; 3] = [
+    "SEMEL_TEST_KAFKA",
+    "SEMEL_TEST_RABBITMQ",
+    "SEMEL_TEST_CLIENTS",
+];
 
 /// Pastes every block of a page into one shell, in order, and fails if a command does or if a block does not print what
 /// the page says.
@@ -54,6 +63,7 @@ struct Machine {
     programs: PathBuf,
     script: PathBuf,
     output: PathBuf,
+    semel: Semel,
 }
 
 impl Machine {
@@ -63,6 +73,7 @@ impl Machine {
             programs: scratch.join("programs"),
             script: scratch.join("script"),
             output: scratch.join("output"),
+            semel,
         };
         let checkout = machine.home.join("semel");
         fs::create_dir_all(&checkout).unwrap();
@@ -72,7 +83,11 @@ impl Machine {
         std::os::unix::fs::symlink(crates, checkout.join("crates")).unwrap();
         match semel {
             Semel::ToInstall => machine.program("cargo", CARGO),
-            Semel::OnPath => machine.program("semel", "exec \"$SEMEL_BUILT\" \"$@\"\n"),
+            Semel::OnPath => machine.program("semel", SEMEL),
+            Semel::WithBrokers => {
+                machine.program("semel", SEMEL);
+                machine.program("cargo", &services());
+            }
         }
         let python = super::python();
         machine.program("python3", &format!("exec '{python}' \"$@\"\n"));
@@ -94,7 +109,10 @@ impl Machine {
             "{}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
             self.programs.display()
         );
-        let mut shell = alone(&["bash"]);
+        let mut shell = match self.semel {
+            Semel::ToInstall | Semel::OnPath => alone(&["bash"]),
+            Semel::WithBrokers => limited(&["bash"]),
+        };
         shell
             .arg(&self.script)
             .current_dir(self.home.join("semel"))
@@ -110,6 +128,26 @@ impl Machine {
         let printed = fs::read(&self.output).unwrap();
         (ended.success(), String::from_utf8_lossy(&printed).into())
     }
+}
+
+/// The program that was built for the tests.
+const SEMEL: &str = "exec \"$SEMEL_BUILT\" \"$@\"\n";
+
+/// `cargo xtask services up` names what the tests were given, and nothing is built or stopped.
+fn services() -> String {
+    let exports = BROKERS.map(|name| {
+        let value = std::env::var(name);
+        let value = value.unwrap_or_else(|_| {
+            panic!(
+                "{name} is not set; start it with `cargo xtask services up kafka rabbitmq clients`"
+            )
+        });
+        format!("echo \"export {name}='{value}'\"\n")
+    });
+    format!(
+        "test \"$2\" = services && test \"$3\" = up || exit 0\n{}",
+        exports.concat()
+    )
 }
 
 /// `cargo install` takes the program that was built for the tests instead of building another; a page asks cargo for
@@ -144,18 +182,24 @@ fn alone(command: &[&str]) -> Command {
         "--fork",
         "--kill-child",
     ];
-    let mut limited = Command::new("timeout");
-    limited.args(["--kill-after=5", PATIENCE]);
     let has_namespaces = Command::new("unshare")
         .args(&NAMESPACES[1..])
         .args(["ip", "link", "set", "lo", "up"])
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|ended| ended.success());
-    if has_namespaces {
-        limited.args(NAMESPACES);
-        limited.args(["sh", "-c", "ip link set lo up && exec \"$@\"", "alone"]);
+    if !has_namespaces {
+        return limited(command);
     }
-    limited.args(command);
+    let mut inside = NAMESPACES.to_vec();
+    inside.extend(["sh", "-c", "ip link set lo up && exec \"$@\"", "alone"]);
+    inside.extend(command);
+    limited(&inside)
+}
+
+/// A command with a limit of time.
+fn limited(command: &[&str]) -> Command {
+    let mut limited = Command::new("timeout");
+    limited.args(["--kill-after=5", PATIENCE]).args(command);
     limited
 }

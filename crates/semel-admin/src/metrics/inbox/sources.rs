@@ -1,0 +1,114 @@
+//! How the sources of this process stand. Looked at when the numbers are asked for.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use semel_inbox::source::{SourceState, SourceView};
+
+use super::labels::CONSUMERS_MAX;
+
+type Number = Gauge<u64, AtomicU64>;
+type Look = Box<dyn Fn() -> Vec<SourceView> + Send + Sync>;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfSource {
+    consumer: String,
+    source: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Delivered {
+    consumer: String,
+    source: String,
+    outcome: &'static str,
+}
+
+pub(in crate::metrics) struct Sources {
+    reading: Family<OfSource, Number>,
+    lag: Family<OfSource, Number>,
+    open: Family<OfSource, Number>,
+    deliveries: Family<Delivered, Counter>,
+    watched: Mutex<Option<Look>>,
+}
+
+impl Sources {
+    pub(in crate::metrics) fn register(registry: &mut Registry) -> Self {
+        let sources = Self {
+            reading: Family::default(),
+            lag: Family::default(),
+            open: Family::default(),
+            deliveries: Family::default(),
+            watched: Mutex::default(),
+        };
+        registry.register(
+            "semel_source_reading",
+            "Whether a source is read: 0 while it, its broker or the store is away, or its broker is refused",
+            sources.reading.clone(),
+        );
+        registry.register(
+            "semel_source_lag",
+            "Messages that wait at the broker for this consumer's group, as the broker said last",
+            sources.lag.clone(),
+        );
+        registry.register(
+            "semel_source_open",
+            "Deliveries that are not acknowledged yet",
+            sources.open.clone(),
+        );
+        registry.register(
+            "semel_source_deliveries",
+            "Deliveries of a source, and what became of them: delivered, acked, lost before that, unreadable",
+            sources.deliveries.clone(),
+        );
+        sources
+    }
+
+    /// Looks at these sources from now on, and at no others.
+    pub(in crate::metrics) fn watch(&self, look: Option<Look>) {
+        *self.watched.lock().unwrap_or_else(PoisonError::into_inner) = look;
+        self.reading.clear();
+        self.lag.clear();
+        self.open.clear();
+        self.deliveries.clear();
+    }
+
+    pub(in crate::metrics) fn refresh(&self) {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let views = watched.as_ref().map(|look| look()).unwrap_or_default();
+        for view in views.into_iter().take(CONSUMERS_MAX) {
+            self.set(&view);
+        }
+    }
+
+    fn set(&self, view: &SourceView) {
+        let of = OfSource {
+            consumer: view.consumer.to_string(),
+            source: view.name.clone(),
+        };
+        let is_read = matches!(view.state, SourceState::Reading | SourceState::BacklogFull);
+        self.reading.get_or_create(&of).set(u64::from(is_read));
+        self.open.get_or_create(&of).set(view.open);
+        if let Some(lag) = view.facts.lag {
+            self.lag.get_or_create(&of).set(lag);
+        }
+        for (outcome, count) in [
+            ("delivered", view.delivered),
+            ("acked", view.acked),
+            ("lost", view.lost),
+            ("unreadable", view.unreadable),
+        ] {
+            let labels = Delivered {
+                consumer: of.consumer.clone(),
+                source: of.source.clone(),
+                outcome,
+            };
+            let counter = self.deliveries.get_or_create(&labels);
+            counter.inner().store(count, Ordering::Relaxed);
+        }
+    }
+}
