@@ -24,7 +24,7 @@ pub enum Side {
     AtMost,
 }
 
-const GOALS: [Goal; 17] = [
+const GOALS: [Goal; 19] = [
     goal("G1", Side::AtLeast, 0.25, 0.5),
     goal("G1b", Side::AtMost, 5.0, 3.0),
     goal("G2", Side::AtLeast, 10.0, 30.0),
@@ -50,6 +50,13 @@ const GOALS: [Goal; 17] = [
     goal("G8", Side::AtLeast, 0.8, 0.95),
     goal("G8b", Side::AtMost, 1.4, 1.15),
     goal("G8c", Side::AtMost, 300.0, 150.0),
+    goal("G12", Side::AtLeast, 0.4, 0.6),
+    Goal {
+        id: "G12b",
+        side: Side::AtLeast,
+        first: 0.25,
+        then: None,
+    },
     Goal {
         id: "G15",
         side: Side::AtMost,

@@ -135,6 +135,28 @@ pub struct Machine {
     pub bytes_per_record: Option<f64>,
 }
 
+impl Machine {
+    pub(crate) fn line(&self) -> String {
+        let Self {
+            cores,
+            fdatasync_p50_us,
+            bytes_per_record,
+        } = self;
+        let bytes = bytes_per_record.map_or_else(String::new, |bytes| {
+            format!(", {bytes:.0} bytes per record")
+        });
+        format!("{cores} cores, fdatasync of 4 KiB {fdatasync_p50_us:.0} µs{bytes}")
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "cores": self.cores,
+            "fdatasync_p50_us": self.fdatasync_p50_us,
+            "bytes_per_record": self.bytes_per_record,
+        })
+    }
+}
+
 /// The memory of the gateway around its load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GatewayMemory {
@@ -181,18 +203,9 @@ impl Report {
     /// The figures as a table for a terminal, machine facts below.
     pub fn table(&self) -> String {
         let table = table_of(&self.results);
-        let Machine {
-            cores,
-            fdatasync_p50_us,
-            bytes_per_record,
-        } = &self.machine;
-        let bytes = bytes_per_record.map_or_else(String::new, |bytes| {
-            format!(", {bytes:.0} bytes per record")
-        });
-        let (callers, seconds) = (self.callers, self.seconds);
+        let (callers, seconds, machine) = (self.callers, self.seconds, self.machine.line());
         format!(
-            "{table}\n{callers} callers, {seconds} s per turn; {cores} cores, \
-             fdatasync of 4 KiB {fdatasync_p50_us:.0} µs{bytes}{}",
+            "{table}\n{callers} callers, {seconds} s per turn; {machine}{}",
             self.gateway_memory
                 .map_or_else(String::new, GatewayMemory::line)
         )
@@ -204,11 +217,7 @@ impl Report {
             "results": self.results.iter().map(Measurement::json).collect::<Vec<_>>(),
             "callers": self.callers,
             "seconds": self.seconds,
-            "machine": {
-                "cores": self.machine.cores,
-                "fdatasync_p50_us": self.machine.fdatasync_p50_us,
-                "bytes_per_record": self.machine.bytes_per_record,
-            },
+            "machine": self.machine.json(),
             "gateway_memory": self.gateway_memory.map(GatewayMemory::json),
         })
     }

@@ -87,7 +87,7 @@ fn start(inbox: Arc<dyn Inbox>, options: &InboxOptions) -> Result<(Running, watc
     let mut consumer = Consumer::new(CONSUMER.parse()?);
     consumer.workers = (options.workers * options.batch).min(WORKERS_MAX);
     let counter = Arc::new(Counter::default());
-    let completed = counter.told.subscribe();
+    let completed = counter.completed();
     let engine = Engine::builder(inbox)
         .consumer(consumer, handler_fn(|_| async { Ok(Done::new()) }))
         .watch(counter)
@@ -102,9 +102,16 @@ fn stranded() -> Error {
 
 /// Counts completed messages.
 #[derive(Default)]
-struct Counter {
+pub(crate) struct Counter {
     completed: AtomicU64,
     told: watch::Sender<u64>,
+}
+
+impl Counter {
+    /// How many were completed so far.
+    pub(crate) fn completed(&self) -> watch::Receiver<u64> {
+        self.told.subscribe()
+    }
 }
 
 impl Observer for Counter {

@@ -4,7 +4,7 @@
 //! among parked messages, and all of it at once through the engine. Every other round begins with the baseline, so that neither always comes first. A turn of claims
 //! begins with as many waiting messages on each side, and ends when none is left or its time is over.
 
-mod flow;
+pub(crate) mod flow;
 pub(crate) mod letter;
 mod load;
 mod options;

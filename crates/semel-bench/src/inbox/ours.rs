@@ -58,7 +58,7 @@ impl Ours {
         let arrivals = Arrivals {
             plan: self.plan.clone(),
             messages: messages.collect::<Result<_>>()?,
-            position: None,
+            positions: Vec::new(),
         };
         let receipts = self.inbox.receive(arrivals).await?;
         let stored = Receipt::Stored {
