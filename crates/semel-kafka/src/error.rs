@@ -13,6 +13,7 @@ pub(crate) const fn kind(code: Code) -> Kind {
         | Code::TopicAuthorizationFailed
         | Code::GroupAuthorizationFailed
         | Code::ClusterAuthorizationFailed
+        | Code::TransactionalIdAuthorizationFailed
         | Code::SaslAuthenticationFailed
         | Code::Authentication
         | Code::UnsupportedSASLMechanism
@@ -75,6 +76,7 @@ mod tests {
             (Code::SaslAuthenticationFailed, false),
             (Code::TopicAuthorizationFailed, false),
             (Code::FencedInstanceId, false),
+            (Code::TransactionalIdAuthorizationFailed, false),
         ] {
             let error = map("x", KafkaError::AdminOp(code));
             assert_eq!(error.is_retryable(), is_retryable, "{error}");

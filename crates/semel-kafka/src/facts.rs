@@ -2,6 +2,7 @@
 //!
 //! It is asked by clients of their own that are no members of the group, so that reading is never held up.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,10 +11,12 @@ use rdkafka::admin::{
 };
 use rdkafka::config::FromClientConfigAndContext as _;
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::error::RDKafkaErrorCode as Code;
+use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode as Code};
 use rdkafka::{Offset, TopicPartitionList};
 use semel_core::{Error, Kind, Result};
 use semel_inbox::source::{Facts, Retained};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use crate::error;
 use crate::log::Named;
@@ -21,6 +24,8 @@ use crate::source::{From, Options};
 
 /// How long one question may take.
 const ASK: Duration = Duration::from_secs(10);
+/// How long all questions about the lag may take together.
+const LAG_MAX: Duration = Duration::from_secs(5);
 /// The most partitions whose ends are asked for.
 const PARTITIONS_MAX: usize = 1_000;
 const DOING: &str = "the topics cannot be looked at";
@@ -48,7 +53,10 @@ impl Inspector {
         let clients = self.clients()?;
         let mut facts = Facts::default();
         self.read_configs(&clients, &mut facts).await?;
-        facts.lag = self.lag(clients).await?;
+        let partitions = self.partitions(clients.clone()).await?;
+        facts.lag = self.lag(clients, partitions).await;
+        // What members have and have not committed is in the lag.
+        facts.held = Some(0);
         Ok(facts)
     }
 
@@ -100,13 +108,31 @@ impl Inspector {
         Ok(())
     }
 
-    async fn lag(&self, clients: Arc<Clients>) -> Result<Option<u64>> {
-        let (topics, from) = (self.options.address.topics.clone(), self.options.from);
+    /// All partitions; a topic that is not there is an error.
+    async fn partitions(&self, clients: Arc<Clients>) -> Result<TopicPartitionList> {
+        let topics = self.options.address.topics.clone();
         // librdkafka asks by calls that block.
-        let asked = tokio::task::spawn_blocking(move || lag(&clients.group, &topics, from));
+        let asked = spawn_blocking(move || partitions(&clients.group, &topics));
         match asked.await {
-            Ok(lag) => lag,
+            Ok(found) => found,
             Err(error) => Err(Error::new(Kind::Internal, DOING).caused_by(error)),
+        }
+    }
+
+    /// The lag, as far as the broker says it in time: a partition without a leader must not keep the others from being read.
+    async fn lag(&self, clients: Arc<Clients>, partitions: TopicPartitionList) -> Option<u64> {
+        if partitions.count() > PARTITIONS_MAX {
+            return None;
+        }
+        let from = self.options.from;
+        let asked = spawn_blocking(move || lag(&clients.group, partitions, from));
+        match timeout(LAG_MAX, asked).await {
+            Ok(Ok(Ok(lag))) => Some(lag),
+            Ok(Ok(Err(error))) => {
+                tracing::debug!(%error, "the lag of a group is not known");
+                None
+            }
+            Ok(Err(_)) | Err(_) => None,
         }
     }
 }
@@ -137,12 +163,11 @@ fn add(facts: &mut Facts, topic: &str, config: &ConfigResource) {
     }
 }
 
-/// How many messages lie after what the group has committed.
-fn lag(group: &BaseConsumer<Named>, topics: &[String], from: From) -> Result<Option<u64>> {
-    let failed = |error| error::map(DOING, error);
+fn partitions(group: &BaseConsumer<Named>, topics: &[String]) -> Result<TopicPartitionList> {
     let mut list = TopicPartitionList::new();
     for topic in topics {
-        let metadata = group.fetch_metadata(Some(topic), ASK).map_err(failed)?;
+        let metadata = group.fetch_metadata(Some(topic), ASK);
+        let metadata = metadata.map_err(|error| error::map(DOING, error))?;
         let found = metadata.topics().iter();
         let mut errors = found.clone().filter_map(|topic| topic.error());
         if errors.any(|error| Code::from(error) == Code::UnknownTopicOrPartition) {
@@ -152,14 +177,24 @@ fn lag(group: &BaseConsumer<Named>, topics: &[String], from: From) -> Result<Opt
             list.add_partition(topic, partition.id());
         }
     }
-    if list.count() > PARTITIONS_MAX {
-        return Ok(None);
-    }
-    let committed = group.committed_offsets(list, ASK).map_err(failed)?;
+    Ok(list)
+}
+
+/// How many messages lie after what the group has committed.
+fn lag(group: &BaseConsumer<Named>, all: TopicPartitionList, from: From) -> KafkaResult<u64> {
+    let [firsts, ends] = [Offset::Beginning, Offset::End].map(|place| {
+        let mut asked = all.clone();
+        // A time of "the beginning" or "the end" asks for that, of all partitions of a broker at once.
+        asked.set_all_offsets(place)?;
+        offsets(&group.offsets_for_times(asked, LAG_MAX)?)
+    });
+    let (firsts, ends) = (firsts?, ends?);
     let mut lag = 0;
-    for element in committed.elements() {
-        let ends = group.fetch_watermarks(element.topic(), element.partition(), ASK);
-        let (first, end) = ends.map_err(failed)?;
+    for element in group.committed_offsets(all, LAG_MAX)?.elements() {
+        let at = (element.topic().to_owned(), element.partition());
+        let unknown = || KafkaError::OffsetFetch(Code::LeaderNotAvailable);
+        let first = *firsts.get(&at).ok_or_else(unknown)?;
+        let end = *ends.get(&at).ok_or_else(unknown)?;
         let position = match (element.offset(), from) {
             (Offset::Offset(position), _) => position.max(first),
             (_, From::Earliest) => first,
@@ -167,5 +202,39 @@ fn lag(group: &BaseConsumer<Named>, topics: &[String], from: From) -> Result<Opt
         };
         lag += u64::try_from(end - position).unwrap_or(0);
     }
-    Ok(Some(lag))
+    Ok(lag)
+}
+
+/// The offsets that a broker said; a partition of which it did not is an error.
+fn offsets(list: &TopicPartitionList) -> KafkaResult<HashMap<(String, i32), i64>> {
+    let mut offsets = HashMap::new();
+    for element in list.elements() {
+        element.error()?;
+        if let Offset::Offset(offset) = element.offset() {
+            offsets.insert((element.topic().to_owned(), element.partition()), offset);
+        }
+    }
+    Ok(offsets)
+}
+
+#[cfg(test)]
+mod tests {
+    use rdkafka::mocking::MockCluster;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_partition_without_a_leader_leaves_the_lag_unknown_and_fails_nothing() {
+        let cluster = MockCluster::new(1).unwrap();
+        cluster.create_topic("t", 2, 1).unwrap();
+        let url = format!("kafka://{}/t", cluster.bootstrap_servers());
+        let inspector = Inspector::new(Options::parse(&url, "c").unwrap());
+        let clients = inspector.clients().unwrap();
+        let all = inspector.partitions(clients.clone()).await.unwrap();
+        assert_eq!(all.count(), 2);
+        assert_eq!(inspector.lag(clients.clone(), all.clone()).await, Some(0));
+        cluster.partition_leader("t", 1, None).unwrap();
+        assert_eq!(inspector.lag(clients.clone(), all).await, None);
+        assert!(inspector.partitions(clients).await.is_ok());
+    }
 }

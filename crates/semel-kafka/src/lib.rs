@@ -33,6 +33,10 @@ pub mod processed;
 mod source;
 mod url;
 
+/// The largest message that producers here take, in bytes. librdkafka's own bound of 1,000,000 is below the brokers' default; the topic's
+/// `max.message.bytes` decides.
+const MESSAGE_MAX: &str = "67108864";
+
 pub use outlet::KafkaOutlet;
 pub use processed::ProcessedLog;
 pub use source::KafkaSource;

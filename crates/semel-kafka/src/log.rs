@@ -4,8 +4,6 @@ use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel as Level;
 use rdkafka::consumer::ConsumerContext;
 use rdkafka::error::KafkaError;
-use rdkafka::message::DeliveryResult;
-use rdkafka::producer::ProducerContext;
 
 /// Writes a line of librdkafka. Its lines name brokers, topics and groups; they have neither payloads nor passwords.
 pub(crate) fn line(name: &str, level: Level, facility: &str, text: &str) {
@@ -33,10 +31,3 @@ impl ClientContext for Named {
 }
 
 impl ConsumerContext for Named {}
-
-/// Deliveries of a transaction are known by its end.
-impl ProducerContext for Named {
-    type DeliveryOpaque = ();
-
-    fn delivery(&self, _: &DeliveryResult<'_>, (): ()) {}
-}

@@ -76,6 +76,7 @@ impl KafkaOutlet {
             .set("acks", "all")
             .set("message.timeout.ms", timeout_ms)
             .set("linger.ms", "2")
+            .set("message.max.bytes", crate::MESSAGE_MAX)
             .set("partitioner", "murmur2_random")
             .set("allow.auto.create.topics", "false");
         Ok(Self {
@@ -135,6 +136,11 @@ impl KafkaOutlet {
                 Ok(())
             }
             Some((_, Err(error))) => Err(match error::code(&error) {
+                // Brokers learn of a new topic one after the other.
+                Some(Code::UnknownTopicOrPartition) => Sent::NotSent(format!(
+                    "the broker does not know the topic {:?}",
+                    self.topic
+                )),
                 Some(code) if is_refusal(code) => Sent::Refused(code.to_string()),
                 _ => not_sent(error.to_string()),
             }),

@@ -1,5 +1,6 @@
 //! Addresses: `kafka://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…]/TOPIC[,TOPIC…][?name=value&…]`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use rdkafka::ClientConfig;
@@ -98,7 +99,11 @@ impl Address {
 
     /// Whether it is one topic at the same brokers.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
-        self.servers == other.servers && self.topics.len() == 1
+        let servers = |address: &Self| {
+            let named = address.servers.split(',').map(str::to_owned);
+            named.collect::<BTreeSet<String>>()
+        };
+        servers(self) == servers(other) && self.topics.len() == 1
     }
 
     /// What every client of librdkafka needs in order to reach the brokers.

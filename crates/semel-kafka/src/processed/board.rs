@@ -64,16 +64,28 @@ impl Board {
         }
     }
 
+    /// The number of the last delivery. Those of a later assignment of its partition have higher ones.
+    pub(super) const fn last(&self) -> u64 {
+        self.last
+    }
+
     /// Whether a delivery is open and of one of these partitions.
     pub(super) fn is_of(&self, delivery: u64, partitions: &[i32]) -> bool {
         let open = self.open.get(&delivery);
         open.is_some_and(|open| partitions.contains(&open.partition))
     }
 
-    /// Forgets the deliveries of these partitions; the ids that were to be processed with them.
+    /// Whether this delivery is still the source's to be acknowledged, as far as this asks.
+    pub(super) fn is_held(&self, delivery: u64, holds: impl Fn(&Handle) -> bool) -> bool {
+        let open = self.open.get(&delivery);
+        open.is_some_and(|open| holds(&open.handle))
+    }
+
+    /// Forgets the deliveries of these partitions up to a number; the ids that were to be processed with them.
     #[must_use]
-    pub(super) fn lose(&mut self, partitions: &[i32]) -> Vec<Digest> {
-        let is_lost = |_: &u64, open: &mut Open| partitions.contains(&open.partition);
+    pub(super) fn lose(&mut self, partitions: &[i32], last: u64) -> Vec<Digest> {
+        let is_lost =
+            |number: &u64, open: &mut Open| *number <= last && partitions.contains(&open.partition);
         let lost = self.open.extract_if(is_lost);
         let ids = lost.flat_map(|(_, open)| open.learned);
         ids.map(|(digest, _)| digest).collect()

@@ -40,26 +40,57 @@ struct Busy {
     behind: VecDeque<Job>,
 }
 
+/// An id: which message has it, and what came with the same id meanwhile.
+#[derive(Debug)]
+struct HeldId {
+    delivery: u64,
+    fingerprint: [u8; 8],
+    behind: Vec<Job>,
+}
+
+/// What became of a message that was taken in.
+#[derive(Debug)]
+pub(super) enum Added {
+    /// It is ready, or waits for another.
+    Waits,
+    /// Its own delivery has the id already, with the same content or not. It must not wait: the delivery is acknowledged only as a whole.
+    Repeats { is_equal: bool, job: Job },
+}
+
 /// What waits and what runs.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     ready: VecDeque<Job>,
     /// The lanes in which a message is ready or runs.
     busy: HashMap<(i32, Key), Busy>,
-    /// The ids that are ready, wait, run, or are done but not yet acknowledged, and what came with the same id meanwhile.
-    held: HashMap<Digest, Vec<Job>>,
+    /// The ids that are ready, wait, run, or are done but not yet acknowledged.
+    held: HashMap<Digest, HeldId>,
     /// What runs, by delivery and id.
     running: HashSet<(u64, Digest)>,
 }
 
 impl Lanes {
-    /// Takes a message in; one whose id is held waits for that.
-    pub(super) fn add(&mut self, job: Job) {
-        if let Some(behind) = self.held.get_mut(&job.digest) {
-            behind.push(job);
-            return;
+    /// Takes a message in; one whose id another delivery holds waits for that.
+    pub(super) fn add(&mut self, job: Job) -> Added {
+        if let Some(held) = self.held.get_mut(&job.digest) {
+            if held.delivery == job.delivery {
+                let is_equal = held.fingerprint == job.fingerprint;
+                return Added::Repeats { is_equal, job };
+            }
+            held.behind.push(job);
+            return Added::Waits;
         }
-        self.held.insert(job.digest, Vec::new());
+        let held = HeldId {
+            delivery: job.delivery,
+            fingerprint: job.fingerprint,
+            behind: Vec::new(),
+        };
+        self.held.insert(job.digest, held);
+        self.queue(job);
+        Added::Waits
+    }
+
+    fn queue(&mut self, job: Job) {
         let Some(lane) = job.lane() else {
             self.ready.push_back(job);
             return;
@@ -106,7 +137,8 @@ impl Lanes {
 
     /// An id is held no more, because it is acknowledged or was lost: what came with it meanwhile is to be looked at again.
     pub(super) fn let_go(&mut self, digest: &Digest) -> Vec<Job> {
-        self.held.remove(digest).unwrap_or_default()
+        let held = self.held.remove(digest);
+        held.map(|held| held.behind).unwrap_or_default()
     }
 
     /// Partitions are lost: what waits of them is forgotten. What runs goes on, and holds its id until it ends. Messages of other partitions that
@@ -124,8 +156,8 @@ impl Lanes {
             }
             !is_lane_lost
         });
-        for behind in self.held.values_mut() {
-            behind.retain(|job| !is_lost(job));
+        for held in self.held.values_mut() {
+            held.behind.retain(|job| !is_lost(job));
         }
         let free = dropped.iter().flat_map(|job| self.let_go(&job.digest));
         free.collect()
@@ -164,6 +196,10 @@ mod tests {
         }
     }
 
+    fn add(lanes: &mut Lanes, job: Job) {
+        assert!(matches!(lanes.add(job), Added::Waits));
+    }
+
     fn started(lanes: &mut Lanes) -> Vec<u64> {
         std::iter::from_fn(|| lanes.start(9).map(|job| job.delivery)).collect()
     }
@@ -172,9 +208,9 @@ mod tests {
     fn messages_of_one_key_run_one_after_another() {
         let mut lanes = Lanes::default();
         for (delivery, lane) in [(1, Some("a")), (2, Some("a")), (3, Some("b")), (4, None)] {
-            lanes.add(job(delivery, 0, delivery as u8, lane));
+            add(&mut lanes, job(delivery, 0, delivery as u8, lane));
         }
-        lanes.add(job(5, 1, 5, Some("a")));
+        add(&mut lanes, job(5, 1, 5, Some("a")));
         assert_eq!(
             started(&mut lanes),
             [1, 3, 4, 5],
@@ -183,40 +219,58 @@ mod tests {
         lanes.ended(&job(1, 0, 1, Some("a")));
         assert_eq!(started(&mut lanes), [2]);
         lanes.ended(&job(2, 0, 2, Some("a")));
-        lanes.add(job(6, 0, 6, Some("a")));
+        add(&mut lanes, job(6, 0, 6, Some("a")));
         assert_eq!(started(&mut lanes), [6]);
     }
 
     #[test]
     fn an_id_is_held_until_it_is_let_go() {
         let mut lanes = Lanes::default();
-        lanes.add(job(1, 0, 7, None));
-        lanes.add(job(2, 0, 7, None));
+        add(&mut lanes, job(1, 0, 7, None));
+        add(&mut lanes, job(2, 0, 7, None));
         assert_eq!(started(&mut lanes), [1]);
         lanes.ended(&job(1, 0, 7, None));
-        lanes.add(job(3, 0, 7, None));
+        add(&mut lanes, job(3, 0, 7, None));
         assert_eq!(started(&mut lanes), [0; 0]);
         let behind: Vec<u64> = lanes.let_go(&[7; 16]).iter().map(|j| j.delivery).collect();
         assert_eq!(behind, [2, 3]);
     }
 
     #[test]
+    fn a_delivery_does_not_wait_for_itself() {
+        let mut lanes = Lanes::default();
+        add(&mut lanes, job(1, 0, 7, None));
+        let other = Job {
+            fingerprint: [9; 8],
+            ..job(1, 0, 7, None)
+        };
+        for (again, expected) in [(job(1, 0, 7, None), true), (other, false)] {
+            match lanes.add(again) {
+                Added::Repeats { is_equal, .. } => assert_eq!(is_equal, expected),
+                Added::Waits => panic!("it waits for itself"),
+            }
+        }
+        add(&mut lanes, job(2, 0, 7, None));
+        assert_eq!(lanes.let_go(&[7; 16]).len(), 1);
+    }
+
+    #[test]
     fn what_waits_of_a_lost_partition_is_forgotten_and_what_runs_holds_its_id() {
         let mut lanes = Lanes::default();
         for (delivery, partition, lane) in [(1, 0, Some("a")), (2, 0, Some("a")), (3, 1, None)] {
-            lanes.add(job(delivery, partition, delivery as u8, lane));
+            add(&mut lanes, job(delivery, partition, delivery as u8, lane));
         }
-        lanes.add(job(9, 1, 2, None));
-        lanes.add(job(8, 0, 2, None));
+        add(&mut lanes, job(9, 1, 2, None));
+        add(&mut lanes, job(8, 0, 2, None));
         assert_eq!(lanes.start(1).unwrap().delivery, 1);
         assert!(lanes.start(1).is_none(), "no more than so many run");
         let free: Vec<u64> = lanes.lose(&[0]).iter().map(|job| job.delivery).collect();
         assert_eq!(free, [9], "it waited for an id of the lost partition");
         assert!(lanes.is_running(|delivery| delivery == 1));
-        lanes.add(job(4, 0, 1, Some("a")));
-        lanes.add(job(5, 0, 2, Some("a")));
+        add(&mut lanes, job(4, 0, 1, Some("a")));
+        add(&mut lanes, job(5, 0, 2, Some("a")));
         assert_eq!(started(&mut lanes), [3, 5], "the first id still runs");
-        lanes.add(job(6, 0, 6, Some("a")));
+        add(&mut lanes, job(6, 0, 6, Some("a")));
         lanes.ended(&job(1, 0, 1, Some("a")));
         assert_eq!(started(&mut lanes), [0; 0], "its lane is another's now");
         assert_eq!(lanes.let_go(&[1; 16]).len(), 1);

@@ -81,6 +81,20 @@ struct Topics {
     targets: BTreeMap<String, Arc<str>>,
 }
 
+/// Whether a target's URL is one topic at the brokers of a source's, so that handlers of [`ProcessedLog`] can publish to it.
+pub fn are_beside(source: &str, target: &str) -> bool {
+    let addresses = url::parse(source).ok().zip(url::parse(target).ok());
+    addresses.is_some_and(|((source, _), (target, _))| target.is_beside(&source))
+}
+
+impl Topics {
+    /// The topics that are written besides the log.
+    fn written(&self) -> Vec<Arc<str>> {
+        let dead = std::iter::once(&self.dead);
+        dead.chain(self.targets.values()).cloned().collect()
+    }
+}
+
 impl ProcessedLog {
     /// A consumer of the topic that a URL names, with the topics of its log and of its dead letters at the same brokers. Nothing is connected yet.
     ///
@@ -102,7 +116,7 @@ impl ProcessedLog {
             ));
         }
         Ok(Self {
-            options: options.transactional(),
+            options: options.transactional(dead),
             topics: Topics {
                 log: log.into(),
                 dead: dead.into(),
@@ -169,7 +183,7 @@ impl ProcessedLog {
         let solo = Solo::new(self.consumer, handler, &targets, self.clock, self.watch)?;
         let (stop, stopping) = watch::channel(false);
         let run = run::Run::new(run::Parts {
-            source: KafkaSource::new(self.options.clone()),
+            source: Arc::new(KafkaSource::new(self.options.clone())),
             options: self.options,
             topics: self.topics,
             rule: self.rule,

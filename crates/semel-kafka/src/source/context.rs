@@ -17,9 +17,11 @@ use semel_core::{Error, Kind, Result};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
+use super::options::From;
+use super::publication::Queued;
 use super::shared::Shared;
 use super::state::At;
-use super::transactions::{Ended, Transactions};
+use super::transactions::{Ended, Refused, Transactions};
 use crate::{error, log};
 
 /// How long the broker may take to say the ids of topics.
@@ -30,6 +32,10 @@ pub(super) struct Context {
     pub(super) name: Arc<str>,
     pub(super) shared: Arc<Shared>,
     pub(super) flush_max: Duration,
+    /// Where a group begins that has no offset.
+    pub(super) begins: From,
+    /// Where what cannot be published goes.
+    pub(super) dead_letters: Option<Arc<str>>,
     /// Waits for the pump, with a time limit, in the thread that reads.
     pub(super) clock: Runtime,
     /// Whether partitions are paused, because the buffer is full.
@@ -112,6 +118,9 @@ impl Context {
             "partitions were assigned"
         );
         self.shared.state().assign(all);
+        if self.begins == From::Latest {
+            self.begin_at_the_end(consumer, all);
+        }
         self.shared.ready.notify_one();
     }
 
@@ -175,41 +184,69 @@ impl Context {
         committed
     }
 
-    /// Commits positions together with what is published because of them.
+    /// Commits positions together with what is published because of them. Until that succeeds, nothing more is handed out.
     fn commit_together(
         &self,
         consumer: &BaseConsumer<Self>,
         transactions: &Transactions,
         positions: &[(At, i64)],
     ) -> KafkaResult<()> {
-        let (queued, positions) = self.shared.state().take_publications(positions);
+        let (mut queued, positions) = self.shared.state().take_publications(positions);
         let list = match self.list(&positions) {
             Ok(list) if list.count() > 0 => list,
             // Without an offset nothing is published: the broker could not tell a member that has lost its partitions.
             other => {
-                self.shared.state().put_back(queued);
+                let is_idle = queued.is_empty();
+                let mut state = self.shared.state();
+                state.put_back(queued);
+                if is_idle && state.blocked.take().is_some() {
+                    self.shared.ready.notify_one();
+                }
                 return other.map(drop);
             }
         };
-        let publications = queued.iter().map(|queued| &queued.publication);
         let no_member = KafkaError::ConsumerCommit(RDKafkaErrorCode::UnknownMemberId);
         let committed = match consumer.group_metadata() {
-            Some(group) => transactions.commit(publications, &list, &group),
-            None => Err(Ended::Aborted(no_member)),
+            Some(group) => transactions.commit(&queued, &list, &group),
+            None => Err(Ended::Aborted(no_member, Vec::new())),
         };
         self.all_committed(&list, committed.is_ok());
-        match committed {
-            Ok(()) => Ok(()),
-            Err(Ended::Aborted(error)) => {
+        let error = match committed {
+            Ok(()) => {
+                self.shared.state().blocked = None;
+                self.shared.ready.notify_one();
+                return Ok(());
+            }
+            Err(Ended::Aborted(error, refused)) => {
                 tracing::warn!(source = &*self.name, %error, "a transaction was aborted; it is made again");
+                self.replace(&mut queued, &refused);
                 self.shared.state().put_back(queued);
-                Err(error)
+                error
             }
             Err(Ended::Unknown(error)) => {
                 let doing = "it is not known whether a transaction was committed";
                 let why = Error::new(Kind::Unavailable, format!("{doing}: {error}"));
                 *self.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
-                Err(error)
+                error
+            }
+        };
+        self.shared.state().blocked = Some(error.to_string());
+        Err(error)
+    }
+
+    /// What the broker refuses even alone is replaced by a dead letter; what it refused among others is sent alone next.
+    fn replace(&self, queued: &mut [Queued], refused: &[Refused]) {
+        for Refused { at, code } in refused {
+            let Some(one) = queued.get_mut(*at) else {
+                continue;
+            };
+            let dead = self.dead_letters.as_ref().filter(|_| one.is_suspect);
+            one.is_suspect = true;
+            let instead = dead.and_then(|dead| one.publication.instead(dead, &code.to_string()));
+            if let Some(instead) = instead {
+                let topic = &*one.publication.topic;
+                tracing::error!(source = &*self.name, topic, %code, "a message cannot be published; a dead letter takes its place");
+                one.publication = instead;
             }
         }
     }

@@ -30,8 +30,8 @@ use crate::error;
 const POLL: Duration = Duration::from_millis(100);
 /// The most messages that are taken at once.
 const CHUNK: usize = 256;
-/// How often positions are committed.
-const COMMIT: Duration = Duration::from_millis(150);
+/// How often positions are committed, and how seldom at the least while that fails.
+const COMMIT: [Duration; 2] = [Duration::from_millis(150), Duration::from_secs(5)];
 /// How long a full buffer is waited for before partitions are paused, which throws away what was fetched ahead.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How often the last commit is tried.
@@ -66,6 +66,7 @@ impl Drop for Ending {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let why = "the thread that reads Kafka has panicked";
+            self.0.state().is_crashed = true;
             self.0.fail(Error::new(Kind::Internal, why));
         }
         self.0.end();
@@ -118,6 +119,8 @@ impl Member {
             name: self.name.clone(),
             shared: self.shared.clone(),
             flush_max: self.options.flush_max(),
+            begins: self.options.from,
+            dead_letters: self.options.dead_letters.clone(),
             clock,
             is_paused: AtomicBool::new(false),
             transactions: OnceLock::new(),
@@ -168,14 +171,17 @@ impl Member {
     }
 
     fn read(&self, reader: &Reader) -> Over {
-        let mut committed = Instant::now();
+        let (mut committed, mut pause) = (Instant::now(), COMMIT[0]);
         let mut full_since = None;
         loop {
             if self.shared.is_stopping() {
                 return Over::Stopped;
             }
-            if committed.elapsed() >= COMMIT {
-                self.commit(reader);
+            if committed.elapsed() >= pause {
+                pause = match self.commit(reader) {
+                    Ok(()) => COMMIT[0],
+                    Err(_) => COMMIT[1].min(pause * 2),
+                };
                 committed = Instant::now();
             }
             if let Some(broken) = reader.context().take_broken() {
@@ -299,14 +305,14 @@ impl Member {
         Ok(())
     }
 
-    fn commit(&self, reader: &Reader) {
+    fn commit(&self, reader: &Reader) -> KafkaResult<()> {
         let positions = self.shared.state().positions(Owned::commit);
-        if let Err(error) = reader
-            .context()
-            .commit(reader, &positions, CommitMode::Async)
-        {
+        let context = reader.context();
+        let committed = context.commit(reader, &positions, CommitMode::Async);
+        if let Err(error) = &committed {
             tracing::debug!(source = &*self.name, %error, "a commit failed and is made again");
         }
+        committed
     }
 
     /// Commits what is done. A group that is being balanced takes it a moment later.

@@ -1,8 +1,9 @@
 //! The source: a member of a consumer group.
 //!
 //! `member` is the thread that reads, `context` what it does when the group is balanced anew, `state` what it shares with the pump, `owned` one
-//! partition, `transactions` commits that publish something. Offsets are committed by this crate alone: librdkafka neither commits nor stores any.
+//! partition, `begin` where a group begins, `transactions` commits that publish something. Offsets are committed by this crate alone: librdkafka neither commits nor stores any.
 
+mod begin;
 mod context;
 mod member;
 mod options;
@@ -86,9 +87,43 @@ impl KafkaSource {
         settled
     }
 
+    /// Whether a delivery can still be acknowledged, and its partition stays ours as far as is known.
+    pub(crate) fn holds(&self, handle: &Handle) -> bool {
+        self.shared.state().holds(handle)
+    }
+
+    /// Whether more may be published without holding up deliveries.
+    pub(crate) fn has_room_to_publish(&self) -> bool {
+        self.shared.state().has_room_to_publish()
+    }
+
     /// Publishes with the next commit of a partition of the first topic, if it is ours.
     pub(crate) fn publish(&self, partition: i32, publications: Vec<Publication>) {
         self.shared.state().publish((0, partition), publications);
+    }
+
+    /// A partition of the first topic is ours, without a broker.
+    #[cfg(test)]
+    pub(crate) fn assign_by_hand(&self, number: i32) {
+        let mut state = self.shared.state();
+        state.is_running = true;
+        state.assign(&[(0, number)]);
+    }
+
+    /// A message was read, without a broker.
+    #[cfg(test)]
+    pub(crate) fn feed_by_hand(&self, number: i32, offset: i64, raw: semel_inbox::source::Raw) {
+        self.shared.state().push((0, number), offset, raw);
+    }
+
+    /// The topics of what waits to be published, sorted.
+    #[cfg(test)]
+    pub(crate) fn published_by_hand(&self) -> Vec<String> {
+        let (queued, _) = self.shared.state().take_publications(&[]);
+        let topics = queued.iter().map(|one| one.publication.topic.to_string());
+        let mut topics: Vec<String> = topics.collect();
+        topics.sort_unstable();
+        topics
     }
 
     /// Starts the thread; what it says once it has opened, or nothing if it runs already.
@@ -123,13 +158,18 @@ impl KafkaSource {
     }
 
     async fn open(&self) -> Result<()> {
-        match self.start()? {
-            None => Ok(()),
-            Some(opening) => opening.await.unwrap_or_else(|_| Err(ended_early())),
+        if let Some(opening) = self.start()? {
+            opening.await.unwrap_or_else(|_| Err(ended_early()))?;
+            self.shared.state().is_crashed = false;
         }
+        Ok(())
     }
 
     async fn next(&self, want: Want) -> Result<Event> {
+        let is_to_open = self.shared.state().is_to_open();
+        if is_to_open {
+            self.open().await?;
+        }
         loop {
             let ready = self.shared.ready.notified();
             let (taken, due) = self.take(want);
@@ -217,6 +257,11 @@ impl Source for KafkaSource {
                 let span = state.span();
                 facts.warnings.push(format!(
                     "{span} messages are done behind one that is not; nothing more is read until that one is dealt with"
+                ));
+            }
+            if let Some(why) = &state.blocked {
+                facts.warnings.push(format!(
+                    "nothing is handed out, because the last transaction failed: {why}"
                 ));
             }
             Ok(facts)

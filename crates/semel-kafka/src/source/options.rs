@@ -1,6 +1,7 @@
 //! How a source is a member of its group.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rdkafka::ClientConfig;
@@ -38,6 +39,8 @@ pub(crate) struct Options {
     poll: Duration,
     /// The name of the producer whose transactions the commits are; without one they are plain.
     pub(crate) transactional: Option<String>,
+    /// Where what cannot be published goes, with transactions.
+    pub(crate) dead_letters: Option<Arc<str>>,
 }
 
 impl Options {
@@ -61,15 +64,17 @@ impl Options {
             session,
             poll,
             transactional: None,
+            dead_letters: None,
         })
     }
 
     /// The same, but commits are transactions. A static member has a name that lasts, so that the broker ends at once what its process left open.
-    pub(crate) fn transactional(mut self) -> Self {
+    pub(crate) fn transactional(mut self, dead_letters: &str) -> Self {
         let member = match &self.instance {
             Some(instance) => instance.clone(),
             None => random(),
         };
+        self.dead_letters = Some(dead_letters.into());
         self.transactional = Some(format!("semel-{}-{member}", self.group));
         self
     }

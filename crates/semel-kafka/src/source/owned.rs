@@ -30,6 +30,8 @@ pub(super) struct Owned {
     pub(super) epoch: u64,
     pub(super) partition: Partition,
     pub(super) mark: Watermark,
+    /// Where a group without an offset begins at the end, until the first message is handed out.
+    begins_at: Option<i64>,
     /// What was handed out and is not answered, with the number of the handing out: a delivery that was given back has another one.
     handed: HashMap<i64, u64>,
     /// The highest offset that was read.
@@ -48,12 +50,26 @@ impl Owned {
             epoch,
             partition: Partition::new(format!("{topic}/{number}")),
             mark: Watermark::default(),
+            begins_at: None,
             handed: HashMap::new(),
             last: None,
             sent: None,
             confirmed: None,
             is_leaving: false,
         }
+    }
+
+    /// The group has no offset here, and begins at this one; whether the broker knows that.
+    pub(super) const fn begin_at(&mut self, offset: i64, is_committed: bool) {
+        self.begins_at = Some(offset);
+        if is_committed {
+            (self.sent, self.confirmed) = (Some(offset), Some(offset));
+        }
+    }
+
+    /// From where a reader would go on.
+    pub(super) fn position(&self) -> Option<i64> {
+        self.mark.position().or(self.begins_at)
     }
 
     /// Whether an offset was read before, so that the broker has gone back: the topic was made anew, or its end was lost.
@@ -68,7 +84,7 @@ impl Owned {
     pub(super) fn hand_out(&mut self, offset: i64, turn: u64, from: From) {
         // A group that begins with the oldest message finds what is not committed again by itself. One that begins at the end does not: its first
         // commit says where the end was.
-        if self.mark.position().is_none() && from == From::Earliest {
+        if self.position().is_none() && from == From::Earliest {
             (self.sent, self.confirmed) = (Some(offset), Some(offset));
         }
         self.mark.delivered(offset);
@@ -96,13 +112,13 @@ impl Owned {
 
     /// What is to be committed, if it was not yet; it counts as committed from now on.
     pub(super) fn commit(&mut self) -> Option<i64> {
-        let position = self.mark.position()?;
+        let position = self.position()?;
         (self.sent.replace(position) != Some(position)).then_some(position)
     }
 
     /// What is to be committed in the end: all that the broker is not known to have, whatever was sent before.
     pub(super) fn commit_last(&mut self) -> Option<i64> {
-        let position = self.mark.position()?;
+        let position = self.position()?;
         self.sent = Some(position);
         (self.confirmed != Some(position)).then_some(position)
     }
@@ -149,5 +165,12 @@ mod tests {
         let mut owned = Owned::new("t", 0, 1);
         owned.hand_out(5, 1, From::Latest);
         assert_eq!(owned.commit(), Some(5));
+        for (is_committed, expected) in [(false, Some(7)), (true, None)] {
+            let mut owned = Owned::new("t", 0, 1);
+            owned.begin_at(7, is_committed);
+            assert_eq!(owned.commit(), expected, "before anything is handed out");
+            owned.hand_out(9, 1, From::Latest);
+            assert_eq!(owned.commit(), Some(9));
+        }
     }
 }

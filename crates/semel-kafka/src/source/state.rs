@@ -56,9 +56,13 @@ pub(super) struct State {
     gone: VecDeque<Gone>,
     /// What is published together with the next commit, in order.
     publications: VecDeque<Queued>,
+    /// Why the last transaction failed, until one commits: effects whose records cannot be written are not begun.
+    pub(super) blocked: Option<String>,
     pub(super) failure: Option<Error>,
     pub(super) is_running: bool,
     pub(super) is_stopping: bool,
+    /// Whether the thread that reads has panicked, so that the next question starts another.
+    pub(super) is_crashed: bool,
 }
 
 impl State {
@@ -73,9 +77,11 @@ impl State {
             bytes: 0,
             gone: VecDeque::new(),
             publications: VecDeque::new(),
+            blocked: None,
             failure: None,
             is_running: false,
             is_stopping: false,
+            is_crashed: false,
         }
     }
 
@@ -166,7 +172,7 @@ impl State {
             let publishes = self.publications.iter().any(|queued| queued.at == *at);
             let mut left = self.topics[at.0].owned.remove(&at.1);
             let position = left.as_mut().and_then(|owned| match publishes {
-                true => owned.mark.position(),
+                true => owned.position(),
                 false => owned.commit_last(),
             });
             positions.extend(position.map(|position| (*at, position)));
@@ -241,6 +247,12 @@ impl State {
         self.delayed.iter().map(|(due, _)| *due).min()
     }
 
+    /// Whether another thread is to be started: the last one has panicked, and all that it left was said.
+    pub(super) fn is_to_open(&self) -> bool {
+        let has_said_all = self.gone.is_empty() && self.failure.is_none();
+        self.is_crashed && has_said_all && !self.is_stopping
+    }
+
     /// What there is to say now.
     pub(super) fn take(&mut self, want: Want, now: Instant) -> Option<Result<Event>> {
         if let Some(gone) = self.gone.pop_front() {
@@ -252,7 +264,7 @@ impl State {
         if !self.is_running {
             return Some(Err(Error::invalid("the source is not open")));
         }
-        let is_behind = self.publications.len() >= PUBLICATIONS_MAX;
+        let is_behind = self.publications.len() >= PUBLICATIONS_MAX || self.blocked.is_some();
         if want.count == 0 || self.is_stuck() || is_behind {
             return None;
         }
@@ -334,12 +346,23 @@ impl State {
         Settled::Done
     }
 
+    /// Whether a delivery is open and its partition is not being given up.
+    pub(super) fn holds(&mut self, handle: &Handle) -> bool {
+        self.open(handle)
+            .is_some_and(|(_, owned)| !owned.is_leaving)
+    }
+
+    pub(super) fn has_room_to_publish(&self) -> bool {
+        self.publications.len() < PUBLICATIONS_MAX / 2
+    }
+
     fn enqueue(&mut self, at: At, epoch: u64, publications: Vec<Publication>) {
         let queued = publications.into_iter();
         self.publications.extend(queued.map(|publication| Queued {
             at,
             epoch,
             publication,
+            is_suspect: false,
         }));
     }
 
@@ -363,7 +386,7 @@ impl State {
             if positions.iter().any(|(known, _)| known == at) {
                 continue;
             }
-            let position = self.owned(*at).and_then(|owned| owned.mark.position());
+            let position = self.owned(*at).and_then(|owned| owned.position());
             positions.extend(position.map(|position| (*at, position)));
         }
         (queued, positions)

@@ -16,7 +16,7 @@ use semel_kafka::processed::RunningLog;
 use tokio::process::{Child, Command};
 use tokio::time::sleep;
 
-use crate::support::{Message, Topic, broker, id, until};
+use crate::support::{Message, Topic, broker, id, until, until_within};
 
 /// The broker keeps messages for less time than ids are remembered, as it must.
 const KEPT: (&str, &str) = ("retention.ms", "60000");
@@ -223,15 +223,20 @@ async fn ids_are_forgotten_after_their_retention() {
     log.close().await;
 }
 
+const MISSING: &str = "there-is-no-such-topic";
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_topic_that_is_no_log_lets_nothing_run() {
+async fn a_topic_that_is_no_log_lets_nothing_run_nor_does_one_that_is_missing() {
     let effects = Effects::default();
-    // Something else in it, other partitions, and one that forgets.
+    let mut all = Vec::new();
+    // Something else in it, other partitions, one that forgets, and topics to write that are not there.
     let short = ("retention.ms", "60000");
-    for (partitions, settings, has_content) in [
-        (1, COMPACTED, true),
-        (2, COMPACTED, false),
-        (1, short, false),
+    for (partitions, settings, has_content, missing) in [
+        (1, COMPACTED, true, None),
+        (2, COMPACTED, false, None),
+        (1, short, false, None),
+        (1, COMPACTED, false, Some(2)),
+        (1, COMPACTED, false, Some(3)),
     ] {
         let mut world = World::new(1).await;
         world.log = Topic::with(partitions, &[settings]).await;
@@ -242,13 +247,98 @@ async fn a_topic_that_is_no_log_lets_nothing_run() {
         };
         let content: Vec<Message> = (0..usize::from(has_content)).map(keyed).collect();
         world.log.publish(&content);
-        let running = world.start(HOUR, counting(&effects));
+        let mut names = [&world.source, &world.log, &world.dead, &world.out].map(|t| &*t.name);
+        if let Some(at) = missing {
+            names[at] = MISSING;
+        }
+        let running = start(names, HOUR, counting(&effects));
         world.publish(["a"]);
-        sleep(Duration::from_secs(2)).await;
-        assert_eq!(ran(&effects), 0, "{partitions} {settings:?}");
+        all.push((world, running));
+    }
+    // One that is right and begins last says how long joining takes today.
+    let (right, its) = (World::new(1).await, Effects::default());
+    let running = right.start(HOUR, counting(&its));
+    right.publish(["a"]);
+    until("the right one runs", || ran(&its) == 1).await;
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(ran(&effects), 0);
+    running.shutdown().await;
+    for (world, running) in all {
         running.shutdown().await;
         assert_eq!(world.source.committed(), [None]);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_published_is_a_dead_letter_that_fits_and_the_others_go_on() {
+    let mut world = World::new(1).await;
+    world.out = Topic::with(1, &[("max.message.bytes", "2000")]).await;
+    world.dead = Topic::with(1, &[("max.message.bytes", "2000")]).await;
+    let handler = handler_fn(|ctx| async move {
+        let size = match ctx.message().identity().key().as_str() {
+            "large" => 5_000,
+            _ => 10,
+        };
+        ctx.send(Draft::new("out", "copy", vec![b'x'; size]))?;
+        Ok(Done::new())
+    });
+    let running = world.start(HOUR, handler);
+    world.publish(["a", "large", "b"]);
+    // It has no id, and is too large for the dead letters as it is.
+    let nameless = Message {
+        payload: Some(vec![0xff; 10_000]),
+        ..Message::default()
+    };
+    world.source.publish(&[nameless]);
+    world.publish(["c"]);
+    world.committed(5).await;
+    running.shutdown().await;
+    let (out, dead) = (world.out.reader("").await, world.dead.reader("").await);
+    let sizes: Vec<usize> = out.take(3).await.iter().map(|d| text(d).len()).collect();
+    assert_eq!(sizes, [10; 3]);
+    let letters = dead.take(2).await;
+    let mut causes: Vec<String> = letters
+        .iter()
+        .map(|letter| header(letter, "semel-dead-letter-cause"))
+        .collect();
+    causes.sort_unstable();
+    assert_eq!(causes, ["unpublishable", "unreadable"]);
+    let mut cut: Vec<String> = letters
+        .iter()
+        .map(|letter| header(letter, "semel-dead-letter-cut"))
+        .collect();
+    cut.sort_unstable();
+    assert_eq!(cut, ["10000", "5000"]);
+    out.close().await;
+    dead.close().await;
+}
+
+/// One partition's log holds something else, so that it is never read to its end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_whose_log_cannot_be_read_holds_up_no_other() {
+    let (world, effects) = (World::new(2).await, Effects::default());
+    let foreign = Message {
+        partition: Some(0),
+        key: Some(b"no digest".to_vec()),
+        payload: Some(b"{}".to_vec()),
+        ..Message::default()
+    };
+    world.log.publish(&[foreign]);
+    let running = world.start(HOUR, counting(&effects));
+    let to = |partition: i32, id: &str| Message {
+        partition: Some(partition),
+        headers: vec![("message-id".to_owned(), Some(id.to_owned().into()))],
+        payload: Some(b"1".to_vec()),
+        ..Message::default()
+    };
+    world.source.publish(&[to(0, "a")]);
+    sleep(Duration::from_secs(2)).await;
+    world.source.publish(&[to(1, "b")]);
+    let is_committed = || world.source.committed() == [None, Some(1)];
+    until_within(Duration::from_secs(20), "the other runs", is_committed).await;
+    let ran: Vec<String> = effects.lock().unwrap().keys().cloned().collect();
+    assert_eq!(ran, ["b"], "nothing runs whose log is not known");
+    running.shutdown().await;
 }
 
 /// What the processes do: each message is published on, in one transaction with its offset and its id. Without the variable this is the whole
@@ -306,7 +396,7 @@ async fn from_topic_to_topic_each_id_is_published_once_however_often_processes_a
     let duplicates = (MESSAGES - 500) / 10;
     let wanted = i64::try_from(MESSAGES + duplicates).unwrap();
     let is_done = || world.source.committed().into_iter().flatten().sum::<i64>() == wanted;
-    crate::support::until_within(Duration::from_secs(150), "all is committed", is_done).await;
+    until_within(Duration::from_secs(150), "all is committed", is_done).await;
     let out = world.out.reader("").await;
     let mut found: Vec<String> = out.take(MESSAGES).await.iter().map(text).collect();
     let more = out

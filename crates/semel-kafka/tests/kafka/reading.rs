@@ -9,7 +9,7 @@ use semel_inbox::source::{Event, Settle, Want};
 use semel_kafka::KafkaSource;
 use tokio::time::{Instant, sleep};
 
-use crate::support::{ASK, MUCH, Message, Topic, broker, id, ids, until};
+use crate::support::{ASK, MUCH, Message, Topic, broker, id, ids, until, until_within};
 
 #[tokio::test]
 async fn a_message_says_where_it_came_from_and_when_it_was_published() {
@@ -66,9 +66,6 @@ async fn a_member_that_is_not_asked_stays_in_the_group_and_loses_nothing() {
     let mut all = ids(&first);
     reader.settle(&first, Settle::Ack).await;
     while all.len() < published.len() {
-        let found = reader.take(1).await;
-        all.extend(ids(&found));
-        reader.settle(&found, Settle::Ack).await;
         let Some(Event::Batch(batch)) = reader.event(MUCH, ASK).await else {
             panic!("partitions were lost");
         };
@@ -177,6 +174,22 @@ async fn a_group_that_begins_at_the_end_keeps_its_place() {
         id(&found[0]),
         "what was not acknowledged comes again"
     );
+    reader.close().await;
+}
+
+/// What is published while no member is there is not before the group's first message, but after its beginning.
+#[tokio::test]
+async fn a_group_that_begins_at_the_end_has_its_place_before_its_first_message() {
+    let topic = Topic::new(2).await;
+    topic.publish_ids(0..6);
+    let reader = topic.reader("&from=latest").await;
+    let is_kept = || topic.committed() == [Some(3), Some(3)];
+    until_within(Duration::from_secs(20), "the place is kept", is_kept).await;
+    reader.close().await;
+    let published = topic.publish_ids(6..10);
+    let reader = topic.reader("&from=latest").await;
+    let found = reader.take(4).await;
+    assert_eq!(ids(&found), published);
     reader.close().await;
 }
 

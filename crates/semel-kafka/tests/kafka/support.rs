@@ -35,7 +35,15 @@ fn config(broker: &str) -> ClientConfig {
 }
 
 fn url(broker: &str, topic: &str, options: &str) -> String {
-    format!("kafka://{broker}/{topic}?session=6s{options}")
+    let session = match options.contains("session=") {
+        true => "",
+        false => "&session=6s",
+    };
+    let options = format!("{session}{options}");
+    format!(
+        "kafka://{broker}/{topic}?{}",
+        options.trim_start_matches('&')
+    )
 }
 
 /// A topic of one test.
@@ -182,7 +190,15 @@ impl Topic {
         let group: BaseConsumer = config.set("group.id", &self.name).create().unwrap();
         let mut list = TopicPartitionList::new();
         list.add_partition_range(&self.name, 0, self.partitions - 1);
-        let found = group.committed_offsets(list, ASK).unwrap();
+        let until = Instant::now() + ASK;
+        let found = loop {
+            match group.committed_offsets(list.clone(), ASK) {
+                Ok(found) => break found,
+                // A group that is new has its coordinator a moment later.
+                Err(error) => assert!(Instant::now() < until, "{error}"),
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        };
         let offset = |offset| match offset {
             Offset::Offset(offset) => Some(offset),
             _ => None,

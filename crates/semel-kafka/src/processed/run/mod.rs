@@ -1,30 +1,33 @@
 //! The task: takes deliveries, runs what is new, and acknowledges with what is published.
+//!
+//! Nothing in its loop waits for the broker or for a handler: `loads` reads logs and `check` asks about topics beside it.
 
+mod check;
+mod loads;
 mod publish;
+mod receive;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use semel_core::inbox::{Disposition, Message, Receipt, State};
-use semel_core::{Error, Fence, Result, duration};
+use semel_core::{Error, Fence, Result};
 use semel_inbox::Rule;
 use semel_inbox::engine::Solo;
-use semel_inbox::source::{
-    Batch, Delivery, Event, Gone, OPEN_MAX, Partition, Retained, Source as _, Want,
-};
+use semel_inbox::source::{Gone, OPEN_MAX, Partition, Source as _, Want};
 use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::Topics;
 use super::board::Board;
-use super::ids::{Ids, Seen};
+use super::ids::Ids;
 use super::lanes::{Job, Lanes};
-use super::load;
-use super::record;
 use crate::facts::Inspector;
 use crate::source::{KafkaSource, Options};
+use check::Check;
+use loads::Loads;
 
 /// The most deliveries that are asked for at once.
 const BATCH: usize = 500;
@@ -32,12 +35,12 @@ const BATCH: usize = 500;
 const BYTES: usize = 8 * 1024 * 1024;
 /// The pause after something failed, and after something that does not pass by itself.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(30)];
-/// How often expired ids are forgotten.
-const EXPIRY: Duration = Duration::from_secs(5);
+/// How often the topics are looked at, as an engine does for its sources.
+const CHECK: Duration = Duration::from_secs(30);
 
 /// What the task is made of.
 pub(super) struct Parts {
-    pub(super) source: KafkaSource,
+    pub(super) source: Arc<KafkaSource>,
     pub(super) options: Options,
     pub(super) topics: Topics,
     pub(super) rule: Rule,
@@ -61,7 +64,12 @@ enum Ended {
 }
 
 /// Partitions that go, and the source that waits until nothing of them runs.
-type Leaving = (Vec<i32>, oneshot::Sender<()>);
+struct Leaving {
+    partitions: Vec<i32>,
+    /// The last delivery before they went. The source waits only for a time; later ones may be of another assignment of the same partitions.
+    last: u64,
+    flushed: oneshot::Sender<()>,
+}
 
 pub(super) struct Run {
     parts: Parts,
@@ -70,6 +78,13 @@ pub(super) struct Run {
     lanes: Lanes,
     runs: JoinSet<(Job, Ended)>,
     leaving: Vec<Leaving>,
+    loads: Loads,
+    check: Arc<Check>,
+    checks: JoinSet<Result<Vec<String>>>,
+    /// Why nothing more is taken: ids would be forgotten too early.
+    refused: Option<Error>,
+    /// What an operator was told last.
+    advice: Vec<String>,
     /// Numbers attempts, so that a later one of this process has a higher fence.
     fence: u64,
 }
@@ -78,14 +93,27 @@ impl Run {
     pub(super) fn new(parts: Parts) -> Self {
         // Fences of a later process are higher, as far as clocks go.
         let now_ms = u64::try_from(parts.solo.clock().now().as_millis()).unwrap_or_default();
+        let check = Arc::new(Check {
+            source: parts.source.clone(),
+            options: parts.options.clone(),
+            log: parts.topics.log.clone(),
+            written: parts.topics.written(),
+            inspector: Inspector::new(parts.options.of_topic(&parts.topics.log)),
+            keep: parts.solo.consumer().plan.retention.keep(),
+        });
         Self {
             fence: now_ms << 16,
+            check,
             parts,
             owned: HashMap::new(),
             board: Board::default(),
             lanes: Lanes::default(),
             runs: JoinSet::new(),
             leaving: Vec::new(),
+            loads: Loads::new(),
+            checks: JoinSet::new(),
+            refused: None,
+            advice: Vec::new(),
         }
     }
 
@@ -103,162 +131,124 @@ impl Run {
 
     async fn work(&mut self) {
         self.open().await;
-        let mut expiry = interval(EXPIRY);
-        expiry.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut asks_at, mut expires_at) = (Instant::now(), Instant::now());
+        let mut checks_at = Instant::now() + CHECK;
         loop {
             self.start();
-            let room = OPEN_MAX.saturating_sub(self.board.len());
-            let want = Want {
-                count: room.min(BATCH),
-                bytes: BYTES,
+            let (source, want) = (self.parts.source.clone(), self.want());
+            let next = async {
+                sleep_until(asks_at).await;
+                source.next(want).await
             };
             tokio::select! {
                 Some(ended) = self.runs.join_next() => match ended {
                     Ok((job, ended)) => self.ended(&job, ended),
                     Err(error) => tracing::error!(%error, "an attempt ended badly"),
                 },
-                event = self.parts.source.next(want) => match event {
-                    Ok(event) => self.event(event).await,
-                    Err(error) => self.failed("Kafka cannot be read", &error).await,
+                Some(loaded) = self.loads.next() => self.loaded(loaded),
+                Some(checked) = self.checks.join_next() => {
+                    self.checked(checked.unwrap_or_else(|error| Err(ended_badly(&error))));
+                }
+                event = next => match event {
+                    Ok(event) => self.event(event),
+                    Err(error) => {
+                        asks_at = Instant::now() + self.failed("Kafka cannot be read", &error);
+                    }
                 },
-                _ = expiry.tick() => self.expire(),
+                () = sleep_until(checks_at) => {
+                    checks_at = Instant::now() + CHECK;
+                    self.check_again();
+                }
+                () = sleep_until(expires_at) => expires_at = Instant::now() + self.expire(),
             }
         }
     }
 
     /// Opens the source, once its topics are such that ids are remembered for long enough.
-    async fn open(&self) {
+    async fn open(&mut self) {
         loop {
-            match self.try_open().await {
+            let opened = match self.check.clone().ask().await {
+                Ok(advice) => {
+                    self.advise(advice);
+                    self.parts.source.open(Vec::new()).await
+                }
+                Err(error) => Err(error),
+            };
+            match opened {
                 Ok(()) => return,
                 Err(error) => {
-                    self.failed("a consumer with a log cannot begin", &error)
-                        .await
+                    sleep(self.failed("a consumer with a log cannot begin", &error)).await;
                 }
             }
         }
     }
 
-    async fn try_open(&self) -> Result<()> {
-        let (options, log) = (self.parts.options.clone(), self.parts.topics.log.clone());
-        let keep = self.parts.solo.consumer().plan.retention.keep();
-        self.remembers(&log, keep).await?;
-        blocking(move || load::check(&options, &log)).await?;
-        self.parts.source.open(Vec::new()).await?;
-        let facts = self.parts.source.facts().await?;
-        for warning in &facts.warnings {
+    /// How much is asked for: nothing while it could not be remembered.
+    fn want(&self) -> Want {
+        if self.refused.is_some() || self.owned.values().any(|owned| owned.ids.is_full()) {
+            return Want::NOTHING;
+        }
+        let room = OPEN_MAX.saturating_sub(self.board.len() + self.loads.len());
+        Want {
+            count: room.min(BATCH),
+            bytes: BYTES,
+        }
+    }
+
+    /// Looks at the topics again, and says what keeps deliveries from being taken.
+    fn check_again(&mut self) {
+        if self.checks.is_empty() {
+            self.checks.spawn(self.check.clone().ask());
+        }
+        let full = self.owned.iter().filter(|(_, owned)| owned.ids.is_full());
+        for (partition, _) in full {
+            let consumer = self.consumer();
+            tracing::error!(%consumer, partition, "nothing is taken: a partition has as many processed ids as can be remembered, until some expire");
+        }
+    }
+
+    fn checked(&mut self, checked: Result<Vec<String>>) {
+        match checked {
+            Ok(advice) => {
+                self.refused = None;
+                self.advise(advice);
+            }
+            // The broker is away or slow: it says nothing new.
+            Err(error) if error.is_retryable() => {
+                tracing::warn!(consumer = %self.consumer(), %error, "topics cannot be looked at");
+            }
+            Err(error) => {
+                tracing::error!(consumer = %self.consumer(), %error, "nothing is taken until the topics are right again");
+                self.refused = Some(error);
+            }
+        }
+    }
+
+    /// Tells an operator what is new.
+    fn advise(&mut self, advice: Vec<String>) {
+        for warning in advice.iter().filter(|one| !self.advice.contains(one)) {
             tracing::warn!(consumer = %self.consumer(), warning);
         }
-        match facts.refusal(keep, true) {
-            Some(why) => Err(Error::invalid(why)),
-            None => Ok(()),
-        }
+        self.advice = advice;
     }
 
-    /// Refuses a log that forgets ids before their retention ends.
-    async fn remembers(&self, log: &str, keep: Duration) -> Result<()> {
-        let inspector = Inspector::new(self.parts.options.of_topic(log));
-        match inspector.retained().await? {
-            Some(Retained::For(kept)) if kept < keep => Err(Error::invalid(format!(
-                "the log {log:?} forgets ids after {}, and they are to be remembered for {}: it needs cleanup.policy=compact",
-                duration::show(kept),
-                duration::show(keep)
-            ))),
-            _ => Ok(()),
-        }
-    }
-
-    async fn failed(&self, what: &str, error: &Error) {
+    /// Says an error; how long to wait before it is tried again.
+    fn failed(&self, what: &str, error: &Error) -> Duration {
         let pause = PAUSES[usize::from(!error.is_retryable())];
         tracing::warn!(consumer = %self.consumer(), %error, pause_ms = pause.as_millis(), "{what}");
-        sleep(pause).await;
-    }
-
-    async fn event(&mut self, event: Event) {
-        match event {
-            Event::Batch(Batch { deliveries, .. }) => {
-                for delivery in deliveries {
-                    self.delivered(delivery).await;
-                }
-            }
-            Event::Gone(gone) => self.lose(gone),
-            _ => {}
-        }
-    }
-
-    async fn delivered(&mut self, delivery: Delivery) {
-        let Delivery { raw, handle, .. } = delivery;
-        // Every message of Kafka has a partition.
-        let partition = raw.origin.partition.unwrap_or_default();
-        self.own(partition).await;
-        let messages = self.parts.rule.messages(self.parts.solo.consumer(), &raw);
-        let raw = Arc::new(raw);
-        let count = messages.len();
-        let delivery = self.board.add(handle, raw, partition, count);
-        for message in messages {
-            let job = Job {
-                delivery,
-                partition,
-                digest: record::digest(&message),
-                fingerprint: record::fingerprint(&message),
-                message: Arc::new(message),
-            };
-            self.submit(job);
-        }
-    }
-
-    /// Reads the log of a partition before anything of it runs, however long that takes.
-    async fn own(&mut self, partition: i32) {
-        while !self.owned.contains_key(&partition) {
-            let (options, log) = (self.parts.options.clone(), self.parts.topics.log.clone());
-            match blocking(move || load::load(&options, &log, partition)).await {
-                Ok(ids) => {
-                    let (consumer, count) = (self.consumer(), ids.len());
-                    tracing::info!(%consumer, partition, ids = count, "the log of a partition was read");
-                    let (leaving, _) = watch::channel(false);
-                    self.owned.insert(partition, Owned { ids, leaving });
-                }
-                Err(error) => {
-                    self.failed(
-                        "nothing of a partition runs, because its log cannot be read",
-                        &error,
-                    )
-                    .await
-                }
-            }
-        }
-    }
-
-    /// Looks a message up: what is known does not run.
-    fn submit(&mut self, job: Job) {
-        let Some(owned) = self.owned.get(&job.partition) else {
-            return;
-        };
-        let watch = self.parts.solo.watch();
-        match owned.ids.seen(&job.digest, job.fingerprint) {
-            Seen::Duplicate => {
-                let state = State::Completed;
-                watch.received(&job.message, Receipt::Duplicate { state });
-                self.dealt_with(&job);
-            }
-            Seen::Conflict => {
-                watch.received(&job.message, Receipt::Conflict);
-                let why = "the id is known with another content";
-                self.dead(&job, "conflict", why);
-            }
-            Seen::New => match job.message.unreadable() {
-                Some(why) => {
-                    let why = why.to_owned();
-                    self.dead(&job, "unreadable", &why);
-                }
-                None => self.lanes.add(job),
-            },
-        }
+        pause
     }
 
     fn start(&mut self) {
         let workers = self.parts.solo.consumer().workers;
         while let Some(job) = self.lanes.start(workers) {
+            // The source may have lost the partition and not said so yet.
+            let holds = |handle: &_| self.parts.source.holds(handle);
+            if !self.board.is_held(job.delivery, holds) {
+                self.lanes.ended(&job);
+                self.give_up(&job);
+                continue;
+            }
             let state = State::Received;
             let watch = self.parts.solo.watch();
             watch.received(&job.message, Receipt::Stored { state });
@@ -304,18 +294,24 @@ impl Run {
                 owned.leaving.send_replace(true);
             }
         }
+        self.loads.lose(&numbers);
         for job in self.lanes.lose(&numbers) {
             self.submit(job);
         }
+        let (partitions, last) = (numbers, self.board.last());
         match gone.flushed {
-            Some(flushed) => self.leaving.push((numbers, flushed)),
-            None => self.forget(&numbers),
+            Some(flushed) => self.leaving.push(Leaving {
+                partitions,
+                last,
+                flushed,
+            }),
+            None => self.forget(&partitions, last),
         }
         self.flush();
     }
 
-    fn forget(&mut self, partitions: &[i32]) {
-        for digest in self.board.lose(partitions) {
+    fn forget(&mut self, partitions: &[i32], last: u64) {
+        for digest in self.board.lose(partitions, last) {
             self.let_go(&digest);
         }
     }
@@ -323,17 +319,19 @@ impl Run {
     /// Tells the source of partitions of which nothing runs any more.
     fn flush(&mut self) {
         let (board, lanes) = (&self.board, &self.lanes);
-        let is_running = |(numbers, _): &mut Leaving| {
-            lanes.is_running(|delivery| board.is_of(delivery, numbers))
+        let is_running = |one: &mut Leaving| {
+            lanes.is_running(|delivery| {
+                delivery <= one.last && board.is_of(delivery, &one.partitions)
+            })
         };
         let done: Vec<Leaving> = self
             .leaving
             .extract_if(.., |one| !is_running(one))
             .collect();
-        for (numbers, flushed) in done {
-            self.forget(&numbers);
+        for one in done {
+            self.forget(&one.partitions, one.last);
             // A source that no longer waits goes on by itself.
-            let _ = flushed.send(());
+            let _ = one.flushed.send(());
         }
     }
 
@@ -393,5 +391,12 @@ async fn blocking<T: Send + 'static>(
     act: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let ended = spawn_blocking(act).await;
-    ended.unwrap_or_else(|error| Err(Error::new(semel_core::Kind::Internal, error.to_string())))
+    ended.unwrap_or_else(|error| Err(ended_badly(&error)))
 }
+
+fn ended_badly(error: &tokio::task::JoinError) -> Error {
+    Error::new(semel_core::Kind::Internal, error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! What becomes of a message whose attempts have ended, and what is published with its acknowledgement.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use semel_core::inbox::{Cause, Disposition, Intent, Message};
 use semel_inbox::intents::Outgoing;
@@ -12,8 +13,10 @@ use crate::processed::lanes::Job;
 use crate::processed::record::{self, Processed};
 use crate::source::Publication;
 
-/// How many expired ids of one partition are forgotten at once.
+/// How many expired ids of one partition are forgotten at once; a transaction holds so many tombstones of each, as far as there is room.
 const EXPIRED_MAX: usize = 1_000;
+/// How often expired ids are forgotten, and how soon again as long as there are more.
+const EXPIRY: [Duration; 2] = [Duration::from_secs(5), Duration::from_millis(100)];
 
 impl Run {
     pub(super) fn disposed(&mut self, job: &Job, disposition: Disposition) {
@@ -100,10 +103,7 @@ impl Run {
         let owned = self.owned.get_mut(&open.partition);
         if let (Settled::Done, Some(owned)) = (settled, owned) {
             for (digest, known) in &open.learned {
-                if !owned.ids.insert(*digest, *known) {
-                    let (consumer, partition) = (self.parts.solo.consumer().name(), open.partition);
-                    tracing::error!(%consumer, partition, "too many ids are remembered; duplicates of the newest run");
-                }
+                owned.ids.insert(*digest, *known);
             }
         }
         for (digest, _) in open.learned {
@@ -111,12 +111,23 @@ impl Run {
         }
     }
 
-    /// Forgets ids whose retention has ended.
-    pub(super) fn expire(&mut self) {
+    /// What was processed before this time, in milliseconds since 1970, is forgotten.
+    pub(super) fn expired_before(&self) -> i64 {
         let keep = self.parts.solo.consumer().plan.retention.keep();
-        let before = self.parts.solo.clock().now().before(keep).as_millis();
+        self.parts.solo.clock().now().before(keep).as_millis()
+    }
+
+    /// Forgets ids whose retention has ended; when to do so again.
+    pub(super) fn expire(&mut self) -> Duration {
+        let before = self.expired_before();
+        let mut has_more = false;
         for (partition, owned) in &mut self.owned {
+            if !self.parts.source.has_room_to_publish() {
+                has_more = true;
+                break;
+            }
             let expired = owned.ids.expire(before, EXPIRED_MAX);
+            has_more |= expired.len() >= EXPIRED_MAX;
             let tombstone = |digest| Publication {
                 topic: self.parts.topics.log.clone(),
                 partition: Some(*partition),
@@ -127,6 +138,7 @@ impl Run {
             let tombstones: Vec<Publication> = expired.into_iter().map(tombstone).collect();
             self.parts.source.publish(*partition, tombstones);
         }
+        EXPIRY[usize::from(has_more)]
     }
 }
 

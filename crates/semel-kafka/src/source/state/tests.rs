@@ -171,3 +171,32 @@ fn publications_go_with_an_offset_of_their_partition_and_are_lost_with_it() {
     let (queued, _) = state.take_publications(&[]);
     assert!(queued.is_empty(), "the partition is another member's");
 }
+
+#[test]
+fn nothing_is_handed_out_while_transactions_fail() {
+    let mut state = state();
+    state.blocked = Some("why".to_owned());
+    assert!(take(&mut state, MUCH).is_empty());
+    state.blocked = None;
+    assert_eq!(take(&mut state, MUCH).len(), 6);
+}
+
+#[test]
+fn a_thread_that_panicked_is_replaced_once_all_was_said() {
+    let mut state = state();
+    assert!(!state.is_to_open());
+    let all = state.all();
+    state.lose(&all);
+    (state.is_running, state.is_crashed) = (false, true);
+    state.failure = Some(Error::invalid("it has panicked"));
+    assert!(!state.is_to_open());
+    gone(&mut state);
+    assert!(
+        state
+            .take(MUCH, Instant::now())
+            .is_some_and(|said| said.is_err())
+    );
+    assert!(state.is_to_open());
+    state.is_stopping = true;
+    assert!(!state.is_to_open(), "a source that was closed stays so");
+}
