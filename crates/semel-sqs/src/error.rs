@@ -97,6 +97,27 @@ fn by_code(code: &str, status: u16) -> (Kind, End) {
     }
 }
 
+/// How it ended for one entry of a call that was done for others. The flag by which the service says whose fault it was tells less
+/// than the code: a caller that is throttled or lacks a permission is at fault by that flag, and its message is not.
+pub(crate) fn of_entry(code: &str) -> End {
+    let status = match code.contains("Internal") {
+        true => 500,
+        false => 400,
+    };
+    by_code(code, status).1
+}
+
+/// Whether a receipt is not taken any more, and will not be later.
+pub(crate) fn is_gone(code: &str) -> bool {
+    let known = [
+        "ReceiptHandleIsInvalid",
+        "MessageNotInflight",
+        "InvalidIdFormat",
+        "InvalidParameterValue",
+    ];
+    known.iter().any(|known| code.contains(known))
+}
+
 /// Whether there was no connection yet.
 fn is_connecting(error: &(dyn StdError + 'static)) -> bool {
     let causes = causes(error);
@@ -150,6 +171,26 @@ mod tests {
             ),
         ] {
             assert_eq!(by_code(code, status), (kind, end), "{code}");
+        }
+    }
+
+    #[test]
+    fn an_entry_is_judged_by_its_code() {
+        for (code, end, gone) in [
+            ("RequestThrottled", End::NotDone, false),
+            ("KmsThrottled", End::NotDone, false),
+            ("KMS.AccessDeniedException", End::NotDone, false),
+            ("InternalError", End::Unknown, false),
+            ("ServiceUnavailable", End::NotDone, false),
+            ("InvalidMessageContents", End::Refused, false),
+            ("ReceiptHandleIsInvalid", End::NotDone, true),
+            (
+                "AWS.SimpleQueueService.MessageNotInflight",
+                End::NotDone,
+                true,
+            ),
+        ] {
+            assert_eq!((of_entry(code), is_gone(code)), (end, gone), "{code}");
         }
     }
 }

@@ -39,7 +39,9 @@ pub(crate) fn weigh(attributes: &Attributes, reading: &Reading) -> Facts {
     let mut facts = Facts::default();
     let kept = number(Name::MessageRetentionPeriod).map(Duration::from_secs);
     facts.retained = kept.map(Retained::For);
-    facts.lag = number(Name::ApproximateNumberOfMessages);
+    let delayed = number(Name::ApproximateNumberOfMessagesDelayed).unwrap_or_default();
+    facts.lag = number(Name::ApproximateNumberOfMessages).map(|visible| visible + delayed);
+    facts.held = number(Name::ApproximateNumberOfMessagesNotVisible);
     facts.delivery_limit = attributes
         .get(&Name::RedrivePolicy)
         .and_then(|policy| limit(policy));
@@ -49,7 +51,23 @@ pub(crate) fn weigh(attributes: &Attributes, reading: &Reading) -> Facts {
                 .to_owned(),
         );
     }
+    if is(attributes, Name::ContentBasedDeduplication, "true") {
+        facts.warnings.push(
+            "the service makes deduplication ids of bodies (ContentBasedDeduplication): two messages with equal bodies and no other id are \
+             one message"
+                .to_owned(),
+        );
+    }
     facts
+}
+
+/// Whether a deduplication id is unique within its group only.
+pub(crate) fn is_by_group(attributes: &Attributes) -> bool {
+    is(attributes, Name::DeduplicationScope, "messageGroup")
+}
+
+fn is(attributes: &Attributes, name: Name, value: &str) -> bool {
+    attributes.get(&name).is_some_and(|found| found == value)
 }
 
 /// How often a message is received before it goes to the dead letter queue. The number is text or a number, as its author wrote it.

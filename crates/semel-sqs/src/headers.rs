@@ -88,7 +88,8 @@ fn plain(
     let mut names = HashSet::new();
     let attribute = |(name, value): &HeaderField| {
         let value = value.as_ref().filter(|value| !value.is_empty())?;
-        let is_new = !taken.contains_key(name) && names.insert(name.to_ascii_lowercase());
+        let is_taken = taken.keys().any(|taken| taken.eq_ignore_ascii_case(name));
+        let is_new = !is_taken && names.insert(name.to_ascii_lowercase());
         let value = match std::str::from_utf8(value) {
             Ok(value) if is_text(value) => text(value),
             _ => binary(value),
@@ -261,6 +262,7 @@ mod tests {
             ],
             vec![field("AWS.x", Some(b"1"))],
             vec![field(ID, Some(b"another"))],
+            vec![field("Message-Id", Some(b"another"))],
             many(&|n| format!("h{n}")),
         ] {
             let (count, read) = round(odd.clone(), Some(b"{}"));

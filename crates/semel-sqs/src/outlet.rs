@@ -7,7 +7,7 @@ use bytes::Bytes;
 use semel_core::{Fingerprint, Result};
 use semel_inbox::intents::{Outgoing, Outlet, Sending, Sent};
 
-use crate::error::{End, Failed, failed};
+use crate::error::{End, Failed, failed, of_entry};
 use crate::headers;
 use crate::queue::Queue;
 use crate::url;
@@ -18,6 +18,13 @@ const CALL_MAX: usize = 10;
 const CALL_BYTES_MAX: usize = 256 * 1024;
 /// The longest ids of groups and of deduplication.
 const ID_MAX: usize = 128;
+
+/// What became of the messages of a call.
+struct Called {
+    sent: Vec<(usize, Sent)>,
+    /// Whether the service did not answer, or did nothing at all: the next call would end like this one.
+    is_away: bool,
+}
 
 /// A queue that intents are sent to.
 ///
@@ -63,7 +70,7 @@ impl SqsOutlet {
     }
 
     /// Sends the messages of these places in one call, and if the service refuses it as a whole, one by one.
-    async fn call(&self, entries: Vec<(usize, Entry)>) -> Vec<(usize, Sent)> {
+    async fn call(&self, entries: Vec<(usize, Entry)>) -> Called {
         let places: Vec<usize> = entries.iter().map(|(at, _)| *at).collect();
         match self
             .call_once(entries.iter().map(|(_, entry)| entry.clone()).collect())
@@ -77,25 +84,40 @@ impl SqsOutlet {
                         .cloned()
                         .unwrap_or_else(unnamed)
                 };
-                places.into_iter().map(|at| (at, answer(at))).collect()
+                Called {
+                    sent: places.into_iter().map(|at| (at, answer(at))).collect(),
+                    is_away: false,
+                }
             }
             Err(failed) if failed.end == End::Refused && places.len() > 1 => {
-                let mut sent = Vec::new();
-                for entry in entries {
-                    sent.extend(Box::pin(self.call(vec![entry])).await);
-                }
-                sent
+                self.call_each(entries).await
             }
             Err(Failed { end, error }) => {
-                let why = error.to_string();
-                let sent = match end {
-                    End::NotDone => Sent::NotSent(why),
-                    End::Refused => Sent::Refused(why),
-                    End::Unknown => Sent::Unknown(why),
-                };
-                places.into_iter().map(|at| (at, sent.clone())).collect()
+                let sent = ended(end, error.to_string());
+                Called {
+                    sent: places.into_iter().map(|at| (at, sent.clone())).collect(),
+                    is_away: end != End::Refused,
+                }
             }
         }
+    }
+
+    /// Sends each message in a call of its own, as long as the service answers.
+    async fn call_each(&self, entries: Vec<(usize, Entry)>) -> Called {
+        let mut all = Called {
+            sent: Vec::new(),
+            is_away: false,
+        };
+        for (at, entry) in entries {
+            if all.is_away {
+                all.sent.push((at, behind(AWAY)));
+                continue;
+            }
+            let one = Box::pin(self.call(vec![(at, entry)])).await;
+            all.sent.extend(one.sent);
+            all.is_away = one.is_away;
+        }
+        all
     }
 
     async fn call_once(&self, entries: Vec<Entry>) -> Result<HashMap<String, Sent>, Failed> {
@@ -117,15 +139,11 @@ impl SqsOutlet {
             let place = format!("{queue}/{}", entry.message_id());
             (entry.id().to_owned(), Sent::Done(place))
         });
-        let refused = answer.failed().iter().map(|entry| {
+        let failed = answer.failed().iter().map(|entry| {
             let why = format!("{}: {}", entry.code(), entry.message().unwrap_or_default());
-            let sent = match entry.sender_fault() {
-                true => Sent::Refused(why),
-                false => Sent::NotSent(why),
-            };
-            (entry.id().to_owned(), sent)
+            (entry.id().to_owned(), ended(of_entry(entry.code()), why))
         });
-        Ok(done.chain(refused).collect())
+        Ok(done.chain(failed).collect())
     }
 
     /// Takes the next messages that may go in one call: in a FIFO queue one of each group, so that nothing overtakes one that fails.
@@ -165,7 +183,8 @@ impl Outlet for SqsOutlet {
             let mut failed: HashSet<Bytes> = HashSet::new();
             while !left.is_empty() {
                 let entries = self.next_call(&mut left, &messages);
-                for (at, how) in self.call(entries).await {
+                let called = self.call(entries).await;
+                for (at, how) in called.sent {
                     if !matches!(how, Sent::Done(_)) {
                         failed.extend(messages[at].key.clone());
                     }
@@ -176,17 +195,35 @@ impl Outlet for SqsOutlet {
                         .key
                         .as_ref()
                         .is_some_and(|key| failed.contains(key));
-                    if is_behind {
-                        let why = "an earlier message of the same key was not sent";
-                        sent[*at] = Some(Sent::NotSent(why.to_owned()));
-                    }
-                    !is_behind
+                    let why = match (called.is_away, is_behind) {
+                        (true, _) => AWAY,
+                        (false, true) => "an earlier message of the same key was not sent",
+                        (false, false) => return true,
+                    };
+                    sent[*at] = Some(behind(why));
+                    false
                 });
             }
             let sent = sent.into_iter();
             sent.map(|sent| sent.expect("each message was sent or left behind"))
                 .collect()
         })
+    }
+}
+
+/// Why a message was not sent after a call that failed as a whole. Waiting for the next call to fail, too, might last longer than the caller
+/// waits, and then nothing would be known of any message.
+const AWAY: &str = "an earlier call was not answered, or did nothing";
+
+fn behind(why: &str) -> Sent {
+    Sent::NotSent(why.to_owned())
+}
+
+fn ended(end: End, why: String) -> Sent {
+    match end {
+        End::NotDone => Sent::NotSent(why),
+        End::Refused => Sent::Refused(why),
+        End::Unknown => Sent::Unknown(why),
     }
 }
 

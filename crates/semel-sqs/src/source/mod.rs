@@ -7,6 +7,7 @@
 mod receive;
 mod settle;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use semel_inbox::source::{
 };
 use tokio::task::AbortHandle;
 
-use crate::facts;
+use crate::facts::{self, Attributes};
 use crate::queue::Queue;
 use crate::url::{self, Reading, VISIBILITY_MAX};
 use receive::Receipt;
@@ -40,9 +41,23 @@ pub(crate) struct Reader {
     buffer: Buffer<Receipt>,
     /// The queue's full name, which says region and account.
     arn: OnceLock<String>,
+    /// Whether a deduplication id is unique within its group only; an operator may change it.
+    is_by_group: AtomicBool,
 }
 
 impl Reader {
+    /// Asks the service about the queue, and remembers what ids and coordinates depend on.
+    async fn attributes(&self) -> Result<Attributes> {
+        let attributes = facts::attributes(&self.queue).await?;
+        if let Some(arn) = attributes.get(&QueueAttributeName::QueueArn) {
+            // Whichever came first is the same.
+            let _ = self.arn.set(arn.clone());
+        }
+        let is_by_group = facts::is_by_group(&attributes);
+        self.is_by_group.store(is_by_group, Ordering::Relaxed);
+        Ok(attributes)
+    }
+
     fn arn(&self) -> &str {
         let queue = || self.queue.address.queue.as_str();
         self.arn.get().map_or_else(queue, String::as_str)
@@ -68,6 +83,7 @@ impl SqsSource {
             reading,
             buffer,
             arn: OnceLock::new(),
+            is_by_group: AtomicBool::new(false),
         });
         Ok(Self {
             name,
@@ -112,11 +128,7 @@ impl Source for SqsSource {
 
     fn open(&self, _: Vec<(Partition, Position)>) -> Answer<'_, ()> {
         Box::pin(async {
-            let attributes = facts::attributes(&self.reader.queue).await?;
-            if let Some(arn) = attributes.get(&QueueAttributeName::QueueArn) {
-                // Whichever came first is the same.
-                let _ = self.reader.arn.set(arn.clone());
-            }
+            self.reader.attributes().await?;
             self.start();
             Ok(())
         })
@@ -132,7 +144,7 @@ impl Source for SqsSource {
 
     fn facts(&self) -> Answer<'_, Facts> {
         Box::pin(async {
-            let attributes = facts::attributes(&self.reader.queue).await?;
+            let attributes = self.reader.attributes().await?;
             Ok(facts::weigh(&attributes, &self.reader.reading))
         })
     }

@@ -2,13 +2,15 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use aws_sdk_sqs::config::Config;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName as Name};
 use bytes::Bytes;
+use semel_core::identity::PART_BYTES_MAX;
 use semel_core::inbox::Origin;
-use semel_core::{Result, Timestamp};
+use semel_core::{Fingerprint, Result, Timestamp};
 use semel_inbox::source::buffer::Waiting;
 use semel_inbox::source::{OPEN_MAX, Raw, Settle, Settled};
 use tokio::time::{Instant, sleep};
@@ -33,7 +35,13 @@ const KEPT: [Name; 3] = [
 
 /// What is inside of a handle.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Receipt(pub(super) String);
+pub(super) struct Receipt {
+    pub(super) handle: String,
+    /// When the service was asked for it, which is when its longest time begins.
+    pub(super) asked: Instant,
+    /// The group of a FIFO queue's message.
+    pub(super) group: Option<String>,
+}
 
 /// Receives until it is aborted.
 pub(super) async fn run(reader: Arc<Reader>) {
@@ -77,13 +85,18 @@ async fn receive(reader: &Reader) -> Result<()> {
     let messages = received.messages.unwrap_or_default();
     let waiting = messages
         .into_iter()
-        .filter_map(|message| waiting(reader, message, until));
+        .filter_map(|message| waiting(reader, message, asked, until));
     reader.buffer.push(waiting.collect());
     Ok(())
 }
 
-fn waiting(reader: &Reader, message: Message, until: Instant) -> Option<Waiting<Receipt>> {
-    let inside = Receipt(message.receipt_handle?);
+fn waiting(
+    reader: &Reader,
+    message: Message,
+    asked: Instant,
+    until: Instant,
+) -> Option<Waiting<Receipt>> {
+    let handle = message.receipt_handle?;
     let mut system = message.attributes.unwrap_or_default();
     let mut read = headers::read(message.body.unwrap_or_default(), message.message_attributes);
     for name in KEPT {
@@ -101,12 +114,18 @@ fn waiting(reader: &Reader, message: Message, until: Instant) -> Option<Waiting<
     let coordinates = message.message_id.map(|id| format!("{arn}/{id}"));
     let deliveries = number(Name::ApproximateReceiveCount);
     let published_at = number(Name::SentTimestamp).map(Timestamp::from_millis);
+    // The groups of a standard queue share its throughput, and order nothing.
+    let group = system.remove(&Name::MessageGroupId);
+    let group = group.filter(|_| reader.queue.address.is_fifo());
+    let is_by_group = reader.is_by_group.load(Ordering::Relaxed);
+    // Only what a producer says is an id: the service's own message id is another one each time a producer tries again.
+    let id = system.remove(&Name::MessageDeduplicationId);
     let raw = Raw {
-        // Only what a producer says is an id: the service's own message id is another one each time a producer tries again.
-        id: system.remove(&Name::MessageDeduplicationId),
-        lane: system
-            .remove(&Name::MessageGroupId)
-            .filter(|_| reader.queue.address.is_fifo()),
+        id: id.map(|id| match group.as_deref().filter(|_| is_by_group) {
+            Some(group) => id_within(group, &id),
+            None => id,
+        }),
+        lane: group.clone(),
         headers: read.headers,
         payload: read.payload,
         origin: Origin {
@@ -121,9 +140,22 @@ fn waiting(reader: &Reader, message: Message, until: Instant) -> Option<Waiting<
     };
     Some(Waiting {
         raw,
-        inside,
+        inside: Receipt {
+            handle,
+            asked,
+            group,
+        },
         until: Some(until),
     })
+}
+
+/// The id of a message whose deduplication id is unique within its group only. Neither part has a space; both are up to 128 bytes long.
+fn id_within(group: &str, id: &str) -> String {
+    let whole = format!("{group} {id}");
+    match whole.len() <= PART_BYTES_MAX {
+        true => whole,
+        false => format!("hash:{}", Fingerprint::of_bytes(whole.as_bytes())),
+    }
 }
 
 /// Keeps invisible to others what waits in the buffer, until it is aborted. What no call has asked for during half a term is given back.
@@ -139,7 +171,9 @@ pub(super) async fn keep(reader: Arc<Reader>) {
         if receipts.is_empty() {
             continue;
         }
-        let until = Instant::now() + reader.reading.visibility;
+        let now = Instant::now();
+        let extensions = receipts.iter().map(|receipt| reader.extension(receipt));
+        let until = extensions.min().map_or(now, |least| now + least);
         let items: Vec<_> = receipts
             .iter()
             .map(|receipt| Some((receipt, how)))
@@ -158,5 +192,20 @@ pub(super) async fn keep(reader: Arc<Reader>) {
             .buffer
             .extend(until, |receipt| kept.contains(receipt));
         reader.buffer.forget(|receipt| gone.contains(receipt));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_within_a_group_has_room_in_a_key_and_is_another_one_in_another_group() {
+        assert_eq!(id_within("a", "o-1"), "a o-1");
+        let (group, id) = ("g".repeat(128), "i".repeat(128));
+        let long = id_within(&group, &id);
+        assert!(long.len() <= PART_BYTES_MAX, "{long}");
+        assert_ne!(long, id_within(&group, &"j".repeat(128)));
+        assert_eq!(long, id_within(&group, &id));
     }
 }

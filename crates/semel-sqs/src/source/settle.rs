@@ -13,7 +13,7 @@ use semel_inbox::source::{Handle, Settle, Settled};
 
 use super::Reader;
 use super::receive::Receipt;
-use crate::error::failed;
+use crate::error::{failed, is_gone};
 use crate::url::VISIBILITY_MAX;
 
 /// The most answers in one call.
@@ -26,10 +26,35 @@ type Item<'a> = (usize, &'a Receipt, Settle);
 
 impl Reader {
     pub(super) async fn settle(&self, items: Vec<(Handle, Settle)>) -> Result<Vec<Settled>> {
+        let count = items.len();
         let items = items.iter();
-        let items =
-            items.map(|(handle, how)| handle.get::<Receipt>().map(|receipt| (receipt, *how)));
-        self.settle_all(&items.collect::<Vec<_>>()).await
+        let mut items: Vec<_> = items
+            .map(|(handle, how)| handle.get::<Receipt>().map(|receipt| (receipt, *how)))
+            .collect();
+        let behind = self.take_behind(&items);
+        items.extend(behind.iter().map(|(receipt, how)| Some((receipt, *how))));
+        let mut settled = self.settle_all(&items).await?;
+        settled.truncate(count);
+        Ok(settled)
+    }
+
+    /// Takes from the buffer what waits there behind a message of its group that is given back: it must not overtake that one.
+    fn take_behind(&self, items: &[Option<(&Receipt, Settle)>]) -> Vec<(Receipt, Settle)> {
+        let mut delays: HashMap<&str, Settle> = HashMap::new();
+        for (receipt, how) in items.iter().flatten() {
+            if let (Settle::Back(_), Some(group)) = (how, &receipt.group) {
+                delays.insert(group, *how);
+            }
+        }
+        if delays.is_empty() {
+            return Vec::new();
+        }
+        let delay = |receipt: &Receipt| delays.get(receipt.group.as_deref()?).copied();
+        let waiting = self.buffer.waiting().into_iter();
+        let behind = waiting.filter_map(|receipt| delay(&receipt).map(|how| (receipt, how)));
+        let behind: Vec<_> = behind.collect();
+        self.buffer.forget(|receipt| delay(receipt).is_some());
+        behind
     }
 
     /// The same; what is no delivery of this source is gone.
@@ -100,7 +125,7 @@ impl Reader {
         let entries = chunk.iter().enumerate().map(|(number, (_, receipt, _))| {
             let entry = Delete::builder()
                 .id(number.to_string())
-                .receipt_handle(&receipt.0);
+                .receipt_handle(&receipt.handle);
             entry.build().expect("id and receipt are set")
         });
         let answer = connected
@@ -119,8 +144,8 @@ impl Reader {
         let entries = chunk.iter().enumerate().map(|(number, (_, receipt, how))| {
             let entry = Change::builder()
                 .id(number.to_string())
-                .receipt_handle(&receipt.0)
-                .visibility_timeout(self.visibility(*how));
+                .receipt_handle(&receipt.handle)
+                .visibility_timeout(self.visibility(receipt, *how));
             entry.build().expect("id and receipt are set")
         });
         let answer = connected
@@ -134,11 +159,16 @@ impl Reader {
         Ok(answer.failed().iter().map(entry_failed).collect())
     }
 
+    /// For how long a delivery can be extended now: a term, or what is left of its longest time.
+    pub(super) fn extension(&self, receipt: &Receipt) -> Duration {
+        extension(self.reading.visibility, receipt.asked.elapsed())
+    }
+
     /// In seconds, as the service counts; a delay that is not whole is a little longer.
-    fn visibility(&self, how: Settle) -> i32 {
+    fn visibility(&self, receipt: &Receipt, how: Settle) -> i32 {
         let time = match how {
-            Settle::Back(delay) => delay.min(VISIBILITY_MAX),
-            _ => self.reading.visibility,
+            Settle::Back(delay) => delay.min(left(receipt.asked.elapsed())),
+            _ => self.extension(receipt),
         };
         let more = u64::from(time.subsec_nanos() > 0);
         i32::try_from(Duration::from_secs(time.as_secs() + more).as_secs()).unwrap_or(i32::MAX)
@@ -147,19 +177,40 @@ impl Reader {
 
 /// What the service said about one entry: a receipt that it does not take any more will not be taken later.
 fn entry_failed(entry: &BatchResultErrorEntry) -> (String, Settled) {
-    let settled = match entry.sender_fault() || is_gone(entry.code()) {
+    let settled = match is_gone(entry.code()) {
         true => Settled::Gone,
         false => Settled::Later,
     };
     (entry.id().to_owned(), settled)
 }
 
-fn is_gone(code: &str) -> bool {
-    [
-        "ReceiptHandleIsInvalid",
-        "MessageNotInflight",
-        "InvalidParameterValue",
-    ]
-    .iter()
-    .any(|known| code.contains(known))
+/// The service refuses to extend a delivery beyond its longest time, counted from when it was asked for. Nothing would give it back at once.
+fn extension(term: Duration, age: Duration) -> Duration {
+    term.min(left(age)).max(Duration::from_secs(1))
+}
+
+/// What is left of a delivery's longest time, in whole seconds.
+fn left(age: Duration) -> Duration {
+    Duration::from_secs(VISIBILITY_MAX.saturating_sub(age).as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_extension_ends_with_the_longest_time_of_a_delivery() {
+        let hour = Duration::from_secs(60 * 60);
+        for (age, expected) in [
+            (Duration::ZERO, hour * 5),
+            (hour * 7, hour * 5),
+            (
+                hour * 9 + Duration::from_millis(1),
+                hour * 3 - Duration::from_secs(1),
+            ),
+            (hour * 13, Duration::from_secs(1)),
+        ] {
+            assert_eq!(extension(hour * 5, age), expected, "{age:?}");
+        }
+    }
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_sdk_sqs::types::MessageAttributeValue;
 use semel_core::Inbox;
 use semel_inbox::Source;
 use semel_inbox::intents::{Outgoing, Outlet, Sent};
@@ -68,7 +69,13 @@ impl Broker for Sqs {
                 .partition(|message| !message.id.is_empty());
             for message in unknown {
                 let body = message.payload.map(|payload| payload.to_vec()).unwrap();
-                let send = self.queue.client.send_message().queue_url(&self.queue.url);
+                let mut send = self.queue.client.send_message().queue_url(&self.queue.url);
+                for (name, value) in message.headers {
+                    let value = String::from_utf8(value.unwrap().to_vec()).unwrap();
+                    let attribute = MessageAttributeValue::builder().data_type("String");
+                    let attribute = attribute.string_value(value).build().unwrap();
+                    send = send.message_attributes(name, attribute);
+                }
                 let body = String::from_utf8(body).unwrap();
                 send.message_body(body).send().await.unwrap();
             }

@@ -3,8 +3,12 @@
 mod clients;
 mod common;
 mod conformance;
+mod environment;
 mod facts;
+mod fifo;
 mod outlet;
+mod partly;
 mod reading;
 mod restart;
+mod service;
 mod soak;
