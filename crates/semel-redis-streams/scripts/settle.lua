@@ -1,7 +1,8 @@
 -- Answers deliveries, each only if it is still this reader's: the entry is pending, with this consumer, and was not delivered again since.
 -- KEYS: stream. ARGV: group, consumer, the consumer for returned entries, then for each delivery: id, how often it was delivered,
 -- a (ack), e (extend) or b (give back), and for the last its new idle time in ms.
--- Gives: for each delivery 1 if it was done, 0 if it is gone; or nil if the stream or its group is another one.
+-- Gives: for each delivery 1 if it was done, 0 if it is gone, 2 if the entry was deleted from the stream, so that it cannot be delivered
+-- again and its pending record is gone too; or nil if the stream or its group is another one.
 local stream, group, me, returned = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local consumers = redis.pcall('XINFO', 'CONSUMERS', stream, group)
 if consumers.err and not string.find(consumers.err, 'NOGROUP', 1, true) and not string.find(consumers.err, 'no such key', 1, true) then
@@ -23,11 +24,13 @@ for at = 4, #ARGV, 4 do
     if verb == 'a' then
       done = redis.call('XACK', stream, group, id)
     elseif verb == 'e' then
-      -- Of an entry that was deleted meanwhile the server forgets that it was pending, and gives nothing.
       done = #redis.call('XCLAIM', stream, group, me, 0, id, 'JUSTID')
     else
-      redis.call('XCLAIM', stream, group, returned, 0, id, 'IDLE', idle, 'JUSTID')
-      done = 1
+      done = #redis.call('XCLAIM', stream, group, returned, 0, id, 'IDLE', idle, 'JUSTID')
+    end
+    -- Of an entry that was deleted meanwhile the server forgets that it was pending, and XCLAIM gives nothing.
+    if done == 0 then
+      done = 2
     end
   end
   settled[#settled + 1] = done

@@ -29,7 +29,7 @@ fn kind_of(error: &RedisError) -> Kind {
 }
 
 /// Whether what the server said is about the moment: it loads, fails over, or has no room.
-pub(crate) fn passes(error: &RedisError) -> bool {
+fn passes(error: &RedisError) -> bool {
     let code = error.code().unwrap_or_default();
     let passing = [
         "LOADING",

@@ -55,6 +55,7 @@ fn weigh(lost: u64, stream: &Named, group: Option<&Named>, memory: &str) -> Fact
     }
     if let Some(group) = group {
         facts.lag = group.number("lag");
+        facts.held = group.number("pending");
         let read = group.number("entries-read");
         let unread = added
             .zip(read)
@@ -153,7 +154,7 @@ mod tests {
             ),
         ] {
             let stream = named(&[("length", Some(length)), ("entries-added", Some(added))]);
-            let group = named(&[("entries-read", read), ("lag", lag)]);
+            let group = named(&[("entries-read", read), ("lag", lag), ("pending", Some(3))]);
             let facts = weigh(
                 lost,
                 &stream,
@@ -165,6 +166,7 @@ mod tests {
                 assert!(warning.contains(expected), "{warning}");
             }
             assert_eq!(facts.retained.is_some(), length == added);
+            assert_eq!(facts.held, Some(3));
         }
         let facts = weigh(
             0,

@@ -8,7 +8,8 @@
 //! - An answer counts only as long as the delivery is this reader's: its consumer and the number of its deliveries are compared on the server, in
 //!   the same step. A late acknowledgement does not take an entry from the reader that has it now.
 //! - An entry that is given back is claimable after the delay that was asked for, but never later than after the idle time.
-//! - Entries that were deleted or trimmed before they were acknowledged are lost. They are counted and warned about.
+//! - Entries that were deleted or trimmed before they were read, or while they were given back, are lost. They are counted and warned about. What
+//!   this reader has in memory then is delivered and can be acknowledged, but no other reader can have it.
 //! - A stream that was deleted and made anew has other coordinates: the group has a consumer `semel-returned-…` which holds no message
 //!   for long and whose name lives as long as the group.
 //!

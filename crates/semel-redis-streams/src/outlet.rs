@@ -8,7 +8,6 @@ use semel_core::Result;
 use semel_inbox::intents::{Outgoing, Outlet, Sending, Sent};
 
 use crate::entry::{self, KEY, PAYLOADS};
-use crate::error::passes;
 use crate::link::{Link, Script, arg};
 use crate::url::{self, Publishing};
 
@@ -17,6 +16,8 @@ const CHUNK_MAX: usize = 200;
 const CHUNK_BYTES_MAX: usize = 1024 * 1024;
 /// The most headers of a message: a command of the server's scripts has a few thousand arguments at most.
 const HEADERS_MAX: usize = 1_000;
+/// Why a message was not published after one that failed.
+const BEHIND: &str = "an earlier message of the same call was not published";
 /// The field with the id.
 const ID: &str = "message-id";
 /// The field with the kind.
@@ -45,7 +46,7 @@ impl std::fmt::Debug for RedisStreamsOutlet {
 impl RedisStreamsOutlet {
     /// The stream that a URL names; it is connected to on first use.
     ///
-    /// `redis-streams://[[USER]:PASSWORD@]HOST[:PORT][/DB]/STREAM`, then `?name=value&…`: `maxlen=N`, `payload=FIELD`, `key=FIELD`, `tls=true`,
+    /// `redis[s]-streams://[[USER]:PASSWORD@]HOST[:PORT][/DB]/STREAM`, then `?name=value&…`: `maxlen=N`, `payload=FIELD`, `key=FIELD`, `tls=true`,
     /// `cacert=FILE`, `timeout=5s`.
     pub fn from_url(url: &str) -> Result<Self> {
         let (address, publishing) = url::outlet(url)?;
@@ -116,8 +117,7 @@ impl RedisStreamsOutlet {
         if sent.len() < count {
             sent.push(failed);
         }
-        let behind = "an earlier message of the same call was not published";
-        sent.resize(count, Sent::NotSent(behind.to_owned()));
+        sent.resize(count, Sent::NotSent(BEHIND.to_owned()));
         sent
     }
 }
@@ -153,16 +153,16 @@ impl Outlet for RedisStreamsOutlet {
                 if !chunk.is_empty() {
                     sent.extend(self.publish(chunk).await);
                 }
-                if sent
-                    .last()
-                    .is_some_and(|last| !matches!(last, Sent::Done(_)))
+                let has_failed = |last: &Sent| !matches!(last, Sent::Done(_));
+                if let Some(why) = refused
+                    && !sent.last().is_some_and(has_failed)
                 {
-                    // Nothing goes out after one that failed: it may have the same key.
-                    let behind = "an earlier message of the same call was not published";
-                    sent.extend(messages.by_ref().map(|_| Sent::NotSent(behind.to_owned())));
-                } else if let Some(why) = refused {
                     sent.push(Sent::Refused(why));
                     messages.next();
+                }
+                if sent.last().is_some_and(has_failed) {
+                    // Nothing goes out after one that failed: it may have the same key.
+                    sent.extend(messages.by_ref().map(|_| Sent::NotSent(BEHIND.to_owned())));
                 }
             }
             sent
@@ -175,9 +175,9 @@ fn refused(error: &RedisError) -> Sent {
     match error.kind() {
         redis::ErrorKind::Server(_) | redis::ErrorKind::Extension => {
             let said = error.to_string();
-            match passes(error) || is_ours(error.code().unwrap_or_default()) {
-                true => Sent::NotSent(said),
-                false => Sent::Refused(said),
+            match is_messages(&said) {
+                true => Sent::Refused(said),
+                false => Sent::NotSent(said),
             }
         }
         _ => Sent::Unknown(error.to_string()),
@@ -194,9 +194,16 @@ fn said_no(said: &str) -> Sent {
     ))
 }
 
-/// Whether an operator must act before any message can go out; none of them is at fault.
-fn is_ours(code: &str) -> bool {
-    ["NOAUTH", "WRONGPASS", "NOPERM", "MOVED"].contains(&code)
+/// Whether the server found fault with the message itself. Everything else passes, or an operator must act before any message can go out.
+fn is_messages(said: &str) -> bool {
+    let known = [
+        "exceeds maximum allowed size",
+        "invalid bulk length",
+        "invalid multibulk length",
+        "too many results to unpack",
+        "wrong number of arguments",
+    ];
+    known.iter().any(|known| said.contains(known))
 }
 
 #[cfg(test)]
@@ -205,15 +212,16 @@ mod tests {
 
     #[test]
     fn what_the_server_says_tells_whether_it_says_so_again() {
-        assert!(matches!(
-            said_no("OOM command not allowed"),
-            Sent::NotSent(_)
-        ));
-        assert!(matches!(said_no("-NOPERM this user"), Sent::NotSent(_)));
-        assert!(matches!(
-            said_no("WRONGTYPE Operation against"),
-            Sent::Refused(_)
-        ));
+        for said in [
+            "OOM command not allowed",
+            "-NOPERM this user",
+            "WRONGTYPE Operation against",
+            "ERR something new",
+        ] {
+            assert!(matches!(said_no(said), Sent::NotSent(_)), "{said}");
+        }
+        let large = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+        assert!(matches!(said_no(large), Sent::Refused(_)));
         let cut = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
         assert!(matches!(refused(&cut), Sent::Unknown(_)));
     }

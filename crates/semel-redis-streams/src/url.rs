@@ -1,4 +1,4 @@
-//! Addresses: `redis-streams://[[USER]:PASSWORD@]HOST[:PORT][/DB]/STREAM?name=value&…`.
+//! Addresses: `redis[s]-streams://[[USER]:PASSWORD@]HOST[:PORT][/DB]/STREAM?name=value&…`.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -7,6 +7,9 @@ use std::time::Duration;
 use semel_core::{Error, Result};
 use semel_inbox::source::address::{Options, Parts, TIMEOUTS, decode};
 
+/// The schemes: without TLS unless the option says so, and with it.
+const PLAIN: &str = "redis-streams";
+const SECURE: &str = "rediss-streams";
 const PORT: u16 = 6379;
 const TIMEOUT: Duration = Duration::from_secs(5);
 const IDLE: Duration = Duration::from_secs(30);
@@ -115,7 +118,7 @@ impl Fields {
 }
 
 fn parse(url: &str) -> Result<(Address, Options)> {
-    let parts = Parts::split("a Redis stream's address", &["redis-streams"], url)?;
+    let parts = Parts::split("a Redis stream's address", &[PLAIN, SECURE], url)?;
     let (host, port) = parts.server(PORT)?;
     let (user, password) = parts.user()?.unwrap_or_default();
     let (db, stream) = match parts.path.split_once('/') {
@@ -137,11 +140,21 @@ fn parse(url: &str) -> Result<(Address, Options)> {
         password: password.filter(|password| !password.is_empty()),
         db,
         stream: decode("the stream", stream)?,
-        tls: options.take_bool("tls")?.unwrap_or(false),
+        tls: is_secure(parts.scheme, options.take_bool("tls")?)?,
         cacert: options.take("cacert")?.map(PathBuf::from),
         timeout: timeout.unwrap_or(TIMEOUT),
     };
     Ok((address, options))
+}
+
+/// TLS by the scheme or by the option; the two must not contradict each other.
+fn is_secure(scheme: &str, option: Option<bool>) -> Result<bool> {
+    match (scheme == SECURE, option) {
+        (true, Some(false)) => Err(Error::invalid(format!(
+            "{SECURE}:// means TLS; leave out tls=false, or begin with {PLAIN}://"
+        ))),
+        (is_secure, option) => Ok(is_secure || option.unwrap_or(false)),
+    }
 }
 
 fn database(text: &str) -> Result<u32> {
@@ -189,6 +202,14 @@ mod tests {
         let (address, reading) = source("redis-streams://h/orders", "billing").unwrap();
         assert_eq!(format!("{address:?}"), "h:6379/0/orders");
         assert_eq!(reading.group, "billing");
+        for (url, tls) in [
+            ("redis-streams://h/orders", false),
+            ("redis-streams://h/orders?tls=true", true),
+            ("rediss-streams://h/orders", true),
+            ("rediss-streams://h/orders?tls=true", true),
+        ] {
+            assert_eq!(outlet(url).unwrap().0.tls, tls, "{url}");
+        }
         let (_, publishing) = outlet("redis-streams://h/orders?maxlen=10").unwrap();
         assert_eq!(publishing.maxlen, Some(10));
     }
@@ -197,6 +218,7 @@ mod tests {
     fn bad_urls_are_refused_without_repeating_the_password() {
         for url in [
             "redis://:secret@h/orders",
+            "rediss-streams://:secret@h/orders?tls=false",
             "redis-streams://:secret@h",
             "redis-streams://:secret@/orders",
             "redis-streams://:secret@h:port/orders",

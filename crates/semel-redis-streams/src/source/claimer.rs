@@ -10,6 +10,7 @@ use semel_inbox::source::{OPEN_MAX, Settle, Settled};
 use tokio::time::{Instant, sleep_until};
 
 use super::group::Group;
+use super::{PAUSES, longer};
 use crate::entry::{self, Entry, Epoch, Found};
 use crate::error::odd;
 use crate::link::{Script, arg};
@@ -29,8 +30,11 @@ pub(super) async fn run(group: Arc<Group>) {
     let mut claim_at = Instant::now();
     // Whether a pass waits for room, or for a reader that wants something.
     let mut waits = false;
+    // After a failure, what was returned is still due, and must not be asked for without a pause.
+    let (mut retry_at, mut pause) = (claim_at, PAUSES.0);
     loop {
         let returned_at = group.claim_at().filter(|_| !waits).unwrap_or(claim_at);
+        let returned_at = returned_at.max(retry_at);
         let wake_at = keep_at.min(claim_at).min(returned_at);
         tokio::select! {
             () = sleep_until(wake_at) => {}
@@ -50,12 +54,17 @@ pub(super) async fn run(group: Arc<Group>) {
             claim_at = now + every;
             match claim(&group, &mut cursor).await {
                 Ok(is_whole) => {
+                    pause = PAUSES.0;
                     waits = !is_whole;
                     if is_whole {
                         group.claims(now);
                     }
                 }
-                error => failed(&group, error.map(drop)),
+                error => {
+                    retry_at = Instant::now() + pause;
+                    pause = longer(pause);
+                    failed(&group, error.map(drop));
+                }
             }
         }
     }
@@ -129,9 +138,7 @@ async fn claim(group: &Group, cursor: &mut String) -> Result<bool> {
             return Ok(true);
         }
         let (next, lost, found) = claimed(answer).ok_or_else(|| odd("the answer to XAUTOCLAIM"))?;
-        if lost > 0 {
-            group.lost(lost);
-        }
+        group.lost(lost);
         let found: Vec<Found> = found
             .into_iter()
             .map(entry::claimed)

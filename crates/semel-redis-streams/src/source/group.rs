@@ -1,6 +1,6 @@
 //! The consumer group, and this reader's place in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,6 +29,9 @@ pub(super) const BLOCK: Duration = Duration::from_secs(1);
 /// How many entries are given back at once.
 const LEAVE_MAX: u64 = 500;
 
+/// The most deliveries of deleted entries that are remembered: as many as can be open and wait.
+const ONLY_HERE_MAX: usize = 4 * OPEN_MAX;
+
 /// The server counts idle time in whole milliseconds.
 const ROUNDING: Duration = Duration::from_millis(2);
 
@@ -48,6 +51,8 @@ pub(crate) struct Group {
     pub(super) reads: Link,
     /// For everything else.
     pub(crate) calls: Link,
+    /// Locked while a read is at the server, so that closing can wait for its end. An async mutex on purpose: it is held across the read.
+    pub(super) at_server: tokio::sync::Mutex<()>,
     state: Mutex<State>,
     /// The claimer must look at [`Group::claim_at`].
     pub(super) hurry: Notify,
@@ -62,6 +67,8 @@ struct State {
     began_at: Option<String>,
     /// When something that was returned here can be taken over.
     claims: BTreeSet<Instant>,
+    /// Deliveries whose entries were deleted from the stream while this reader had them: they are nowhere but here. Id and number of deliveries.
+    only_here: HashSet<(String, u32)>,
 }
 
 impl Group {
@@ -75,6 +82,7 @@ impl Group {
             buffer: Buffer::new(Partition::new(address.stream.as_str())),
             reads: Link::new(address.clone(), BLOCK),
             calls: Link::new(address.clone(), Duration::ZERO),
+            at_server: tokio::sync::Mutex::default(),
             address,
             reading,
             state: Mutex::default(),
@@ -132,6 +140,7 @@ impl Group {
             return;
         }
         state.epoch = None;
+        state.only_here.clear();
         drop(state);
         let (source, group) = (&self.name, &self.reading.group);
         tracing::warn!(
@@ -142,8 +151,11 @@ impl Group {
         self.buffer.lose();
     }
 
-    /// Gives back everything that this reader's name still holds, so that any reader may take it at once.
+    /// Gives back everything that this reader's name still holds, so that any reader may take it at once. What was deleted from the stream
+    /// cannot be given back.
     pub(super) async fn leave(&self) -> Result<()> {
+        let only_here = std::mem::take(&mut self.state().only_here);
+        self.lost(only_here.len() as u64);
         let Some(epoch) = self.state().epoch.clone() else {
             return Ok(());
         };
@@ -156,7 +168,11 @@ impl Group {
         ];
         loop {
             let answer = self.calls.run("giving entries back", &LEAVE, &args).await?;
-            if entry::number(&answer).is_none_or(|count| count < LEAVE_MAX) {
+            let answer = entry::list(answer).unwrap_or_default();
+            let mut counts = answer.iter().filter_map(entry::number);
+            let (held, lost) = (counts.next(), counts.next());
+            self.lost(lost.unwrap_or_default());
+            if held.is_none_or(|count| count < LEAVE_MAX) {
                 return Ok(());
             }
         }
@@ -205,8 +221,35 @@ impl Group {
         self.state().claims.retain(|at| *at > now);
     }
 
+    /// The entry of this delivery was deleted from the stream; the message itself is here. Whether there is room to remember that.
+    pub(super) fn keep_here(&self, entry: &Entry) -> bool {
+        let mut state = self.state();
+        let has_room = state.only_here.len() < ONLY_HERE_MAX;
+        if has_room {
+            state.only_here.insert((entry.id.clone(), entry.count));
+        }
+        has_room
+    }
+
+    /// Whether this delivery is nowhere but here.
+    pub(super) fn is_only_here(&self, entry: &Entry) -> bool {
+        let state = self.state();
+        // Most streams are never trimmed that short, and need no key to be made.
+        !state.only_here.is_empty() && state.only_here.contains(&(entry.id.clone(), entry.count))
+    }
+
+    /// This delivery was acknowledged or given up; whether it was nowhere but here.
+    pub(super) fn let_go(&self, entry: &Entry) -> bool {
+        let mut state = self.state();
+        let key = (entry.id.clone(), entry.count);
+        state.only_here.remove(&key)
+    }
+
     /// Entries were deleted while they were pending: their messages are lost.
     pub(super) fn lost(&self, count: u64) {
+        if count == 0 {
+            return;
+        }
         let total = self.lost.fetch_add(count, Ordering::Relaxed) + count;
         let source = &self.name;
         tracing::warn!(

@@ -19,9 +19,11 @@ use semel_inbox::source::{
     Event, Facts, Handle, Partition, Position, Settle, Settled, SourceLease, Want,
 };
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
 use crate::facts;
 use crate::url;
+use group::BLOCK;
 pub(crate) use group::Group;
 
 /// A stream that is read through a consumer group.
@@ -43,7 +45,7 @@ impl std::fmt::Debug for RedisStreamsSource {
 impl RedisStreamsSource {
     /// The stream that a URL names; nothing is connected yet. `consumer` is the name of the group unless the URL has one.
     ///
-    /// `redis-streams://[[USER]:PASSWORD@]HOST[:PORT][/DB]/STREAM`, then `?name=value&…`: `group`, `name`, `idle=30s`, `from=0`, `create=true`,
+    /// `redis[s]-streams://[[USER]:PASSWORD@]HOST[:PORT][/DB]/STREAM`, then `?name=value&…`: `group`, `name`, `idle=30s`, `from=0`, `create=true`,
     /// `payload=FIELD`, `key=FIELD`, `tls=true`, `cacert=FILE`, `timeout=5s`.
     pub fn from_url(url: &str, consumer: &str) -> Result<Self> {
         let (address, reading) = url::source(url, consumer)?;
@@ -111,13 +113,18 @@ impl Source for RedisStreamsSource {
 
     fn close(&self) -> Answer<'_, ()> {
         Box::pin(async {
+            // A read that is left behind at the server would take the next entry for a reader that is no more. If it does not end, what it
+            // takes comes when it is idle.
+            let ended = timeout(READ_END_MAX, self.group.at_server.lock()).await;
             self.stop();
-            // The server may just hand out entries to a read that was cut off; they come when they are idle.
+            drop(ended);
             self.group.leave().await
         })
     }
 }
 
+/// How long closing waits for a read to end: a little longer than the server lets one wait.
+const READ_END_MAX: Duration = BLOCK.saturating_add(Duration::from_secs(1));
 /// The pause after reading failed, at first and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 

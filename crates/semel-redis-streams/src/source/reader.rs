@@ -41,8 +41,16 @@ async fn read(group: &Group, room: usize) -> Result<()> {
     command.arg("BLOCK").arg(BLOCK.as_millis().to_string());
     command.arg("STREAMS").arg(&group.address.stream).arg(">");
     let doing = "reading";
+    let _at_server = group.at_server.lock().await;
     match group.reads.try_ask(doing, &command).await? {
-        Ok(reply) => group.deliver(&epoch, entry::fresh(reply)?),
+        Ok(reply) => {
+            let found = entry::fresh(reply)?;
+            if !found.is_empty() {
+                // Another process may have made the group anew since the last read; then these are not of the life that is known here.
+                group.check().await?;
+            }
+            group.deliver(&epoch, found);
+        }
         // A read that waited while the stream was deleted ends with the latter, and finds no group the next time.
         Err(error) if is_without_group(&error) => group.lose(&epoch),
         Err(error) if error.code() == Some("UNBLOCKED") => {}

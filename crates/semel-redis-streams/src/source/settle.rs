@@ -15,7 +15,31 @@ use crate::link::{Script, arg};
 /// The most deliveries that one script answers, so that it does not keep the server for long.
 const SETTLE_MAX: usize = 200;
 
+/// What the script says of a delivery that it has answered, and of one whose entry was deleted from the stream.
+const DONE: i64 = 1;
+const DELETED: i64 = 2;
+
 static SETTLE: Script = Script::new(include_str!("../../scripts/settle.lua"));
+
+/// What became of an answer, and of the message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Done,
+    /// Extended, but its entry was deleted: the message is nowhere but in this process.
+    OnlyHere,
+    Gone,
+    /// Its entry was deleted, and it was given back: the message is nowhere.
+    Lost,
+}
+
+impl From<Fate> for Settled {
+    fn from(fate: Fate) -> Self {
+        match fate {
+            Fate::Done | Fate::OnlyHere => Self::Done,
+            Fate::Gone | Fate::Lost => Self::Gone,
+        }
+    }
+}
 
 impl Group {
     /// Answers deliveries, each by itself.
@@ -91,13 +115,44 @@ impl Group {
             .calls
             .run("answering deliveries", &SETTLE, &args)
             .await?;
-        let answers = self.answers(&epoch, answer);
-        let mut answers = answers.into_iter();
-        let settled = current.iter().map(|item| match item {
-            Some(_) if answers.next() == Some(Value::Int(1)) => Settled::Done,
-            _ => Settled::Gone,
-        });
-        Ok(settled.collect())
+        let mut answers = self.answers(&epoch, answer).into_iter();
+        let mut fates = Vec::with_capacity(items.len());
+        for item in &current {
+            let fate = item.map(|(entry, how)| self.fate(entry, *how, answers.next()));
+            fates.push(fate.unwrap_or(Fate::Gone));
+        }
+        self.report(&fates);
+        Ok(fates.into_iter().map(Settled::from).collect())
+    }
+
+    /// What the script's answer means for a delivery, given what is known of those that are nowhere but here.
+    fn fate(&self, entry: &Entry, how: Settle, said: Option<Value>) -> Fate {
+        let is_deleted = said == Some(Value::Int(DELETED));
+        match how {
+            _ if said == Some(Value::Int(DONE)) => Fate::Done,
+            Settle::Ack if self.let_go(entry) => Fate::Done,
+            Settle::Ack => Fate::Gone,
+            Settle::Back(_) if is_deleted || self.let_go(entry) => Fate::Lost,
+            Settle::Back(_) => Fate::Gone,
+            // Extended: the message is in memory, and no other reader can have it.
+            _ if is_deleted && self.keep_here(entry) => Fate::OnlyHere,
+            _ if is_deleted => Fate::Lost,
+            _ if self.is_only_here(entry) => Fate::Done,
+            _ => Fate::Gone,
+        }
+    }
+
+    fn report(&self, fates: &[Fate]) {
+        let number = |wanted| fates.iter().filter(|fate| **fate == wanted).count();
+        self.lost(number(Fate::Lost) as u64);
+        let (source, count) = (&self.name, number(Fate::OnlyHere));
+        if count > 0 {
+            tracing::warn!(
+                source,
+                count,
+                "entries were deleted or trimmed while this reader had them; their messages are lost if it ends before they are acknowledged"
+            );
+        }
     }
 
     /// Notices a stream or a group that was deleted, without reading.

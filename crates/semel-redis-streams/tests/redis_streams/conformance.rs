@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::common::Stream;
 
-const OPTIONS: &str = "create=true&idle=1s";
+const OPTIONS: &str = "create=true&idle=2s";
 
 pub(crate) struct RedisStreams {
     stream: Stream,
@@ -102,7 +102,7 @@ impl Broker for RedisStreams {
     }
 
     fn term(&self) -> Duration {
-        Duration::from_secs(1)
+        Duration::from_secs(2)
     }
 
     fn recreate(&self) -> Doing<'_, ()> {

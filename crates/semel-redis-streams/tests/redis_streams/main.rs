@@ -9,3 +9,4 @@ mod reading;
 mod restart;
 mod soak;
 mod tls;
+mod trimming;

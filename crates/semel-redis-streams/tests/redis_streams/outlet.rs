@@ -44,13 +44,32 @@ async fn a_published_message_is_read_as_it_was() {
 }
 
 #[tokio::test]
-async fn what_the_server_refuses_is_refused_and_nothing_follows_it() {
+async fn a_key_that_is_no_stream_is_no_messages_fault() {
     let stream = Stream::new().await;
     stream.ask("SET", &[&stream.name, "x"]).await;
     let outlet = RedisStreamsOutlet::from_url(&stream.url("")).unwrap();
     let sent = outlet.send(vec![message(0), message(1)]).await;
     assert!(
-        matches!(sent[..], [Sent::Refused(_), Sent::NotSent(_)]),
+        matches!(sent[..], [Sent::NotSent(_), Sent::NotSent(_)]),
+        "{sent:?}"
+    );
+    stream.delete().await;
+}
+
+#[tokio::test]
+async fn a_message_with_too_many_headers_is_refused_and_nothing_follows_it() {
+    let stream = Stream::new().await;
+    let outlet = RedisStreamsOutlet::from_url(&stream.url("")).unwrap();
+    let large = Outgoing {
+        headers: vec![("h".to_owned(), None); 1001],
+        ..message(1)
+    };
+    let sent = outlet.send(vec![message(0), large, message(2)]).await;
+    assert!(
+        matches!(
+            sent[..],
+            [Sent::Done(_), Sent::Refused(_), Sent::NotSent(_)]
+        ),
         "{sent:?}"
     );
     stream.delete().await;

@@ -145,6 +145,19 @@ async fn close_gives_back_what_was_not_answered_and_forgets_the_reader() {
 }
 
 #[tokio::test]
+async fn close_leaves_no_read_behind_that_takes_what_comes_later() {
+    let stream = Stream::new().await;
+    let source = stream.source("idle=1h").await;
+    nothing_for(&source, Duration::from_millis(100)).await;
+    source.close().await.unwrap();
+    stream.add(1).await;
+    let again = stream.source("idle=1h").await;
+    let next = tokio::time::timeout(Duration::from_secs(10), take(&again, 1)).await;
+    assert_eq!(payloads(&next.unwrap()), ["0"]);
+    stream.delete().await;
+}
+
+#[tokio::test]
 async fn a_stream_that_is_not_there_is_refused_unless_it_may_be_made() {
     let stream = Stream::new().await;
     let source = RedisStreamsSource::from_url(&stream.url(""), "billing").unwrap();
@@ -179,12 +192,13 @@ async fn lag_and_trimming_are_known() {
         (facts.lag, facts.retained, facts.warnings),
         (Some(0), Some(Retained::Forever), vec![])
     );
+    assert_eq!(facts.held, Some(5));
     settle(&source, &all[..3], Settle::Ack).await;
     // Two are trimmed while they are pending: they never come again.
     stream.ask("XTRIM", &[&stream.name, "MAXLEN", "0"]).await;
     nothing_for(&source, Duration::from_secs(1)).await;
     let facts = source.facts().await.unwrap();
-    assert_eq!(facts.retained, None);
+    assert_eq!((facts.retained, facts.held), (None, Some(0)));
     assert!(
         facts.warnings[0].starts_with("2 entries were deleted"),
         "{:?}",

@@ -1,0 +1,66 @@
+//! Entries that are deleted or trimmed before they are acknowledged.
+
+use std::time::Duration;
+
+use semel_inbox::Source;
+use semel_inbox::source::{Settle, Settled};
+use semel_testkit::sources::taking::{settle, take};
+use tokio::time::{Instant, sleep};
+
+use crate::common::{Stream, payloads};
+
+#[tokio::test]
+async fn what_is_trimmed_while_it_waits_in_the_buffer_is_delivered_and_acknowledged() {
+    let stream = Stream::new().await;
+    stream.add(20).await;
+    let source = stream.source("idle=3s").await;
+    let mut all = take(&source, 1).await;
+    settle(&source, &all, Settle::Ack).await;
+    stream.ask("XTRIM", &[&stream.name, "MAXLEN", "0"]).await;
+    // One at a time over several heartbeats of the buffer, so that it is wanted and never empty.
+    let until = Instant::now() + Duration::from_secs(4);
+    while Instant::now() < until {
+        sleep(Duration::from_millis(400)).await;
+        let one = take(&source, 1).await;
+        assert_eq!(settle(&source, &one, Settle::Ack).await, [Settled::Done]);
+        all.extend(one);
+    }
+    all.extend(take(&source, 20 - all.len()).await);
+    let expected: Vec<String> = (0..20).map(|number| number.to_string()).collect();
+    assert_eq!(payloads(&all), expected);
+    let last = &all[19..];
+    for _ in 0..2 {
+        let extended = settle(&source, last, Settle::Extend).await;
+        assert_eq!(extended, [Settled::Done]);
+    }
+    assert_eq!(settle(&source, last, Settle::Ack).await, [Settled::Done]);
+    assert_eq!(settle(&source, last, Settle::Ack).await, [Settled::Gone]);
+    let warnings = source.facts().await.unwrap().warnings;
+    assert!(
+        !warnings.concat().contains("before they were acknowledged"),
+        "{warnings:?}"
+    );
+    stream.delete().await;
+}
+
+#[tokio::test]
+async fn what_is_trimmed_and_given_back_is_counted_as_lost() {
+    let stream = Stream::new().await;
+    stream.add(5).await;
+    let source = stream.source("idle=1h").await;
+    let all = take(&source, 5).await;
+    stream.ask("XTRIM", &[&stream.name, "MAXLEN", "0"]).await;
+    let held = settle(&source, &all[..2], Settle::Extend).await;
+    assert_eq!(held, [Settled::Done; 2], "their payloads are in memory");
+    let back = [all[0].clone(), all[2].clone()];
+    let back = settle(&source, &back, Settle::Back(Duration::ZERO)).await;
+    assert_eq!(back, [Settled::Gone; 2]);
+    let acked = settle(&source, &all[3..4], Settle::Ack).await;
+    assert_eq!(acked, [Settled::Done]);
+    // Of the others one is known to be deleted, and one is found to be.
+    source.close().await.unwrap();
+    let warnings = source.facts().await.unwrap().warnings;
+    assert!(warnings[0].starts_with("4 entries"), "{warnings:?}");
+    assert_eq!(stream.pending().await, 0);
+    stream.delete().await;
+}
