@@ -44,6 +44,7 @@ pub mod unknowns;
 pub use abilities::{Ability, Handle, declare};
 pub use subject::Subject;
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 
@@ -82,8 +83,21 @@ pub fn block_on(test: impl Future<Output = ()>) {
         .block_on(test);
 }
 
+thread_local! {
+    /// What the test of this thread is about.
+    static HELD: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Writes down that what is under test cannot do something, so that its tests say nothing.
+pub(crate) fn decline(ability: &str) {
+    if let Some(store) = HELD.with_borrow(Clone::clone) {
+        results::record("declines", &store, &[ability.to_owned()]);
+    }
+}
+
 /// Runs the test `name` of a store to its end and writes down how it went.
 pub fn hold_to(store: &str, name: &str, test: impl Future<Output = ()>) {
+    HELD.set(Some(store.to_owned()));
     let run = catch_unwind(AssertUnwindSafe(|| block_on(test)));
     let kind = if run.is_ok() { "conformance" } else { "failed" };
     results::record(kind, store, &[name.to_owned()]);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use semel_core::Scope;
-use semel_core::inbox::{Cause, Query};
+use semel_core::inbox::{Arrivals, Cause, Query};
 use semel_inbox::{Ack, Consumer, Done, Engine, Rule, Running, handler_fn};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
@@ -45,16 +45,20 @@ fn start(
             Ok(Done::new())
         }
     });
+    let engine = Engine::builder(inbox).consumer(policy(ack), handler);
+    let engine = engine.source(consumer(), s.broker.source(), Rule::broker());
+    let running = engine.build().expect("an engine with one consumer").start();
+    (running, effects)
+}
+
+fn policy(ack: Ack) -> Consumer {
     let mut policy = Consumer::new(consumer());
     policy.ack = ack;
     // Longer than any broker of the suite keeps anything.
     policy.plan.retention =
         semel_core::Retention::delete_after(Duration::from_secs(60 * 24 * 60 * 60))
             .expect("sixty days are a retention");
-    let engine = Engine::builder(inbox).consumer(policy, handler);
-    let engine = engine.source(consumer(), s.broker.source(), Rule::broker());
-    let running = engine.build().expect("an engine with one consumer").start();
-    (running, effects)
+    policy
 }
 
 async fn until(what: &str, is_so: impl Fn() -> bool + Send) {
@@ -111,7 +115,8 @@ pub async fn what_cannot_be_read_is_a_dead_letter_and_acknowledged(s: Subject) {
             ..Query::default()
         };
         let page = inbox.list_messages(query).await.expect("a list");
-        if page.entries.len() == 1 {
+        if let [parked] = &page.entries[..] {
+            is_kept(&*inbox, parked.identity.clone()).await;
             break;
         }
         assert!(Instant::now() < end, "the other one is not parked");
@@ -128,6 +133,19 @@ pub async fn what_cannot_be_read_is_a_dead_letter_and_acknowledged(s: Subject) {
         0
     );
     reader.close().await;
+}
+
+/// What could not be read is there as it came.
+async fn is_kept(inbox: &dyn semel_core::Inbox, identity: semel_core::Identity) {
+    let detail = inbox.message(identity).await.expect("the inbox answers");
+    let message = detail.and_then(|detail| detail.message);
+    let message = message.expect("a parked message has its payload");
+    assert_eq!(&message.payload()[..], b"{no event");
+    let mut names = message.headers().iter().map(|(name, _)| name);
+    assert!(
+        names.any(|name| name.eq_ignore_ascii_case("content-type")),
+        "its headers are kept"
+    );
 }
 
 /// A store that is away stops acknowledgements, and when it is back everything goes on by itself.
@@ -184,4 +202,30 @@ pub async fn after_a_crash_before_the_effect_the_effect_happens_once(s: Subject)
         0
     );
     reader.close().await;
+}
+
+/// A process that dies when a message is durable and not yet acknowledged: the broker delivers it again, and it is known.
+pub async fn a_crash_between_the_durable_step_and_the_acknowledgement_repeats_nothing(s: Subject) {
+    let (inbox, policy) = (s.broker.inbox(), policy(Ack::AfterReceive));
+    let mut reader = s.reader().await;
+    s.publish(&["a", "b"]).await;
+    let found = reader.take(2).await;
+    let messages = found.iter();
+    let messages = messages.flat_map(|one| Rule::broker().messages(&policy, &one.raw));
+    let arrivals = Arrivals {
+        plan: policy.plan.clone(),
+        messages: messages.collect(),
+        positions: Vec::new(),
+    };
+    inbox.receive(arrivals).await.expect("both are stored");
+    reader.crash();
+    let (running, effects) = start(&s, inbox, Ack::AfterReceive, None);
+    until("both take effect", || effects_of(&effects).len() == 2).await;
+    until("both come again and are acknowledged", || {
+        running.sources()[0].acked >= 2
+    })
+    .await;
+    running.shutdown().await;
+    let effects = effects_of(&effects);
+    assert!(effects.values().all(|count| *count == 1), "{effects:?}");
 }

@@ -6,8 +6,8 @@
 //! semel_testkit::source_conformance!("NATS JetStream", fresh().await);
 //! ```
 //!
-//! Each test gets a [`Subject`] with a topic, queue or stream of its own. What only some brokers can do is an [`Ability`]; a test of one that the
-//! broker lacks is not silently passed: the subject declines it by name, and the table of results says so.
+//! Each test gets a [`Subject`] with a topic, queue or stream of its own. What only some brokers can do is an [`Ability`]; what a broker lacks stands by
+//! its name in the table of results.
 
 mod away;
 pub mod delivering;
@@ -48,8 +48,10 @@ suite! { $ all source_conformance in sources:
     sharing::a_reader_that_leaves_hands_over_what_it_has_not_settled,
     sharing::what_waits_at_the_broker_is_counted,
     sharing::a_cut_connection_loses_nothing,
+    sharing::a_broker_that_stands_still_loses_nothing,
     engine::duplicates_take_effect_once,
     engine::what_cannot_be_read_is_a_dead_letter_and_acknowledged,
     engine::nothing_is_acknowledged_while_the_store_is_away,
     engine::after_a_crash_before_the_effect_the_effect_happens_once,
+    engine::a_crash_between_the_durable_step_and_the_acknowledgement_repeats_nothing,
 }

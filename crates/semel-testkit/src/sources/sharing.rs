@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use semel_inbox::source::Settle;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::reader::{MUCH, PATIENCE, Reader, id};
 use super::{Ability, Subject};
@@ -121,6 +121,35 @@ pub async fn a_cut_connection_loses_nothing(s: Subject) {
     while proxy.counts().cut == 0 {
         assert!(Instant::now() < until, "nothing was cut");
         sleep(Duration::from_millis(20)).await;
+    }
+    reader.close().await;
+}
+
+/// A broker that answers nothing for longer than its leases last costs time and duplicates, and no message.
+pub async fn a_broker_that_stands_still_loses_nothing(s: Subject) {
+    if !s.can(Ability::Proxy) {
+        return;
+    }
+    let proxy = Proxy::start(s.broker.addr()).await;
+    let mut reader = Reader::open(s.broker.source_through(proxy.addr())).await;
+    let published = s.publish_many(60).await;
+    let mut seen = BTreeSet::new();
+    let taken = reader.take(20).await;
+    seen.extend(taken.iter().map(id));
+    proxy.stall();
+    // It may fail or hang, as long as it can be dropped.
+    let items = taken.into_iter().map(|one| (one.handle, Settle::Ack));
+    let _ = timeout(s.broker.term(), reader.source.settle(items.collect())).await;
+    let buffered = reader.next_within(MUCH, s.broker.term()).await;
+    seen.extend(buffered.iter().map(id));
+    proxy.resume();
+    let until = Instant::now() + PATIENCE;
+    while seen.len() < published.len() {
+        let found = reader.next_within(MUCH, Duration::from_secs(1)).await;
+        reader.settle(&found, Settle::Ack).await;
+        seen.extend(found.iter().map(id));
+        let found = seen.len();
+        assert!(Instant::now() < until, "60 expected, found {found}");
     }
     reader.close().await;
 }

@@ -10,6 +10,7 @@ use semel_inbox::Source;
 use semel_inbox::source::HeaderField;
 
 use super::reader::Reader;
+use crate::conformance::decline;
 
 /// A future of a test's broker.
 pub type Doing<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -69,6 +70,26 @@ pub enum Ability {
     Proxy,
 }
 
+impl Ability {
+    /// Its name in the table of results.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::RepeatedHeaders => "repeated headers",
+            Self::NullHeaders => "null headers",
+            Self::NullPayloads => "null payloads",
+            Self::BinaryKeys => "binary keys",
+            Self::Order => "order",
+            Self::Coordinates => "coordinates",
+            Self::Extend => "extend",
+            Self::Expiry => "expiry",
+            Self::LateAnswers => "late answers",
+            Self::GiveBack => "give back",
+            Self::Lag => "lag",
+            Self::Proxy => "proxy",
+        }
+    }
+}
+
 /// How a broker's crate serves the suite. One value has one topic, queue or stream of its own, and one group.
 pub trait Broker: Send + Sync + 'static {
     /// What it can do.
@@ -112,9 +133,13 @@ impl Subject {
         }
     }
 
-    /// Whether the broker can do this; a test of what it cannot do has nothing to say.
+    /// Whether the broker can do this; a test of what it cannot do has nothing to say, and the table of results says so.
     pub(super) fn can(&self, ability: Ability) -> bool {
-        self.broker.abilities().contains(&ability)
+        let can = self.broker.abilities().contains(&ability);
+        if !can {
+            decline(ability.name());
+        }
+        can
     }
 
     /// An open reader.

@@ -49,7 +49,7 @@ pub struct Soak {
 pub struct Topic {
     /// Where messages are published.
     pub broker: Box<dyn Broker>,
-    /// The address of the engine that is killed, and of one that joins it and leaves, if the broker shares its messages out.
+    /// The address of the engine that is killed, and of one that joins it and leaves.
     pub members: Vec<String>,
 }
 
