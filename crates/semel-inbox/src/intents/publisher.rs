@@ -10,6 +10,9 @@ use super::outlet::{Outgoing, Outlet, Sent};
 
 /// The most messages of one call.
 const BATCH_MAX: usize = 500;
+/// How long an outlet may take beyond the target's timeout. Its own deadlines come first, because it knows which messages of a call were confirmed
+/// and which were never sent; this one makes all of them unknown.
+const GRACE: Duration = Duration::from_secs(10);
 /// How many may wait; more wait where they are.
 const WAITING_MAX: usize = 1_024;
 
@@ -27,10 +30,10 @@ struct Waiting {
 }
 
 impl Publisher {
-    pub(super) const fn new(outlet: Arc<dyn Outlet>, timeout: Duration) -> Self {
+    pub(super) fn new(outlet: Arc<dyn Outlet>, timeout: Duration) -> Self {
         Self {
             outlet,
-            timeout,
+            timeout: timeout + GRACE,
             queue: OnceLock::new(),
         }
     }

@@ -15,6 +15,9 @@ use semel_core::{Error, Result, duration};
 pub const TIMEOUTS: RangeInclusive<Duration> =
     RangeInclusive::new(Duration::from_millis(10), Duration::from_secs(300));
 
+const NOT_A_SERVER: &str = "a server is HOST:PORT with a number up to 65535; a @ : / or ? of a user or password before it is written %40 %3A %2F or %3F";
+const NOT_ENCODED: &str = "expected no @ behind the first /; a @ : / or ? of a user or password, or a @ of a name, is written %40 %3A %2F or %3F";
+
 /// A user and, if there is a colon, the password.
 pub type User = (String, Option<String>);
 
@@ -57,6 +60,10 @@ impl<'a> Parts<'a> {
         }
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        // The password has a / that is not encoded, or the path a @: what looks like a path may be secret, and is not repeated.
+        if path.contains('@') {
+            return Err(Error::invalid(NOT_ENCODED));
+        }
         let (user, hosts) = match authority.rsplit_once('@') {
             Some((user, hosts)) => (Some(user), hosts),
             None => (None, authority),
@@ -112,9 +119,7 @@ fn server(text: &str, usual: u16) -> Result<(String, u16)> {
     match port.filter(|_| is_host) {
         Some(port) => Ok((host.to_owned(), port)),
         // What was found may be a password with a / in it.
-        None => Err(Error::invalid(
-            "a server is HOST:PORT with a number up to 65535; a @ : / or ? of a user or password before it is written %40 %3A %2F or %3F",
-        )),
+        None => Err(Error::invalid(NOT_A_SERVER)),
     }
 }
 

@@ -204,8 +204,8 @@ impl Open {
         for (open, handle) in all {
             match settled.next() {
                 Some(Settled::Done) => {
-                    Status::count(&self.status.acked, 1);
-                    self.close(open);
+                    let acked = self.close(open);
+                    Status::count(&self.status.acked, usize::from(acked));
                 }
                 Some(Settled::Gone) => self.lost(&[open]),
                 Some(Settled::Later) | None => left.push((open, handle)),
@@ -215,14 +215,17 @@ impl Open {
     }
 
     fn lost(&self, all: &[Ref]) {
-        Status::count(&self.status.lost, all.len());
-        all.iter().for_each(|open| self.close(*open));
+        // An acknowledgement may have closed it meanwhile: the heartbeat asks about what was open a moment ago.
+        let lost = all.iter().filter(|open| self.close(**open)).count();
+        Status::count(&self.status.lost, lost);
         self.losses.send_modify(|losses| *losses += 1);
     }
 
-    fn close(&self, open: Ref) {
-        self.handles().open.remove(&open.0);
+    /// Closes a delivery; whether it was open.
+    fn close(&self, open: Ref) -> bool {
+        let was_open = self.handles().open.remove(&open.0).is_some();
         self.closed.notify_one();
+        was_open
     }
 
     fn all(&self) -> Vec<(Ref, Handle)> {

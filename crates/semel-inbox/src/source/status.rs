@@ -102,10 +102,10 @@ impl Status {
         is_new
     }
 
-    /// Remembers what the broker said; whether its warnings are new.
+    /// Remembers what the broker said; whether what follows from it for operators may be new.
     pub(super) fn learned(&self, facts: Facts) -> bool {
         let mut said = self.said();
-        let is_new = said.1.warnings != facts.warnings;
+        let is_new = (said.1.retained, &said.1.warnings) != (facts.retained, &facts.warnings);
         said.1 = facts;
         is_new
     }

@@ -15,6 +15,7 @@ mod faults;
 mod files;
 mod intents;
 mod leases;
+mod outlets;
 mod providers;
 mod replays;
 mod runs;
