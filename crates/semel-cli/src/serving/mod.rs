@@ -21,7 +21,9 @@ mod tokens;
 mod unserved;
 mod watch;
 
-pub(crate) use inbox::{AtBroker, at_brokers, broker_source, needs_inbox, rule, served};
+pub(crate) use inbox::{
+    AtBroker, at_brokers, broker_group, broker_source, needs_inbox, rule, served,
+};
 pub(crate) use listening::address;
 pub(crate) use policies::policies;
 use policies::policies_of;

@@ -17,8 +17,11 @@ pub(crate) struct Handler {
 pub(crate) struct Delivery {
     head: String,
     pub(crate) body: String,
-    status: Sender<u16>,
+    answer: Sender<Answer>,
 }
+
+/// A status, the media type of its body, and the body.
+type Answer = (u16, &'static str, String);
 
 impl Delivery {
     pub(crate) fn header(&self, name: &str) -> &str {
@@ -26,7 +29,11 @@ impl Delivery {
     }
 
     pub(crate) fn answer(self, status: u16) {
-        self.status.send(status).unwrap();
+        self.answer_with((status, "text/plain", "ok".to_owned()));
+    }
+
+    pub(crate) fn answer_with(self, answer: Answer) {
+        self.answer.send(answer).unwrap();
     }
 }
 
@@ -58,13 +65,16 @@ fn serve(mut stream: TcpStream, tell: &Sender<Delivery>) {
     let Some((head, body)) = read_message(&mut stream) else {
         return;
     };
-    let (status, answer) = channel();
-    let delivery = Delivery { head, body, status };
+    let (answer, answered) = channel();
+    let delivery = Delivery { head, body, answer };
     tell.send(delivery).unwrap();
-    let Ok(status) = answer.recv_timeout(PATIENCE) else {
+    let Ok((status, kind, body)) = answered.recv_timeout(PATIENCE) else {
         return;
     };
-    let answer = format!("HTTP/1.1 {status} X\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+    let length = body.len();
+    let answer = format!(
+        "HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
     // Who was killed meanwhile does not hear it.
     let _ = stream.write_all(answer.as_bytes());
 }

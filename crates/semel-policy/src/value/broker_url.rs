@@ -66,6 +66,21 @@ impl BrokerUrl {
         &self.text
     }
 
+    /// The same without the options of the query for which this holds; it is given each as it stands there.
+    #[must_use]
+    pub fn without_options(&self, is_left_out: impl Fn(&str) -> bool) -> Self {
+        let (place, query) = self.text.split_once('?').unwrap_or((&self.text, ""));
+        let kept = query.split('&').filter(|option| !is_left_out(option));
+        let kept: Vec<&str> = kept.collect();
+        Self {
+            broker: self.broker,
+            text: match kept.join("&") {
+                options if options.is_empty() => place.to_owned(),
+                options => format!("{place}?{options}"),
+            },
+        }
+    }
+
     /// Whether the text has a broker's scheme.
     pub(super) fn is_like(text: &str) -> bool {
         of_scheme(text).is_some()
@@ -154,6 +169,13 @@ mod tests {
             assert_eq!(url.to_string(), shown);
             assert_eq!(url.expose(), text);
         }
+        let url = BrokerUrl::parse("kafka://h/t?group=a&from=latest").unwrap();
+        let named = |name: &'static str| move |option: &str| option.starts_with(name);
+        let without = |name| url.without_options(named(name)).text;
+        assert_eq!(without("group"), "kafka://h/t?from=latest");
+        assert_eq!(without("other"), url.text);
+        let only = BrokerUrl::parse("kafka://h/t?group=a").unwrap();
+        assert_eq!(only.without_options(named("group")).text, "kafka://h/t");
         for text in ["kafka:", "kafka:topic", "kafka://", "mqtt://h/t"] {
             assert!(BrokerUrl::parse(text).is_err(), "{text}");
         }

@@ -28,7 +28,7 @@ pub(super) async fn check(report: &mut Report, file: &File) -> Result<()> {
                     Some(why) => Err(bad(&found, &why)),
                 };
                 report.add("broker", checked);
-                let warnings = facts.warnings.iter();
+                let warnings = facts.advice(found.keep).into_iter();
                 let warnings = warnings.map(|warning| format!("{}: {warning}", found.consumer));
                 report.warn("broker", warnings.collect());
             }

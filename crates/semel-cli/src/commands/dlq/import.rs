@@ -45,7 +45,7 @@ pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
         id: [known.id.clone(), Rule::broker().id].concat(),
         ..known
     };
-    let group = format!("semel-dlq-{}", args.consumer.name());
+    let group = format!("semel-dlq-{}", serving::broker_group(&args.consumer));
     let source = serving::broker_source(&args.consumer, &group, &url)?;
     let mut intake = Intake::new(open, consumer, rule);
     let until = Until {

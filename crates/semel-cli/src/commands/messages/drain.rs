@@ -129,7 +129,8 @@ async fn acknowledge(source: &dyn Source, deliveries: Vec<Delivery>) -> Result<u
     Ok(unsettled.count() as u64)
 }
 
-async fn answered<T>(source: &dyn Source, answer: Answer<'_, T>) -> Result<T> {
+/// What a source answers, if it does so in time; an error names it.
+pub(crate) async fn answered<T>(source: &dyn Source, answer: Answer<'_, T>) -> Result<T> {
     let late = || {
         let message = format!("the broker does not answer within {}", show(PATIENCE));
         Error::new(Exit::Unavailable, message)

@@ -9,7 +9,7 @@ use semel_inbox::{Consumer, Rule, Source};
 use semel_policy::value::{Broker, BrokerUrl};
 
 use super::tally::{Counts, IDS_MAX, Tally};
-use crate::commands::messages::drain::{Until, drain};
+use crate::commands::messages::drain::{Until, answered, drain};
 use crate::commands::messages::url::UrlArg;
 use crate::discovery::ConfigArg;
 use crate::error::{Error, Result};
@@ -18,6 +18,8 @@ use crate::{output, serving, text};
 
 /// Whose messages they would be.
 const CONSUMER: &str = "semel-observe";
+/// What brokers call the option that names a group.
+const GROUPS: [&str; 2] = ["group", "durable"];
 const QUEUE: &str =
     "a queue cannot be observed: whatever reads a message takes it away from its consumer";
 
@@ -78,14 +80,12 @@ pub(super) async fn run(url: &UrlArg, reading: Reading, until: &Until, json: boo
     drained.verdict()
 }
 
-/// Refuses a stream that deletes what is acknowledged, before anything is read.
+/// Refuses a stream that deletes what is acknowledged, before anything is read. A broker that does not say so is not read either.
 async fn must_keep(source: &dyn Source) -> Result<()> {
-    match source.facts().await {
-        Ok(facts) if facts.retained == Some(Retained::UntilAcked) => {
-            Err(Error::new(Exit::Usage, QUEUE))
-        }
-        // What cannot be said now is an error of opening it, or no obstacle.
-        Ok(_) | Err(_) => Ok(()),
+    let facts = answered(source, source.facts()).await?;
+    match facts.retained == Some(Retained::UntilAcked) {
+        true => Err(Error::new(Exit::Usage, QUEUE)),
+        false => Ok(()),
     }
 }
 
@@ -104,9 +104,24 @@ fn tell_limit(counts: &Counts) {
 fn readable(url: &UrlArg) -> Result<BrokerUrl> {
     let url = url.read()?;
     match url.broker() {
-        Broker::Kafka | Broker::Nats | Broker::RedisStreams => Ok(url),
+        Broker::Kafka | Broker::Nats | Broker::RedisStreams => Ok(in_own_group(url)),
         _ => Err(Error::new(Exit::Usage, QUEUE)),
     }
+}
+
+/// The same without the group of a consumer, whose place would move: a URL of the file names one.
+fn in_own_group(url: BrokerUrl) -> BrokerUrl {
+    let is_foreign = |option: &str| {
+        let (name, value) = option.split_once('=').unwrap_or_default();
+        GROUPS.contains(&name) && !value.starts_with(CONSUMER)
+    };
+    let own = url.without_options(is_foreign);
+    if own != url {
+        output::note(&format!(
+            "read in the group {CONSUMER}, so that the group of the URL stays where it is; one that begins with {CONSUMER} may be named"
+        ));
+    }
+    own
 }
 
 fn print(counts: &Counts) -> Result<()> {

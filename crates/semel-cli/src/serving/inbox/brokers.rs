@@ -17,7 +17,15 @@ use crate::exit::Exit;
 
 /// The source of a consumer at a broker. Nothing is connected yet; what the URL says wrongly is refused.
 pub(super) fn source(consumer: &Scope, url: &BrokerUrl) -> Result<Arc<dyn Source>> {
-    grouped(consumer, &consumer.to_string(), url)
+    grouped(consumer, &group(consumer), url)
+}
+
+/// The group of a consumer: its name. A later version is another consumer, which reads everything again.
+pub(crate) fn group(consumer: &Scope) -> String {
+    match consumer.version() {
+        1 => consumer.name().to_owned(),
+        _ => consumer.to_string(),
+    }
 }
 
 /// The same, in a group of this name unless the URL names one.

@@ -17,7 +17,7 @@ mod paused;
 mod processed;
 mod target;
 
-pub(crate) use brokers::grouped as broker_source;
+pub(crate) use brokers::{group as broker_group, grouped as broker_source};
 pub(super) use messages::Messages;
 
 pub(crate) use parts::rule;
@@ -61,9 +61,13 @@ impl Named {
         }))
     }
 
-    /// Whether something needs the inbox. Targets alone do, but those of consumers with logs are published to by these.
-    const fn needs_engine(&self) -> bool {
-        !self.consumers.is_empty() || self.logs.is_empty()
+    /// Whether something needs the inbox: consumers without a log of their own, and targets that no consumer with a log publishes to.
+    fn needs_engine(&self) -> bool {
+        let is_published = |target: &CompiledTarget| {
+            let mut logs = self.logs.iter();
+            logs.any(|log| processed::publishes(log, target))
+        };
+        !self.consumers.is_empty() || !self.targets.iter().all(is_published)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use semel_inbox::Observer;
 use semel_kafka::ProcessedLog;
-use semel_kafka::processed::RunningLog;
+use semel_kafka::processed::{RunningLog, are_beside};
 use semel_policy::{CompiledConsumer, CompiledTarget, File};
 use tokio::task::JoinHandle;
 
@@ -38,6 +38,14 @@ pub(super) fn log(consumer: &CompiledConsumer, targets: &[CompiledTarget]) -> Re
         }
     }
     Ok(log)
+}
+
+/// Whether the handler of a log can publish to a target: a topic of the same brokers.
+pub(super) fn publishes(consumer: &CompiledConsumer, target: &CompiledTarget) -> bool {
+    let source = consumer.processed_log.as_ref().map(|log| &log.source);
+    source
+        .zip(target.url.broker())
+        .is_some_and(|(source, topic)| are_beside(source.expose(), topic.expose()))
 }
 
 /// Everything that the file names of this kind.

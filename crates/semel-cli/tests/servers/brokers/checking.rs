@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{client, fresh, kafka, nats, nowhere, place, rabbit};
+use super::{client, fresh, kafka, nats, nowhere, place, rabbit, sqs};
 
 /// What is said about a broker, by its level, and the exit code.
 fn checked(source: &str, more: &str) -> (Option<i32>, Vec<(String, String)>) {
@@ -24,7 +24,15 @@ fn checked(source: &str, more: &str) -> (Option<i32>, Vec<(String, String)>) {
 fn a_broker_is_judged_by_what_it_keeps_and_how_often_it_delivers() {
     const DAYS_30: &str = "2592000000";
     let name = |what: &str| fresh(what).replace('_', "-");
-    let [long, compacted, stream, queue] = ["long", "compacted", "stream", "queue"].map(name);
+    let [long, compacted, stream, endless, queue, standard] = [
+        "long",
+        "compacted",
+        "stream",
+        "endless",
+        "queue",
+        "standard",
+    ]
+    .map(name);
     client(
         "kafka_topic",
         &json!([long, 1, { "retention.ms": DAYS_30 }]),
@@ -35,7 +43,9 @@ fn a_broker_is_judged_by_what_it_keeps_and_how_often_it_delivers() {
     );
     client("nats_stream", &json!([stream, { "max_age": 3600 }]));
     client("nats_consumer", &json!([stream, "limited", 5]));
+    client("nats_stream", &json!([endless, {}]));
     client("rabbit_dead", &json!([queue, []]));
+    client("sqs_queue", &json!([standard]));
     let limited = format!("{}?durable=limited", nats(&stream));
     let weak = "dedup: { retentionDays: 7 }";
     let after = "ack: { timing: after-effect }";
@@ -58,6 +68,14 @@ fn a_broker_is_judged_by_what_it_keeps_and_how_often_it_delivers() {
         (nats(&stream), weak, 0, "good", "keeps messages for 1h"),
         (limited.clone(), weak, 0, "good", "keeps messages for 1h"),
         (limited, after, 78, "failed", "after 5 deliveries"),
+        (
+            nats(&endless),
+            weak,
+            0,
+            "warning",
+            "keeps messages for ever, but ids are remembered for 7d",
+        ),
+        (sqs(&standard), weak, 0, "good", "keeps messages for 4d"),
         (rabbit(&queue), after, 0, "good", "0 messages wait"),
     ];
     for (source, more, code, level, said) in table {
@@ -66,6 +84,35 @@ fn a_broker_is_judged_by_what_it_keeps_and_how_often_it_delivers() {
         let is_said = |(known, found): &(String, String)| known == level && found.contains(said);
         assert!(checks.iter().any(is_said), "{source} {more}: {checks:?}");
     }
+}
+
+#[test]
+fn ids_that_look_made_for_each_delivery_are_warned_about() {
+    let place = place("  mailer: { source: http, deliver: \"http://127.0.0.1:9/mail\" }");
+    let warning = |what: &str| {
+        let ran = place.semel(&["check", "--config", "semel.yaml", "--json"]);
+        let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let mut checks = report["checks"].as_array().unwrap().iter();
+        let is_said = |check: &&Value| {
+            check["name"] == "ids" && check["found"].as_str().unwrap().contains(what)
+        };
+        checks
+            .find(is_said)
+            .is_some_and(|check| check["level"] == "warning")
+    };
+    let send = |id: &str| {
+        std::fs::write(place.dir().join(id), id).unwrap();
+        let words = ["inbox", "send", "mailer", "--id", id, id];
+        place.semel(&words).done();
+    };
+    ["order-1", "1731750000123"].iter().for_each(|id| send(id));
+    assert!(!warning("look made"), "one is chance");
+    ["1731750000124", "1731750000125"]
+        .iter()
+        .for_each(|id| send(id));
+    assert!(warning(
+        "mailer@1: the ids of 3 of its latest messages look made for each delivery"
+    ));
 }
 
 #[test]

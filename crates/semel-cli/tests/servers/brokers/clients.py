@@ -128,6 +128,30 @@ def nats_consumers(name):
     return nats(ask)
 
 
+def nats_dead(name, advisories, messages):
+    """Publishes to a stream whose consumer gets each message once, and lets it give them up; a second stream catches the advisories."""
+    from nats.errors import TimeoutError
+    from nats.js.api import ConsumerConfig
+
+    async def give_up(stream):
+        await stream.add_stream(name=name, subjects=[name])
+        given_up = f"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{name}.>"
+        await stream.add_stream(name=advisories, subjects=[given_up])
+        config = ConsumerConfig(durable_name="once", max_deliver=1, ack_wait=1, ack_policy="explicit")
+        await stream.add_consumer(name, config)
+        reader = await stream.pull_subscribe(name, "once", stream=name)
+        before = (await stream.stream_info(advisories)).state.messages
+        for message in messages:
+            await stream.publish(name, message["payload"].encode(), headers=message["headers"])
+        while (await stream.stream_info(advisories)).state.messages < before + len(messages):
+            try:
+                await reader.fetch(len(messages), timeout=1)
+            except TimeoutError:
+                pass
+
+    nats(give_up)
+
+
 def sqs():
     import boto3
 
@@ -162,6 +186,113 @@ def sqs_count(queue):
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     found = client.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
     return sum(int(count) for count in found.values())
+
+
+def rabbit_queue(queue):
+    connection, channel, _ = rabbit()
+    channel.queue_declare(queue, durable=True, arguments={"x-expires": 600_000})
+    connection.close()
+
+
+def rabbit_send(queue, messages):
+    connection, channel, properties = rabbit()
+    channel.confirm_delivery()
+    for message in messages:
+        said = properties(message_id=message["id"], headers=message["headers"], delivery_mode=2)
+        channel.basic_publish("", queue, message["payload"], said)
+    connection.close()
+
+
+def sqs_queue(queue):
+    sqs().create_queue(QueueName=queue)
+
+
+def sqs_send(queue, messages):
+    client = sqs()
+    url = client.get_queue_url(QueueName=queue)["QueueUrl"]
+    for message in messages:
+        said = {name: {"DataType": "String", "StringValue": value} for name, value in message["headers"].items()}
+        client.send_message(QueueUrl=url, MessageBody=message["payload"], MessageAttributes=said)
+
+
+def make(broker, place):
+    """A topic, queue or stream of this name."""
+    {"kafka": lambda: kafka_topic(place, 2, {}), "rabbit": lambda: rabbit_queue(place),
+     "nats": lambda: nats_stream(place, {}), "sqs": lambda: sqs_queue(place)}[broker]()
+
+
+def send(broker, place, messages):
+    {"kafka": kafka_send, "rabbit": rabbit_send, "nats": nats_send, "sqs": sqs_send}[broker](place, messages)
+
+
+def send_event(broker, place, id):
+    """One event of the CloudEvents SDK, in binary and in structured mode: the same event twice."""
+    from cloudevents.core.bindings import amqp, http, kafka as kafka_binding
+    from cloudevents.core.v1.event import CloudEvent
+
+    attributes = {"id": id, "source": "/sdk", "type": "order.paid", "specversion": "1.0", "datacontenttype": "application/json"}
+    event = CloudEvent(attributes, {"n": 1})
+    if broker == "kafka":
+        from confluent_kafka import Producer
+
+        producer = Producer(kafka())
+        for one in [kafka_binding.to_binary_event(event), kafka_binding.to_structured_event(event)]:
+            producer.produce(place, one.value, headers=list(one.headers.items()))
+        assert producer.flush(60) == 0
+    elif broker == "rabbit":
+        connection, channel, properties = rabbit()
+        for one in [amqp.to_binary_event(event), amqp.to_structured_event(event)]:
+            said = properties(content_type=one.properties.get("content-type"), headers=one.application_properties)
+            channel.basic_publish("", place, one.application_data, said)
+        connection.close()
+    else:
+        # JetStream's and SQS' headers are texts, as those of HTTP are.
+        modes = [http.to_binary_event(event), http.to_structured_event(event)]
+        send(broker, place, [{"payload": one.body.decode(), "headers": one.headers} for one in modes])
+
+
+def published(broker, place, count):
+    """The ids and payloads of what is in a place; waits until there are so many."""
+    found = []
+    if broker == "kafka":
+        from confluent_kafka import Consumer
+
+        consumer = Consumer(kafka(**{"group.id": f"{place}-reader", "auto.offset.reset": "earliest"}))
+        consumer.subscribe([place])
+
+        def read():
+            one = consumer.poll(0.1)
+            if one is not None and not one.error():
+                found.append([dict(one.headers())["message-id"].decode(), one.value().decode()])
+    elif broker == "rabbit":
+        connection, channel, _ = rabbit()
+
+        def read():
+            method, properties, body = channel.basic_get(place, auto_ack=True)
+            if method:
+                found.append([properties.message_id, body.decode()])
+    elif broker == "nats":
+        async def all_of(stream):
+            info = await stream.stream_info(place)
+            messages = [await stream.get_msg(place, seq) for seq in range(1, info.state.messages + 1)]
+            return [[one.headers["Nats-Msg-Id"], one.data.decode()] for one in messages]
+
+        def read():
+            found[:] = nats(all_of)
+    else:
+        client = sqs()
+        url = client.get_queue_url(QueueName=place)["QueueUrl"]
+
+        def read():
+            got = client.receive_message(QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"])
+            found.extend([one["MessageAttributes"]["message-id"]["StringValue"], one["Body"]] for one in got.get("Messages", []))
+
+    def is_all():
+        read()
+        return len(found) >= count
+
+    until("all is published", is_all)
+    return sorted(found)
 
 
 print(json.dumps(globals()[sys.argv[1]](*json.loads(sys.stdin.read()))))

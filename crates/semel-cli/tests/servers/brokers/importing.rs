@@ -111,6 +111,21 @@ fn dead_letters_of_an_sqs_queue_arrive_once() {
 }
 
 #[test]
+fn messages_that_jetstream_gave_up_arrive_once() {
+    let (name, place) = consumer();
+    let [stream, advisories] = ["orders", "advisories"].map(|what| fresh(what).replace('_', "-"));
+    let (dead, group) = (advisories.clone(), format!("semel-dlq-{name}"));
+    let broker = DeadLetters {
+        url: format!("{}?advisories=true", nats(&advisories)),
+        bury: Box::new(move |messages| {
+            drop(client("nats_dead", &json!([stream, advisories, messages])));
+        }),
+        left: Box::new(move || client("nats_consumers", &json!([dead]))[&group].clone()),
+    };
+    dead_letters_arrive_once(&name, &place, &broker);
+}
+
+#[test]
 fn what_cannot_be_imported_is_said_with_its_exit_code() {
     let (name, place) = consumer();
     let (topic, away) = (fresh("none").replace('_', "-"), nowhere());

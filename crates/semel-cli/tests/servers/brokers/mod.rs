@@ -1,6 +1,7 @@
 //! The verbs that speak to brokers: real brokers, other people's clients, and the binary.
 
 mod checking;
+mod feeding;
 mod importing;
 mod observing;
 mod processed;

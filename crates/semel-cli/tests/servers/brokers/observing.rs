@@ -45,7 +45,7 @@ fn observe(place: &TestStore, url: &str, more: &[&str]) -> Ran {
 fn a_kafka_topic_is_observed_in_a_group_of_its_own() {
     let place = TestStore::at("sqlite:semel.db");
     let [topic, group, other] =
-        ["seen", "observer", "observer"].map(|what| fresh(what).replace('_', "-"));
+        ["seen", "semel-observe", "semel-observe"].map(|what| fresh(what).replace('_', "-"));
     client("kafka_topic", &json!([topic, 1, {}]));
     client("kafka_send", &json!([topic, messages()]));
     assert_eq!(client("kafka_offsets", &json!([topic, 1, "shop", 2])), 2);
@@ -66,6 +66,11 @@ fn a_kafka_topic_is_observed_in_a_group_of_its_own() {
     let ran = observe(&place, &url, &["--within", "100ms", "--quiet", "1h"]);
     assert!(ran.stderr.contains("--within"), "{ran:?}");
 
+    // The URL of a consumer names its group, whose place must not move.
+    let url = format!("{}?group=shop", kafka(&topic));
+    let ran = observe(&place, &url, &["--quiet", "1s"]);
+    assert!(ran.stderr.contains("the group of the URL stays"), "{ran:?}");
+    is_all(&ran.json());
     assert_eq!(
         client("kafka_offsets", &json!([topic, 1, "shop"])),
         2,
