@@ -2,12 +2,14 @@
 //! would bring back channels whose loss was reported already.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lapin::tcp::OwnedTLSConfig;
 use lapin::{Channel, ConnectionBuilder, ConnectionProperties, DefaultConnectionBuilder};
 use semel_core::{Error, Result};
 use tokio::sync::Mutex;
-use tokio::time::timeout;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
 
 use crate::error;
 use crate::url::Address;
@@ -15,11 +17,27 @@ use crate::url::Address;
 /// The broker's code for an ordinary end.
 const OK: u16 = 200;
 
+/// How long one attempt to connect may take before another one is made. The client library cannot end one: its thread and socket stay until the
+/// other side speaks or goes.
+const ATTEMPT_MAX: Duration = Duration::from_secs(300);
+
 /// A connection that is made on first use.
 pub(crate) struct Connection {
     address: Address,
     name: String,
-    current: Mutex<Option<Arc<lapin::Connection>>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    current: Option<Arc<lapin::Connection>>,
+    /// An attempt that is under way, on a task of its own: a call that gives up waiting leaves it to the next one.
+    attempt: Option<Attempt>,
+}
+
+struct Attempt {
+    task: JoinHandle<lapin::Result<lapin::Connection>>,
+    until: Instant,
 }
 
 impl Connection {
@@ -28,7 +46,7 @@ impl Connection {
         Self {
             address,
             name: name.to_owned(),
-            current: Mutex::new(None),
+            state: Mutex::default(),
         }
     }
 
@@ -44,17 +62,28 @@ impl Connection {
         match channel {
             Ok(Ok(channel)) => Ok(channel),
             Ok(Err(error)) => Err(error::of(what, &error)),
+            Err(_) if connection.status().blocked() => Err(blocked()),
             Err(_) => {
                 // A connection that does not answer is not asked again.
-                self.current.lock().await.take();
+                self.state.lock().await.current.take();
                 Err(error::away(what, "no answer in time"))
             }
         }
     }
 
+    /// Whether the broker takes nothing in on this connection at this moment.
+    pub(crate) async fn is_blocked(&self) -> bool {
+        let state = self.state.lock().await;
+        let current = state.current.as_ref();
+        current.is_some_and(|current| current.status().blocked())
+    }
+
     /// Ends the connection well, with everything that was sent before.
     pub(crate) async fn close(&self) {
-        let current = self.current.lock().await.take();
+        let State { current, attempt } = std::mem::take(&mut *self.state.lock().await);
+        if let Some(attempt) = attempt {
+            attempt.task.abort();
+        }
         if let Some(connection) = current {
             // A broker that is away has queued everything again that was not acknowledged.
             let _ = timeout(self.address.timeout, connection.close(OK, "closed".into())).await;
@@ -62,19 +91,48 @@ impl Connection {
     }
 
     async fn connected(&self) -> Result<Arc<lapin::Connection>> {
-        let mut current = self.current.lock().await;
-        if let Some(connection) = current.as_ref().filter(|known| known.status().connected()) {
-            return Ok(connection.clone());
+        let mut state = self.state.lock().await;
+        if let Some(known) = state
+            .current
+            .as_ref()
+            .filter(|known| known.status().connected())
+        {
+            // It is kept: what was published on it goes out when it is free again, and another one would be blocked too.
+            return match known.status().blocked() {
+                true => Err(blocked()),
+                false => Ok(known.clone()),
+            };
         }
-        *current = None;
-        let builder = self.builder()?;
-        let what = "RabbitMQ cannot be reached";
-        let made = timeout(self.address.timeout, builder.connect()).await;
-        let made = made.map_err(|_| error::away(what, "no answer in time"))?;
-        let made = Arc::new(made.map_err(|error| error::of(what, &error))?);
+        state.current = None;
+        let made = Arc::new(self.attempt(&mut state.attempt).await?);
         tracing::debug!(source = self.name, "connected to RabbitMQ");
-        *current = Some(made.clone());
+        state.current = Some(made.clone());
         Ok(made)
+    }
+
+    /// Waits for the attempt that is under way, or for a new one.
+    async fn attempt(&self, attempt: &mut Option<Attempt>) -> Result<lapin::Connection> {
+        let begun = match attempt {
+            Some(begun) => begun,
+            None => {
+                let builder = self.builder()?;
+                attempt.insert(Attempt {
+                    task: tokio::spawn(async move { builder.connect().await }),
+                    until: Instant::now() + ATTEMPT_MAX,
+                })
+            }
+        };
+        let what = "RabbitMQ cannot be reached";
+        let Ok(made) = timeout(self.address.timeout, &mut begun.task).await else {
+            if Instant::now() >= begun.until {
+                begun.task.abort();
+                *attempt = None;
+            }
+            return Err(error::away(what, "no answer in time"));
+        };
+        *attempt = None;
+        let made = made.map_err(|error| error::away(what, error))?;
+        made.map_err(|error| error::of(what, &error))
     }
 
     fn builder(&self) -> Result<DefaultConnectionBuilder> {
@@ -95,6 +153,14 @@ impl Connection {
             cert_chain: Some(chain),
         }))
     }
+}
+
+/// The broker has raised an alarm, and does not say how long it lasts.
+pub(crate) fn blocked() -> Error {
+    error::away(
+        "RabbitMQ takes nothing in",
+        "it is short of memory or disk and has blocked the connection",
+    )
 }
 
 /// Ends a channel: the broker queues again what it has delivered on it and was not acknowledged.

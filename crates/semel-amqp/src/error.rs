@@ -26,6 +26,8 @@ pub(crate) fn of(what: &str, error: &lapin::Error) -> Error {
     let is_refused = code(error).is_some_and(|code| REFUSED.contains(&code));
     let kind = match error.kind() {
         ErrorKind::InvalidProtocolVersion(_) | ErrorKind::AuthProviderError(_) => Kind::Invalid,
+        // What was sent cannot be decoded, and will be sent again as it is.
+        ErrorKind::ParsingError(_) => Kind::Invalid,
         _ if is_refused => Kind::Invalid,
         _ => Kind::Unavailable,
     };

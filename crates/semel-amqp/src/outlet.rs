@@ -3,7 +3,8 @@
 //! A channel serves one call at a time, because the client library hands a returned message to whichever confirmation comes next: only with all
 //! confirmations of a round in hand is it known by its id which message was returned.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -17,7 +18,7 @@ use semel_core::{Error, Result};
 use semel_inbox::intents::{Outgoing, Outlet, Sending, Sent};
 use tokio::time::timeout;
 
-use crate::connection::Connection;
+use crate::connection::{self, Connection};
 use crate::url::Address;
 use crate::{error, fields};
 
@@ -25,8 +26,12 @@ use crate::{error, fields};
 const WAITING_MAX: usize = 256;
 /// The most channels that are kept for later calls.
 const IDLE_MAX: usize = 8;
-/// The broker's code for a missing permission, which it looks at before anything else.
-const ACCESS_REFUSED: u16 = 403;
+/// The most payload bytes of several messages that wait together; a larger message goes alone.
+const ROUND_BYTES: usize = 8 * 1024 * 1024;
+/// The broker's codes for a message that it refuses: no permission, too large or otherwise not as it must be. It closes the channel with them.
+const REFUSED: [u16; 2] = [403, 406];
+/// How many messages go one at a time after such a code, so that it is known whose it is.
+const SINGLY: usize = WAITING_MAX;
 
 /// An exchange or a queue of RabbitMQ that intents are published to.
 ///
@@ -38,6 +43,8 @@ pub struct AmqpOutlet {
     routing_key: String,
     connection: Connection,
     idle: Mutex<Vec<Channel>>,
+    /// How many messages are still to go one at a time. The first one does, because of a permission that is missing nothing is published.
+    singly: AtomicUsize,
 }
 
 /// A message with its place in the call.
@@ -70,55 +77,74 @@ impl AmqpOutlet {
             exchange,
             routing_key,
             idle: Mutex::default(),
+            singly: AtomicUsize::new(1),
         })
     }
 
     async fn send_all(&self, messages: Vec<Outgoing>) -> Vec<Sent> {
-        let count = messages.len();
-        let channel = match self.channel().await {
-            Ok(channel) => channel,
-            Err(error) => return vec![Sent::NotSent(error.to_string()); count],
-        };
-        let mut results =
-            vec![
-                Sent::NotSent("an earlier message of the same key was not published".to_owned());
-                count
-            ];
+        let waits = "an earlier message of the same key was not published";
+        let mut results = vec![Sent::NotSent(waits.to_owned()); messages.len()];
         let mut lines = lines(messages);
+        let mut channel: Option<Channel> = None;
         while !lines.is_empty() {
-            let round: Vec<Placed> = lines
-                .iter_mut()
-                .take(WAITING_MAX)
-                .filter_map(VecDeque::pop_front)
-                .collect();
-            let mut taken = round.len();
-            let sent = self.round(&channel, round).await;
-            let mut failed = HashSet::new();
-            for (line, (at, sent)) in sent.into_iter().enumerate() {
-                if !matches!(sent, Sent::Done(_)) {
-                    failed.insert(line);
+            let open = match channel.take() {
+                Some(open) if open.status().connected() => Ok(open),
+                _ => self.channel().await,
+            };
+            let open = match open {
+                Ok(open) => open,
+                Err(error) => {
+                    for (at, _) in lines.into_iter().flatten() {
+                        results[at] = Sent::NotSent(error.to_string());
+                    }
+                    return results;
                 }
+            };
+            let sent = self.round(&open, self.take_round(&mut lines)).await;
+            // What comes late on a channel is not to meet other messages.
+            let is_clean = !sent
+                .iter()
+                .any(|(_, sent)| matches!(sent, Sent::Unknown(_)));
+            channel = Some(open).filter(|_| is_clean);
+            // The first lines had a message in the round. Of a key that failed nothing more is published.
+            let mut is_done = sent.iter().map(|(_, sent)| matches!(sent, Sent::Done(_)));
+            lines.retain(|left| {
+                is_done
+                    .next()
+                    .is_none_or(|is_done| is_done && !left.is_empty())
+            });
+            for (at, sent) in sent {
                 results[at] = sent;
             }
-            // Of a key that failed nothing more is published.
-            let mut line = 0;
-            lines.retain(|left| {
-                let is_kept = taken == 0 || (!failed.contains(&line) && !left.is_empty());
-                taken = taken.saturating_sub(1);
-                line += 1;
-                is_kept
-            });
         }
-        // What comes late on a channel is not to meet the messages of another call.
-        if !results.iter().any(|sent| matches!(sent, Sent::Unknown(_))) {
+        if let Some(channel) = channel {
             self.keep(channel);
         }
         results
     }
 
+    /// The first messages of the first lines, as many as may wait together.
+    fn take_round(&self, lines: &mut [VecDeque<Placed>]) -> Vec<Placed> {
+        let most = match self.singly.load(Ordering::Relaxed) {
+            0 => WAITING_MAX,
+            _ => 1,
+        };
+        let (mut round, mut bytes) = (Vec::new(), 0_usize);
+        for line in lines.iter_mut().take(most) {
+            let payload = line.front().and_then(|(_, first)| first.payload.as_ref());
+            bytes = bytes.saturating_add(payload.map_or(0, Bytes::len));
+            if bytes > ROUND_BYTES && !round.is_empty() {
+                break;
+            }
+            round.extend(line.pop_front());
+        }
+        round
+    }
+
     /// Publishes messages of different keys together; the same number of results in the same order.
     async fn round(&self, channel: &Channel, messages: Vec<Placed>) -> Vec<(usize, Sent)> {
         let mut published = Vec::with_capacity(messages.len());
+        let is_alone = messages.len() == 1;
         let mut is_broken = false;
         for (at, message) in messages {
             let id = message.id.clone();
@@ -126,7 +152,11 @@ impl AmqpOutlet {
                 true => Err(Sent::NotSent(
                     "the connection was lost before it".to_owned(),
                 )),
-                false => self.publish(channel, message).await,
+                // What is given to a blocked connection goes out later, whatever is answered meanwhile.
+                false if self.connection.is_blocked().await => {
+                    Err(Sent::NotSent("the broker takes nothing in".to_owned()))
+                }
+                false => self.publish(channel, message, is_alone).await,
             };
             is_broken |= matches!(given, Err(Sent::Unknown(_) | Sent::NotSent(_)));
             published.push((at, id, given));
@@ -154,7 +184,7 @@ impl AmqpOutlet {
                 (Err(sent), _) => sent,
                 (_, Some(why)) => Sent::Refused(format!("the broker returned it: {why}")),
                 (Ok(Err(_)), None) => Sent::Unknown("no confirmation in time".to_owned()),
-                (Ok(Ok(confirmed)), None) => self.confirmed(confirmed),
+                (Ok(Ok(confirmed)), None) => self.confirmed(confirmed, is_alone),
             };
             (at, sent)
         });
@@ -166,6 +196,7 @@ impl AmqpOutlet {
         &self,
         channel: &Channel,
         message: Outgoing,
+        is_alone: bool,
     ) -> Result<PublisherConfirm, Sent> {
         let properties = fields::properties(&message).map_err(Sent::Refused)?;
         let options = BasicPublishOptions {
@@ -188,14 +219,23 @@ impl AmqpOutlet {
             | ErrorKind::InvalidConnectionState(_)
             | ErrorKind::InvalidChannel(_)
             | ErrorKind::SerialisationError(_) => Sent::NotSent(error.to_string()),
-            _ => Sent::Unknown(error.to_string()),
+            _ => self.failed(&error, is_alone),
         })
     }
 
     /// What a confirmation says about a message that was not returned.
-    fn confirmed(&self, confirmed: lapin::Result<Confirmation>) -> Sent {
+    fn confirmed(&self, confirmed: lapin::Result<Confirmation>, is_alone: bool) -> Sent {
         match confirmed {
-            Ok(Confirmation::Ack(_)) => Sent::Done(self.name.clone()),
+            Ok(Confirmation::Ack(_)) => {
+                if is_alone {
+                    let fewer = |left: usize| left.checked_sub(1);
+                    // None are left to go one at a time, then.
+                    let _ = self
+                        .singly
+                        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
+                }
+                Sent::Done(self.name.clone())
+            }
             // The one queue that it was for is full or cannot store it.
             Ok(Confirmation::Nack(_)) if self.exchange.is_empty() => {
                 Sent::NotSent("the queue did not take it".to_owned())
@@ -207,15 +247,28 @@ impl AmqpOutlet {
             Ok(Confirmation::NotRequested) => {
                 Sent::Unknown("the channel does not confirm".to_owned())
             }
-            Err(error) if error::code(&error) == Some(ACCESS_REFUSED) => {
-                Sent::Refused(error.to_string())
-            }
-            Err(error) => Sent::Unknown(error.to_string()),
+            Err(error) => self.failed(&error, is_alone),
+        }
+    }
+
+    /// What an error says about a message that was given to the connection.
+    fn failed(&self, error: &lapin::Error, is_alone: bool) -> Sent {
+        if !error::code(error).is_some_and(|code| REFUSED.contains(&code)) {
+            return Sent::Unknown(error.to_string());
+        }
+        self.singly.store(SINGLY, Ordering::Relaxed);
+        match is_alone {
+            true => Sent::Refused(error.to_string()),
+            // It is meant for one of the round, and others of it may have been stored.
+            false => Sent::Unknown(error.to_string()),
         }
     }
 
     /// A channel that confirms, and whose exchange or queue is there.
     async fn channel(&self) -> Result<Channel> {
+        if self.connection.is_blocked().await {
+            return Err(connection::blocked());
+        }
         while let Some(channel) = { self.idle().pop() } {
             if channel.status().connected() {
                 return Ok(channel);

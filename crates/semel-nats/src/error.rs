@@ -28,18 +28,10 @@ pub(crate) fn connect(error: &ConnectError) -> Error {
 
 /// An answer of JetStream that is an error.
 fn jetstream(what: &str, error: &async_nats::jetstream::Error) -> Error {
-    let passes = error.code() == 503
-        || matches!(
-            error.error_code(),
-            ErrorCode::CLUSTER_NOT_AVAILABLE
-                | ErrorCode::CLUSTER_INCOMPLETE
-                | ErrorCode::INSUFFICIENT_RESOURCES
-                | ErrorCode::TEMP_STORAGE_FAILED
-        );
-    let kind = if passes {
-        Kind::Unavailable
-    } else {
-        Kind::Invalid
+    let kind = match error.code() {
+        // With 5xx the server speaks of itself (no leader, offline, short of resources), with 429 of its queue, otherwise of what was asked.
+        429 | 500.. => Kind::Unavailable,
+        _ => Kind::Invalid,
     };
     Error::new(kind, format!("{what}: {error}"))
 }

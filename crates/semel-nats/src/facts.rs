@@ -9,6 +9,8 @@ pub(crate) fn of(stream: &Config, consumer: Option<&consumer::Info>) -> Facts {
     let mut facts = Facts::default();
     facts.retained = Some(retained(stream));
     facts.lag = consumer.map(|consumer| consumer.num_pending);
+    facts.held =
+        consumer.map(|consumer| u64::try_from(consumer.num_ack_pending).unwrap_or(u64::MAX));
     // What was delivered too often stays in the stream, but this consumer never sees it again.
     facts.delivery_limit = consumer
         .and_then(|consumer| u32::try_from(consumer.config.max_deliver).ok())

@@ -7,11 +7,12 @@ use async_nats::connection::State;
 use async_nats::header::{HeaderMap, HeaderName, HeaderValue, NATS_MESSAGE_ID};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::{self, Context};
+use async_nats::jetstream::{self, Context, ErrorCode};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use semel_core::{Error, Result};
 use semel_inbox::intents::{Outgoing, Outlet, Sending, Sent};
+use semel_inbox::source::HeaderField;
 
 use crate::connection::Connection;
 use crate::url::Address;
@@ -20,6 +21,8 @@ use crate::url::Address;
 const WAITING_MAX: usize = 256;
 /// The header under which readers find the id.
 const MESSAGE_ID: &str = "message-id";
+/// The header with the kind, unless the message has one of this name.
+const KIND: &str = "kind";
 /// What headers that the server itself understands begin with.
 const RESERVED: &str = "nats-";
 
@@ -162,6 +165,16 @@ fn publish(message: Outgoing) -> Result<PublishMessage, String> {
     let mut headers = HeaderMap::new();
     headers.insert(NATS_MESSAGE_ID, id.clone());
     headers.insert(MESSAGE_ID, id);
+    let has_kind = |(name, _): &HeaderField| name.eq_ignore_ascii_case(KIND);
+    if let Some(kind) = message
+        .kind
+        .filter(|_| !message.headers.iter().any(has_kind))
+    {
+        let kind: HeaderValue = kind
+            .parse()
+            .map_err(|_| "the kind is no text that NATS can carry".to_owned())?;
+        headers.insert(KIND, kind);
+    }
     for (name, value) in message.headers {
         // Those of the server would give orders to the stream, and the id is said already.
         let lower = name.to_ascii_lowercase();
@@ -192,17 +205,29 @@ fn failed(subject: &str, error: &PublishError) -> Sent {
             .source()
             .and_then(|cause| cause.downcast_ref::<jetstream::Error>())
         {
-            // A stream that is full or without a leader says so with 5xx, and has stored nothing.
-            Some(said) if said.code() >= 500 => Sent::NotSent(said.to_string()),
-            Some(said) => Sent::Refused(said.to_string()),
+            Some(said) => answered(said),
             None => Sent::Unknown(error.to_string()),
         },
+    }
+}
+
+/// What an error means that the stream answered with.
+fn answered(said: &jetstream::Error) -> Sent {
+    match (said.error_code(), said.code()) {
+        // An earlier copy is on its way into the stream, and may still fail.
+        (ErrorCode::STREAM_DUPLICATE_MESSAGE_CONFLICT, _) => Sent::Unknown(said.to_string()),
+        // An account, a stream or a queue that is full, and a stream without a leader, have stored nothing, and this passes.
+        (ErrorCode::ACCOUNT_RESOURCES_EXCEEDED, _) | (_, 429 | 500..) => {
+            Sent::NotSent(said.to_string())
+        }
+        _ => Sent::Refused(said.to_string()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn message(key: Option<&'static str>) -> Outgoing {
         Outgoing {
@@ -235,6 +260,40 @@ mod tests {
             Some(Bytes::from_static(b"X")),
         )];
         assert!(publish(reserved).is_ok());
+    }
+
+    #[test]
+    fn what_a_stream_answers_is_final_only_if_it_is_about_the_message() {
+        let said = |code: usize, error_code: u64| {
+            let said = json!({"code": code, "err_code": error_code, "description": "x"});
+            answered(&serde_json::from_value(said).unwrap())
+        };
+        assert!(matches!(said(409, 10158), Sent::Unknown(_)));
+        for (code, error_code) in [(429, 10167), (503, 10077), (500, 10047), (400, 10002)] {
+            assert!(
+                matches!(said(code, error_code), Sent::NotSent(_)),
+                "{error_code}"
+            );
+        }
+        for (code, error_code) in [(400, 10054), (400, 10060), (400, 10109)] {
+            assert!(
+                matches!(said(code, error_code), Sent::Refused(_)),
+                "{error_code}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_kind_is_a_header_unless_the_message_has_it() {
+        let mut typed = message(None);
+        typed.kind = Some("created".to_owned());
+        let kinds = |message: Outgoing| {
+            let sent = format!("{:?}", publish(message).unwrap());
+            (sent.contains("created"), sent.contains("own"))
+        };
+        assert_eq!(kinds(typed.clone()), (true, false));
+        typed.headers = vec![("Kind".into(), Some(Bytes::from_static(b"own")))];
+        assert_eq!(kinds(typed), (false, true));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use futures_util::{FutureExt, StreamExt};
 use lapin::message::Delivery;
 use lapin::options::{BasicConsumeOptions, BasicQosOptions};
 use lapin::types::FieldTable;
-use lapin::{Channel, Consumer};
+use lapin::{Channel, Consumer, ErrorKind};
 use semel_core::{Error, Kind, Result};
 use semel_inbox::source::{self, Batch, Event, Gone, Handle, Partition, Raw, Want};
 use tokio::task::JoinHandle;
@@ -17,6 +17,9 @@ use tokio::time::timeout;
 use super::channel::{Chan, Tag};
 use super::{Place, message};
 use crate::{connection, error, fields};
+
+/// How many deliveries are read one at a time after one that could not be decoded.
+const CAREFUL: usize = 100;
 
 /// The reading side of the source.
 #[derive(Default)]
@@ -29,6 +32,11 @@ pub(super) struct Reader {
     /// A channel that is being opened, on a task of its own: a call that is dropped half-way would leave one behind that the broker delivers to and
     /// that is never read.
     opening: Option<JoinHandle<Result<Opened>>>,
+    /// Why a channel was lost of which nothing was handed out: an error instead of a loss, so that the pump's pauses grow if it happens again and again.
+    failed: Option<Error>,
+    /// How many deliveries are still to be read one at a time, because one could not be decoded. The connection dies of such a one, and the queue
+    /// counts a delivery for everything that was pushed with it, up to the limit where a quorum queue drops it.
+    careful: usize,
 }
 
 /// A channel, and what consumes on it.
@@ -38,6 +46,10 @@ type Opened = (Channel, Consumer);
 struct Session {
     chan: Arc<Chan>,
     consumer: Consumer,
+    /// Whether something of it was handed out.
+    is_taken: bool,
+    /// Whether it reads one at a time.
+    is_careful: bool,
 }
 
 /// A delivery that the pump has not asked for yet.
@@ -63,8 +75,17 @@ impl Reader {
                     flushed: None,
                 }));
             }
+            if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
             if want.count > 0 && !self.buffer.is_empty() {
                 return Ok(Event::Batch(self.take(place, want)));
+            }
+            if self.is_careful_enough() {
+                let why =
+                    "read one at a time for long enough, a channel with the usual prefetch follows";
+                self.lose(name, place, Error::new(Kind::Unavailable, why));
+                continue;
             }
             let Some(session) = &mut self.session else {
                 if want.count == 0 && self.opening.is_none() {
@@ -98,16 +119,23 @@ impl Reader {
 
     /// Opens a channel and consumes on it; a call that is dropped is gone on with by the next one.
     async fn open(&mut self, place: &Arc<Place>) -> Result<()> {
+        let is_careful = self.careful > 0;
+        let prefetch = if is_careful { 1 } else { place.prefetch };
         let opening = self
             .opening
-            .get_or_insert_with(|| tokio::spawn(consume(place.clone())));
+            .get_or_insert_with(|| tokio::spawn(consume(place.clone(), prefetch)));
         let opened = opening.await;
         self.opening = None;
         let ended = |error| Error::new(Kind::Internal, "a channel was not opened").caused_by(error);
         let (channel, consumer) = opened.map_err(ended)??;
         self.channels += 1;
         let chan = Arc::new(Chan::new(channel, self.channels));
-        self.session = Some(Session { chan, consumer });
+        self.session = Some(Session {
+            chan,
+            consumer,
+            is_taken: false,
+            is_careful,
+        });
         Ok(())
     }
 
@@ -123,10 +151,21 @@ impl Reader {
 
     /// The broker has pushed something, or has ended the channel or the consumer.
     fn arrived(&mut self, name: &str, place: &Place, arrived: Option<lapin::Result<Delivery>>) {
+        let what = || format!("the queue {:?} cannot be read", place.queue);
         match arrived {
             Some(Ok(delivery)) => self.push(place, delivery),
-            Some(Err(error)) => self.lose(name, place, &error.to_string()),
-            None => self.lose(name, place, "the consumer was cancelled"),
+            Some(Err(error)) if matches!(error.kind(), ErrorKind::ParsingError(_)) => {
+                self.careful = CAREFUL;
+                let what = format!("{}, a delivery cannot be decoded", what());
+                self.lose(name, place, error::of(&what, &error));
+            }
+            // Whatever the broker's code: a channel may be opened again, and if not, that says why.
+            Some(Err(error)) => self.lose(name, place, error::away(&what(), error)),
+            None => self.lose(
+                name,
+                place,
+                error::away(&what(), "the consumer was cancelled"),
+            ),
         }
     }
 
@@ -141,11 +180,12 @@ impl Reader {
         }
         let raw = message::raw(&place.queue, delivery);
         self.buffer.push_back(Held { raw, tag, chan });
+        self.careful = self.careful.saturating_sub(1);
         place.held.store(self.buffer.len(), Ordering::Relaxed);
     }
 
     /// The channel is lost with everything that was delivered on it.
-    fn lose(&mut self, name: &str, place: &Place, why: &str) {
+    fn lose(&mut self, name: &str, place: &Place, why: Error) {
         let Some(session) = self.session.take() else {
             return;
         };
@@ -153,13 +193,25 @@ impl Reader {
         self.buffer.clear();
         place.held.store(0, Ordering::Relaxed);
         let partition = session.chan.partition.clone();
-        tracing::warn!(source = name, %partition, why, "a channel was lost; what was open on it comes again");
-        self.gone.push_back(partition);
+        tracing::warn!(source = name, %partition, %why, "a channel was lost; what was open on it comes again");
+        match session.is_taken {
+            true => self.gone.push_back(partition),
+            false => self.failed = Some(why),
+        }
         // A channel that is open without its consumer would keep what it was given.
         tokio::spawn(async move { connection::close(&session.chan.channel).await });
     }
 
+    /// Whether so many deliveries were read one at a time that the rest can be read as usual.
+    fn is_careful_enough(&self) -> bool {
+        let is_careful = |session: &Session| session.is_careful;
+        self.careful == 0 && self.buffer.is_empty() && self.session.as_ref().is_some_and(is_careful)
+    }
+
     fn take(&mut self, place: &Place, want: Want) -> Batch {
+        if let Some(session) = &mut self.session {
+            session.is_taken = true;
+        }
         let (mut deliveries, mut bytes) = (Vec::new(), 0);
         while let Some(held) = self.buffer.front() {
             let more = held.raw.bytes();
@@ -191,12 +243,12 @@ impl Reader {
 }
 
 /// A channel that the broker delivers to.
-async fn consume(place: Arc<Place>) -> Result<Opened> {
+async fn consume(place: Arc<Place>, prefetch: u16) -> Result<Opened> {
     let channel = place.connection.channel().await?;
     let what = format!("the queue {:?} cannot be read", place.queue);
     let begun = async {
         channel
-            .basic_qos(place.prefetch, BasicQosOptions::default())
+            .basic_qos(prefetch, BasicQosOptions::default())
             .await?;
         let tag = format!("semel-{}-{}", place.consumer, channel.id());
         let options = BasicConsumeOptions::default();

@@ -116,3 +116,36 @@ async fn a_loss_is_said_to_a_reader_that_wants_nothing_and_it_reads_on() {
     assert_eq!(more[0].partition, again[0].partition);
     world.end().await;
 }
+
+#[tokio::test]
+async fn a_broker_that_does_not_answer_is_asked_once_and_read_when_it_does() {
+    let world = World::new().await;
+    world.publish(&["a"]).await;
+    let proxy = Proxy::start(world.socket()).await;
+    proxy.stall();
+    let url = world.url_through(proxy.addr(), "timeout=100ms");
+    let source = AmqpSource::from_url(&url, "reader").unwrap();
+    for _ in 0..5 {
+        let error = source.open(Vec::new()).await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Unavailable);
+    }
+    assert_eq!(proxy.counts().connections, 1, "each has a thread");
+    proxy.resume();
+    assert_eq!(ids(&take(&source, 1).await), ["a"]);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_loss_before_anything_was_handed_out_is_a_passing_error() {
+    let world = World::new().await;
+    let proxy = Proxy::start(world.socket()).await;
+    let source = AmqpSource::from_url(&world.url_through(proxy.addr(), ""), "reader").unwrap();
+    let waits = timeout(Duration::from_millis(500), source.next(MUCH)).await;
+    assert!(waits.is_err(), "{waits:?}");
+    proxy.cut_all();
+    let error = source.next(MUCH).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Unavailable);
+    world.publish(&["a"]).await;
+    assert_eq!(ids(&take(&source, 1).await), ["a"]);
+    world.end().await;
+}

@@ -6,6 +6,7 @@
 
 mod clients;
 mod conformance;
+mod effect;
 mod loss;
 mod outlet;
 mod reading;

@@ -10,6 +10,7 @@ use semel_amqp::AmqpOutlet;
 use semel_inbox::Source;
 use semel_inbox::intents::{Outgoing, Outlet, Sent};
 use semel_testkit::proxy::Proxy;
+use semel_testkit::server::Server;
 use semel_testkit::sources::taking::{ids, take};
 
 use crate::world::World;
@@ -186,4 +187,64 @@ async fn a_broker_or_queue_that_is_not_there_gets_nothing() {
         );
     }
     world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_is_too_large_is_refused_and_its_neighbours_are_sent() {
+    let settings = ["max_message_size=100000"];
+    let server = tokio::task::spawn_blocking(move || Server::start("rabbitmq", &settings));
+    let server = server.await.unwrap();
+    let world = World::at(&server.url(), &[]).await;
+    let outlet = outlet(&world);
+    let warm = outlet.send(vec![outgoing("warm", None)]).await;
+    assert!(matches!(warm[0], Sent::Done(_)), "{warm:?}");
+    let mut messages: Vec<Outgoing> = (0..20).map(|n| outgoing(&format!("m-{n}"), None)).collect();
+    messages[7].payload = Some(Bytes::from(vec![b'x'; 200_000]));
+    let sent = outlet.send(messages.clone()).await;
+    assert!(
+        !sent.iter().any(|sent| matches!(sent, Sent::Refused(_))),
+        "it is not known whose fault it is: {sent:?}"
+    );
+    assert!(matches!(sent[7], Sent::Unknown(_)), "{sent:?}");
+    let sent = outlet.send(messages).await;
+    for (at, sent) in sent.iter().enumerate() {
+        match at {
+            7 => assert!(matches!(sent, Sent::Refused(_)), "{sent:?}"),
+            _ => assert!(matches!(sent, Sent::Done(_)), "{at}: {sent:?}"),
+        }
+    }
+    drop(world);
+    tokio::task::spawn_blocking(move || drop(server))
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broker_that_is_short_of_memory_gets_nothing_more_and_keeps_its_connection() {
+    let settings = ["vm_memory_high_watermark.absolute=20MB"];
+    let server = tokio::task::spawn_blocking(move || Server::start("rabbitmq", &settings));
+    let server = server.await.unwrap();
+    let world = World::at(&server.url(), &[]).await;
+    let proxy = Proxy::start(world.socket()).await;
+    let outlet = AmqpOutlet::from_url(&world.url_through(proxy.addr(), "timeout=1s")).unwrap();
+    // The broker looks at its memory now and then, and says that it is short when a message comes, which it may take in later.
+    let mut sent = outlet.send(vec![outgoing("a", None)]).await;
+    while matches!(sent[0], Sent::Done(_)) {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        sent = outlet.send(vec![outgoing("a", None)]).await;
+    }
+    assert!(matches!(sent[0], Sent::Unknown(_)), "{sent:?}");
+    for _ in 0..3 {
+        let sent = outlet
+            .send(vec![outgoing("a", None), outgoing("b", None)])
+            .await;
+        let is_blocked =
+            |sent: &Sent| matches!(sent, Sent::NotSent(why) if why.contains("short of"));
+        assert!(sent.iter().all(is_blocked), "{sent:?}");
+    }
+    assert_eq!(proxy.counts().connections, 1);
+    drop(world);
+    tokio::task::spawn_blocking(move || drop(server))
+        .await
+        .unwrap();
 }

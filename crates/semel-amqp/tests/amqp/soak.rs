@@ -18,7 +18,7 @@ async fn effects_equal_distinct_messages_though_engines_are_killed() {
     soak.run(async || {
         let rabbit = Rabbit::fresh().await;
         Topic {
-            members: vec![rabbit.url()],
+            members: vec![rabbit.url(); 2],
             broker: Box::new(rabbit),
         }
     })

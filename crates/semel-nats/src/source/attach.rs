@@ -7,7 +7,7 @@ use async_nats::datetime::DateTime;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::{self, AckPolicy, PullConsumer};
 use async_nats::jetstream::context::ConsumerInfoErrorKind;
-use async_nats::jetstream::stream::{self, Stream};
+use async_nats::jetstream::stream::{self, RetentionPolicy, Stream};
 use semel_core::{Error, Result};
 use semel_inbox::source::Partition;
 
@@ -101,10 +101,7 @@ async fn make(place: &Place, stream: &Stream) -> Result<()> {
             wanted.stream
         )));
     }
-    let created = stream.cached_info().created.unix_timestamp_nanos();
-    let floor = place.seen().floor;
-    let start = floor.filter(|(of, _)| *of == created);
-    let start = start.map(|(_, floor)| floor.saturating_add(1));
+    let start = start(stream.cached_info(), place.seen().floor);
     let made = stream.create_consumer_strict(wanted.config(start)).await;
     made.map_err(|error| error::create(durable, &error))?;
     tracing::info!(
@@ -114,6 +111,17 @@ async fn make(place: &Place, stream: &Stream) -> Result<()> {
         "a durable consumer was made"
     );
     Ok(())
+}
+
+/// Where a consumer that is made again begins; `floor` is the creation time of its stream, and up to where all was acknowledged.
+fn start(stream: &stream::Info, floor: Option<(i128, u64)>) -> Option<u64> {
+    // The server takes no start on a work queue, and needs none: what was acknowledged is not in the stream any more.
+    if stream.config.retention == RetentionPolicy::WorkQueue {
+        return None;
+    }
+    let created = stream.created.unix_timestamp_nanos();
+    let floor = floor.filter(|(of, _)| *of == created);
+    floor.map(|(_, floor)| floor.saturating_add(1))
 }
 
 /// Refuses a consumer that would lose messages, or deliver others than those asked for.

@@ -34,6 +34,8 @@ const SILENCE_MAX: Duration = Duration::from_secs(11);
 const BYTES_MIN: usize = 1024 * 1024;
 /// A batch at least this large lets the next one be asked for while it is stored.
 const AHEAD_MIN: usize = 100;
+/// What the subjects begin with that deliveries are answered on.
+const ACK: &str = "$JS.ACK.";
 /// The pause after the server refused a request.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -346,7 +348,7 @@ impl Reader {
         };
         let now = Instant::now();
         session.heard = now;
-        if let Some(status) = message.status {
+        if let Some(status) = message.status.filter(|_| !is_delivery(&message)) {
             if session.is_consumer_doubted(status, &message, now) {
                 place.doubted.store(true, Ordering::Release);
             }
@@ -368,6 +370,12 @@ impl Reader {
             taken,
         });
     }
+}
+
+/// Whether it comes from the stream. A producer may give a message a status line of its own, so that the status does not tell.
+fn is_delivery(message: &async_nats::Message) -> bool {
+    let reply = message.reply.as_ref();
+    reply.is_some_and(|reply| reply.starts_with(ACK))
 }
 
 /// A doubt that is being looked into; it is there again if that does not come to its end.

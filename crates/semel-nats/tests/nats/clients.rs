@@ -4,8 +4,7 @@ use std::process::Command;
 
 use semel_inbox::Source;
 use semel_inbox::source::{Settle, Settled};
-use semel_testkit::sources::MUCH;
-use semel_testkit::sources::taking::{batch, ids, settle};
+use semel_testkit::sources::taking::{ids, settle, take};
 
 use crate::world::World;
 
@@ -42,7 +41,7 @@ async fn what_a_python_producer_sends_is_read_with_its_id_and_headers() {
         String::from_utf8_lossy(&ran.stderr)
     );
     let source = world.open("").await;
-    let found = batch(&source, MUCH).await;
+    let found = take(&source, 3).await;
     assert_eq!(ids(&found), ["py-0", "py-1", "py-2"]);
     let from = ("x-from".to_owned(), Some("nats-py".into()));
     assert!(found[0].raw.headers.contains(&from));

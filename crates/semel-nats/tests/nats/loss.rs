@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use async_nats::jetstream::stream::RetentionPolicy;
 use semel_core::Kind;
 use semel_inbox::Source;
 use semel_inbox::source::{Event, Settle, Settled, Want};
 use semel_nats::NatsSource;
 use semel_testkit::proxy::Proxy;
 use semel_testkit::sources::MUCH;
-use semel_testkit::sources::taking::{batch, event, ids, settle};
+use semel_testkit::sources::taking::{batch, event, ids, nothing_for, settle, take};
 use tokio::time::{sleep, timeout};
 
 use crate::world::World;
@@ -18,7 +19,7 @@ async fn a_deleted_consumer_is_lost_with_its_deliveries_and_made_again_where_it_
     let world = World::new().await;
     world.publish(&["a", "b", "c"]).await;
     let source = world.open("ack_wait=30s").await;
-    let first = batch(&source, MUCH).await;
+    let first = take(&source, 3).await;
     assert_eq!(ids(&first), ["a", "b", "c"]);
     let item = vec![(first[0].handle.clone(), Settle::Ack)];
     assert_eq!(source.settle(item).await.unwrap(), [Settled::Done]);
@@ -37,7 +38,7 @@ async fn a_deleted_consumer_is_lost_with_its_deliveries_and_made_again_where_it_
         settle(&source, &first, Settle::Ack).await,
         [Settled::Gone; 3]
     );
-    let again = batch(&source, MUCH).await;
+    let again = take(&source, 2).await;
     assert_eq!(
         ids(&again),
         ["b", "c"],
@@ -48,6 +49,24 @@ async fn a_deleted_consumer_is_lost_with_its_deliveries_and_made_again_where_it_
         settle(&source, &again, Settle::Ack).await,
         [Settled::Done; 2]
     );
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_deleted_consumer_of_a_work_queue_is_made_again_and_reads_what_is_left() {
+    let world = World::with(|config| config.retention = RetentionPolicy::WorkQueue).await;
+    world.publish(&["a", "b"]).await;
+    let source = world.open("ack_wait=30s").await;
+    let first = take(&source, 2).await;
+    let item = vec![(first[0].handle.clone(), Settle::Ack)];
+    assert_eq!(source.settle(item).await.unwrap(), [Settled::Done]);
+    // From now on the source knows up to where all was acknowledged, and would ask for the rest.
+    source.facts().await.unwrap();
+    let stream = world.context.get_stream(&world.stream).await.unwrap();
+    stream.delete_consumer("reader").await.unwrap();
+    let again = take(&source, 1).await;
+    assert_eq!(ids(&again), ["b"]);
+    assert_eq!(settle(&source, &again, Settle::Ack).await, [Settled::Done]);
     world.end().await;
 }
 
@@ -129,8 +148,7 @@ async fn a_connection_cut_in_a_batch_loses_nothing_and_its_acks_are_made_later()
         }
     }
     assert_eq!(proxy.counts().cut, 1);
-    let quiet = timeout(Duration::from_secs(4), source.next(MUCH)).await;
-    assert!(quiet.is_err(), "all is acknowledged: {quiet:?}");
+    nothing_for(&source, Duration::from_secs(4)).await;
     world.end().await;
 }
 

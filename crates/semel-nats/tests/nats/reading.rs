@@ -8,10 +8,12 @@ use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use semel_core::Kind;
 use semel_inbox::Source;
-use semel_inbox::source::{DeliveryLimit, Retained, Settle, Settled, Want};
+use semel_inbox::source::{DeliveryLimit, OPEN_MAX, Retained, Settle, Settled, Want};
 use semel_nats::NatsSource;
 use semel_testkit::sources::MUCH;
-use semel_testkit::sources::taking::{batch, ids, settle};
+use semel_testkit::sources::taking::{batch, ids, settle, take};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 use crate::world::World;
 
@@ -58,6 +60,34 @@ async fn a_delivery_has_id_headers_coordinates_count_and_time() {
     assert_eq!(
         settle(&source, &first, Settle::Extend).await,
         [Settled::Gone]
+    );
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_message_with_a_status_line_of_its_own_is_a_message() {
+    let world = World::new().await;
+    // The client library cannot send one.
+    let mut raw = TcpStream::connect(&world.addr).await.unwrap();
+    let (subject, headers) = (world.subject("a"), "NATS/1.0 409 Consumer Deleted\r\n\r\n");
+    let length = headers.len();
+    let sent = format!(
+        "CONNECT {{\"verbose\":false,\"headers\":true}}\r\nHPUB {subject} {length} {}\r\n{headers}p\r\nPING\r\n",
+        length + 1
+    );
+    raw.write_all(sent.as_bytes()).await.unwrap();
+    world.publish(&["b"]).await;
+    let source = world.open("").await;
+    let found = take(&source, 2).await;
+    let mut payloads: Vec<_> = found
+        .iter()
+        .map(|d| d.raw.payload.clone().unwrap())
+        .collect();
+    payloads.sort();
+    assert_eq!(payloads, [&b"b"[..], b"p"]);
+    assert_eq!(
+        settle(&source, &found, Settle::Ack).await,
+        [Settled::Done; 2]
     );
     world.end().await;
 }
@@ -155,6 +185,25 @@ async fn facts_are_what_the_server_says() {
             .any(|warning| warning.contains("max_msgs"))
     );
     assert!(facts.refusal(age * 2, true).is_some());
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_consumer_that_is_made_lets_as_many_be_open_as_the_engine_and_says_how_many_are() {
+    let world = World::new().await;
+    world.publish(&["a", "b", "c"]).await;
+    let source = world.open("").await;
+    let stream = world.context.get_stream(&world.stream).await.unwrap();
+    let info = stream.consumer_info("reader").await.unwrap();
+    assert_eq!(usize::try_from(info.config.max_ack_pending), Ok(OPEN_MAX));
+    assert_eq!(info.config.max_deliver, -1);
+    let found = take(&source, 2).await;
+    let facts = source.facts().await.unwrap();
+    let held = facts.held.unwrap();
+    assert!((2..=3).contains(&held), "{facts:?}");
+    assert_eq!(facts.lag, Some(3 - held));
+    settle(&source, &found, Settle::Ack).await;
+    assert_eq!(source.facts().await.unwrap().held, Some(held - 2));
     world.end().await;
 }
 

@@ -18,7 +18,7 @@ async fn effects_equal_distinct_messages_though_engines_are_killed() {
     soak.run(async || {
         let nats = Nats::fresh().await;
         Topic {
-            members: vec![nats.url()],
+            members: vec![nats.url(); 2],
             broker: Box::new(nats),
         }
     })

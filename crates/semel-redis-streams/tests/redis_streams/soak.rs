@@ -18,7 +18,7 @@ async fn effects_equal_distinct_messages_though_engines_are_killed() {
     soak.run(async || {
         let redis = RedisStreams::fresh().await;
         Topic {
-            members: vec![redis.url()],
+            members: vec![redis.url(); 2],
             broker: Box::new(redis),
         }
     })

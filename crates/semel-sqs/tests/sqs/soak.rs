@@ -18,7 +18,7 @@ async fn effects_equal_distinct_messages_though_engines_are_killed() {
     soak.run(async || {
         let sqs = Sqs::fresh().await;
         Topic {
-            members: vec![sqs.url()],
+            members: vec![sqs.url(); 2],
             broker: Box::new(sqs),
         }
     })
