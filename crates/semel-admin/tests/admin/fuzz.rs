@@ -12,7 +12,7 @@ use crate::server::{Server, about};
 
 const TOKEN: &str = "fuzz-7071-token";
 /// The number of calls is bounded; this is for a fuzzer that stands still.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The Python that has the fuzzer.
 fn fuzzer() -> Command {

@@ -75,7 +75,7 @@ fn a_broker_is_judged_by_what_it_keeps_and_how_often_it_delivers() {
             "warning",
             "keeps messages for ever, but ids are remembered for 7d",
         ),
-        (sqs(&standard), weak, 0, "good", "keeps messages for 4d"),
+        (sqs(&standard), weak, 0, "good", "0 messages wait"),
         (rabbit(&queue), after, 0, "good", "0 messages wait"),
     ];
     for (source, more, code, level, said) in table {
