@@ -89,6 +89,7 @@ thread_local! {
 }
 
 /// Writes down that what is under test cannot do something, so that its tests say nothing.
+#[cfg(feature = "sources")]
 pub(crate) fn decline(ability: &str) {
     if let Some(store) = HELD.with_borrow(Clone::clone) {
         results::record("declines", &store, &[ability.to_owned()]);
