@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -55,8 +56,7 @@ pub(crate) fn writable(config: &Config) -> Result<Connection> {
 fn prepare(connection: &Connection, config: &Config) -> rusqlite::Result<()> {
     // The page size only counts before the first table of a new file.
     connection.pragma_update(None, "page_size", config.page_bytes)?;
-    connection
-        .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0))?;
+    use_log(connection, config.busy_timeout)?;
     sync_fully(connection)?;
     // Checkpoints are made by `checkpoint`, off the commit path.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
@@ -70,6 +70,22 @@ fn prepare(connection: &Connection, config: &Config) -> rusqlite::Result<()> {
         connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
     }
     Ok(())
+}
+
+/// Gives a new file its log. While another connection does the same SQLite does not wait for the lock but refuses, so the waiting is done here.
+fn use_log(connection: &Connection, patience: Duration) -> rusqlite::Result<()> {
+    const PAUSE: Duration = Duration::from_millis(5);
+    let mut waited = Duration::ZERO;
+    loop {
+        let set = connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
+        let is_busy =
+            |error: &rusqlite::Error| error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy);
+        if waited >= patience || !set.as_ref().is_err_and(is_busy) {
+            return set;
+        }
+        std::thread::sleep(PAUSE);
+        waited += PAUSE;
+    }
 }
 
 /// Readers too: the last connection to close copies the log into the file.
@@ -140,7 +156,7 @@ pub(crate) fn reading(config: &Config) -> Result<Connection> {
 
 /// Makes a connection report a lock instead of waiting for it.
 pub(crate) fn never_wait(connection: &Connection) -> Result<()> {
-    let timeout = connection.busy_timeout(std::time::Duration::ZERO);
+    let timeout = connection.busy_timeout(Duration::ZERO);
     timeout.map_err(|e| from_sqlite("opening the store for reading", e))
 }
 

@@ -331,3 +331,23 @@ fn a_file_in_no_directory_is_a_clear_error() {
         .unwrap_err();
     assert_eq!(error.kind(), Kind::Invalid, "{error}");
 }
+
+#[test]
+fn stores_that_make_one_file_at_the_same_moment_all_open_it() {
+    for _ in 0..200 {
+        let dir = dir();
+        let config = Config::new(dir.path().join("semel.db")).sweep_every(None);
+        let start = std::sync::Barrier::new(2);
+        let opened = std::thread::scope(|scope| {
+            let open = || {
+                start.wait();
+                config.clone().open().map(drop)
+            };
+            let all: Vec<_> = (0..2).map(|_| scope.spawn(open)).collect();
+            all.into_iter()
+                .map(|one| one.join().unwrap())
+                .collect::<Vec<_>>()
+        });
+        assert!(opened.iter().all(Result::is_ok), "{opened:?}");
+    }
+}

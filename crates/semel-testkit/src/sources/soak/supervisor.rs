@@ -28,8 +28,6 @@ pub(super) async fn supervise(soak: Soak, topic: Topic) -> Findings {
     let scene = Scene::new("soak", &soak.broker.to_lowercase().replace(' ', "-"));
     let Topic { broker, members } = topic;
     let (term, broker) = (broker.term(), Arc::from(broker));
-    // Two engines that start at once would both make the file, and one of them would find it locked.
-    drop((soak.inbox)(&scene.dir.join("semel.db")));
     let (follower, effects) = follow(&scene.dir);
     let publishing = tokio::spawn(publish(broker, plan.clone(), effects.clone()));
     let last = kill(&soak, &scene.dir, &members, &plan, effects.clone()).await;
