@@ -7,9 +7,11 @@ use hyper_util::service::TowerToHyperService;
 use semel_core::{Clock, Error, Kind, Result, SystemClock};
 use semel_http::Memory;
 use semel_listen::{Address, Listener, counted};
+use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::current::Current;
+use crate::dashboard::Dashboard;
 use crate::gate::Gate;
 use crate::health::{Health, Probe};
 use crate::inbox::InboxPart;
@@ -83,6 +85,8 @@ pub struct Admin {
     listener: Listener,
     router: Router,
     probe: Probe,
+    /// Says that the process stops, to those who would not end by themselves.
+    stop: watch::Sender<bool>,
     handle: Handle,
 }
 
@@ -139,10 +143,14 @@ impl Admin {
             listener: listener.handle(),
         };
         let gate = Gate::new(tokens, parts.clock.clone());
+        let (stop, stopping) = watch::channel(false);
+        let dashboard =
+            Dashboard::new(gate.clone(), config.dashboard(listener.address()), stopping)?;
         Ok(Self {
-            router: router::router(parts, probed, gate),
+            router: router::router(parts, probed, gate, dashboard),
             listener,
             probe,
+            stop,
             handle,
         })
     }
@@ -163,8 +171,13 @@ impl Admin {
             listener,
             router,
             probe,
+            stop,
             ..
         } = self;
+        let shutdown = async move {
+            shutdown.await;
+            stop.send_replace(true);
+        };
         let service = move |peer: Arc<semel_listen::Peer>| {
             counted(&peer, TowerToHyperService::new(router.clone()))
         };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use semel_core::{Error, Result};
 use semel_listen::{AccessLog, Address, Settings, Tls};
 
+use crate::dashboard;
 use crate::tokens::Tokens;
 
 /// Where the admin side listens unless told otherwise: this machine only.
@@ -26,6 +27,8 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// Which requests are logged.
     pub access_log: AccessLog,
+    /// How long one stays signed in to the dashboard.
+    pub session: Duration,
     /// How often the store is asked whether it reads and writes; readiness is answered from memory.
     pub probe_every: Duration,
 }
@@ -37,6 +40,7 @@ impl Default for Config {
             tokens: Tokens::default(),
             tls: None,
             access_log: AccessLog::Off,
+            session: dashboard::SESSION,
             probe_every: PROBE_EVERY,
         }
     }
@@ -61,6 +65,15 @@ impl Config {
             );
         }
         Ok(())
+    }
+
+    /// The dashboard's settings at the address that is listened on.
+    pub(crate) fn dashboard(&self, address: &Address) -> dashboard::Settings {
+        dashboard::Settings {
+            port: address.tcp().map_or(0, |address| address.port()),
+            is_tls: self.tls.is_some(),
+            session: self.session,
+        }
     }
 
     /// The listener's settings.

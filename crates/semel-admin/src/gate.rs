@@ -16,7 +16,7 @@ use axum::http::uri::{Authority, Uri};
 use axum::http::{HeaderMap, HeaderName};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use semel_core::Clock;
+use semel_core::{Clock, Timestamp};
 use semel_http::problem::{Problem, Type};
 
 use crate::current::Current;
@@ -49,6 +49,28 @@ impl Gate {
             true => check_host(parts).map(|()| Some(Caller::Local)),
             false => self.identify(&tokens, &parts.headers).map(Some),
         }
+    }
+
+    /// The same for a page, whose visitor may be known by a session instead: without a bearer token nobody is known yet.
+    pub(crate) fn check_page(&self, parts: &Parts) -> Result<Option<Caller>, Problem> {
+        let tokens = self.tokens.get();
+        match tokens.is_empty() {
+            true => check_host(parts).map(|()| Some(Caller::Local)),
+            false if parts.headers.contains_key(AUTHORIZATION) => {
+                self.identify(&tokens, &parts.headers).map(Some)
+            }
+            false => Ok(None),
+        }
+    }
+
+    /// The tokens that hold.
+    pub(crate) fn tokens(&self) -> Tokens {
+        self.tokens.get()
+    }
+
+    /// The moment by which tokens expire.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     fn identify(&self, tokens: &Tokens, headers: &HeaderMap) -> Result<Caller, Problem> {
@@ -101,7 +123,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The one value of a header; nothing if it is repeated, so that no two readers can disagree.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (Some(value), None) => value.to_str().ok(),

@@ -40,8 +40,7 @@ pub(crate) struct Json<T> {
     /// What it says.
     pub(crate) value: T,
     /// Held until the call is answered, because that long its bytes are in memory.
-    _turn: Option<OwnedSemaphorePermit>,
-    _held: Permit,
+    _spooled: Spooled,
 }
 
 impl<T: Input> FromRequest<Shared> for Json<T> {
@@ -49,15 +48,10 @@ impl<T: Input> FromRequest<Shared> for Json<T> {
 
     async fn from_request(request: Request, app: &Shared) -> Result<Self, Refused> {
         let (parts, body) = request.into_parts();
-        let read = read(app, &parts.headers, body, T::BYTES_MAX);
-        let late = |_| Problem::new(Type::BodyTimeout, "the body took too long to arrive");
-        let ((bytes, _held), _turn) = timeout(BODY_TIMEOUT, read).await.map_err(late)??;
-        let value = parse(&bytes)?;
-        Ok(Self {
-            value,
-            _turn,
-            _held,
-        })
+        let spooled = spool(app, &parts.headers, body, T::BYTES_MAX).await?;
+        let value = parse(&spooled.bytes)?;
+        let _spooled = spooled;
+        Ok(Self { value, _spooled })
     }
 }
 
@@ -68,7 +62,24 @@ impl<T> Json<T> {
     }
 }
 
-type Spooled = ((Bytes, Permit), Option<OwnedSemaphorePermit>);
+/// A body, and what is held while it is in memory.
+pub(crate) struct Spooled {
+    pub(crate) bytes: Bytes,
+    _held: Permit,
+    _turn: Option<OwnedSemaphorePermit>,
+}
+
+/// Reads a body within its limits.
+pub(crate) async fn spool(
+    app: &Shared,
+    headers: &HeaderMap,
+    body: Body,
+    bytes_max: usize,
+) -> Result<Spooled, Refused> {
+    let late = |_| Problem::new(Type::BodyTimeout, "the body took too long to arrive");
+    let read = read(app, headers, body, bytes_max);
+    timeout(BODY_TIMEOUT, read).await.map_err(late)?
+}
 
 async fn read(
     app: &Shared,
@@ -88,7 +99,12 @@ async fn read(
         false => None,
     };
     let read = memory::read(&app.parts.memory, headers, body, bytes_max).await;
-    read.map(|read| (read, turn)).map_err(|why| match why {
+    let spooled = |(bytes, _held)| Spooled {
+        bytes,
+        _held,
+        _turn: turn,
+    };
+    read.map(spooled).map_err(|why| match why {
         Unread::TooLarge => too_large(bytes_max),
         Unread::Full => Full.problem().into(),
         Unread::Broken => Problem::new(Type::BodyBroken, "the body broke off").into(),
@@ -152,7 +168,7 @@ impl<T: DeserializeOwned> FromRequestParts<Shared> for Params<T> {
 }
 
 /// The library would read other bytes as U+FFFD, and take two keys for one.
-fn check_utf8(query: &str) -> Result<(), Refused> {
+pub(crate) fn check_utf8(query: &str) -> Result<(), Refused> {
     match percent_decode_str(query).decode_utf8() {
         Ok(_) => Ok(()),
         Err(_) => {

@@ -8,15 +8,22 @@
 //! 4. `router` is the table of all addresses and of the roles that they need; `gate` decides who may come in, [`tokens`] what they may do.
 //! 5. `api` has one file or folder per subject; [`view`] is how records and messages look as JSON.
 //! 6. [`records`] decides about many records at once, for the API and for the command line. [`inbox`] is what the admin side must know of consumers; [`when`] reads moments; [`current`] is what a reload replaces.
-//! 7. [`admin`] binds the port and serves.
+//! 7. `dashboard` has the pages for people; they call what the API calls.
+//! 8. [`admin`] binds the port and serves.
 //!
 //! What this crate does not do: it names no store, it decides nothing by itself, and it never logs
-//! or counts by key, body or header value. It has no dashboard: that will be another reader of the same API.
+//! or counts by key, body or header value.
 
 pub mod admin;
 mod api;
 pub mod config;
 pub mod current;
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the kit has what pages need, whichever of it they use"
+)]
+mod dashboard;
 mod gate;
 pub mod health;
 pub mod inbox;
@@ -25,7 +32,6 @@ mod log;
 pub mod metered;
 pub mod metrics;
 mod openapi;
-mod page;
 mod probes;
 pub mod records;
 mod refused;

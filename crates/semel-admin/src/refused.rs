@@ -17,6 +17,11 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct Refused(Box<Problem>);
 
 impl Refused {
+    /// What is refused, and why.
+    pub(crate) fn problem(&self) -> &Problem {
+        &self.0
+    }
+
     /// The same refusal of what was asked correctly and cannot be decided so.
     pub(crate) fn decided(self) -> Self {
         match self.0.kind() {

@@ -17,12 +17,13 @@ use tracing::{Instrument, Span};
 
 use crate::admin::Parts;
 use crate::api::{audit, claims, inbox, observations, records, stats};
+use crate::dashboard::Dashboard;
 use crate::gate::{Gate, only_json};
 use crate::health::Probed;
 use crate::input::LARGE_BODIES_MAX;
 use crate::refused::Refused;
 use crate::tokens::{Caller, Needs, admit};
-use crate::{openapi, page, probes};
+use crate::{dashboard, openapi, probes};
 
 /// What handlers share.
 #[derive(Debug)]
@@ -34,6 +35,9 @@ pub(crate) struct App {
     pub(crate) waiters: Once,
     /// Turns to read a large body.
     pub(crate) large_bodies: Arc<Semaphore>,
+    /// Who is signed in, and what else pages need.
+    pub(crate) dashboard: Dashboard,
+    gate: Gate,
 }
 
 impl App {
@@ -75,7 +79,6 @@ fn post<T: 'static>(path: &'static str, needs: Needs, handler: impl Handler<T, S
 /// The table.
 pub(crate) fn routes() -> Vec<Route> {
     vec![
-        get("/", Needs::Read, page::status),
         get("/healthz", Needs::Nothing, probes::healthz),
         get("/readyz", Needs::Nothing, probes::readyz),
         get("/metrics", Needs::Read, probes::metrics),
@@ -121,30 +124,46 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 /// The routes behind the gate.
-pub(crate) fn router(parts: Parts, probed: Probed, gate: Gate) -> Router {
+pub(crate) fn router(parts: Parts, probed: Probed, gate: Gate, dashboard: Dashboard) -> Router {
     let app = Arc::new(App {
         waiters: claims::waiters(&parts.store),
         parts,
         probed,
         large_bodies: Arc::new(Semaphore::new(LARGE_BODIES_MAX)),
+        dashboard,
+        gate,
     });
     let routes = routes().into_iter();
     routes
-        .fold(Router::new(), |router, route| {
+        .fold(dashboard::routes(), |router, route| {
             let admit = middleware::from_fn_with_state(route.needs, admit);
             // The role comes before all that a route looks at.
             router.route(route.path, route.handler.route_layer(admit))
         })
         .fallback(no_such_address)
         .method_not_allowed_fallback(no_such_method)
-        .layer(middleware::from_fn_with_state(gate, enter))
+        .layer(middleware::from_fn_with_state(app.clone(), enter))
         .with_state(app)
 }
 
 /// Every request passes here first; every answer says that it is neither to be kept nor guessed at.
-async fn enter(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+async fn enter(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    let mut response = match dashboard::owns(request.uri().path()) {
+        true => dashboard::enter(&app, request, next).await,
+        false => enter_api(&app.gate, request, next).await,
+    };
+    let headers = response.headers_mut();
+    // Only assets, which have their version in their address, say otherwise.
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+async fn enter_api(gate: &Gate, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    let mut response = match gate.check(&parts) {
+    match gate.check(&parts) {
         Ok(caller) => {
             let span = span(caller.as_ref());
             if let Some(caller) = caller {
@@ -154,15 +173,11 @@ async fn enter(State(gate): State<Gate>, request: Request, next: Next) -> Respon
             answered.instrument(span).await
         }
         Err(problem) => Refused::from(problem).into_response(),
-    };
-    let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
+    }
 }
 
 /// All that is logged on behalf of a token names it.
-fn span(caller: Option<&Caller>) -> Span {
+pub(crate) fn span(caller: Option<&Caller>) -> Span {
     match caller.and_then(Caller::name) {
         Some(token) => tracing::info_span!(target: "semel::admin", "admin", token),
         None => Span::none(),

@@ -15,7 +15,7 @@ use utoipa::{Modify, OpenApi as _};
 
 use crate::api::{audit, claims, inbox, observations, records, stats};
 use crate::input::{NoParams, Params};
-use crate::{page, probes};
+use crate::probes;
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -34,7 +34,6 @@ use crate::{page, probes};
     security(("token" = [])),
     modifiers(&Token),
     paths(
-        page::status,
         probes::healthz,
         probes::readyz,
         probes::metrics,

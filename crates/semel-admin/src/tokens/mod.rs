@@ -72,6 +72,12 @@ impl Tokens {
         self.0.iter().map(|token| &**token)
     }
 
+    /// The token with the secret of this one, which may have been configured anew since.
+    pub(crate) fn same(&self, known: &Token) -> Option<&Arc<Token>> {
+        let mut tokens = self.0.iter();
+        tokens.find(|token| token.secret() == known.secret() && token.name() == known.name())
+    }
+
     /// The token that has this secret, expired or not. All are compared whatever is found, so that the time that it takes tells neither
     /// which one fits nor how many come before it.
     pub(crate) fn find(&self, shown: &str) -> Option<&Arc<Token>> {

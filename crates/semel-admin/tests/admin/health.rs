@@ -190,6 +190,6 @@ async fn the_page_says_how_things_stand() {
     assert!(!page.body.contains("{{") && !page.body.contains("secret-key"));
     server.health.part("gateway").ready();
     let page = server.get("/").await;
-    let running = "<th>running</th><td class=\"number\">1</td>";
+    let running = "running</span></td><td class=\"number\" data-column=\"Records\">1</td>";
     assert!(page.body.contains(running), "{}", page.body);
 }

@@ -1,0 +1,3 @@
+//! The pages, one file or folder each.
+
+pub(super) mod overview;

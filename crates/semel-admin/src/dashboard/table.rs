@@ -1,0 +1,71 @@
+//! All pages, in the order of the navigation.
+
+use std::pin::Pin;
+
+use super::page::{Act, Acted, Ask, Page};
+use super::pages;
+use crate::refused::Refused;
+use crate::tokens::Needs;
+
+type Boxed<T> = Pin<Box<dyn Future<Output = Result<T, Refused>> + Send>>;
+
+/// What a form does.
+type Run = fn(Act) -> Boxed<Acted>;
+
+/// One page.
+pub(super) struct Route {
+    /// Its address.
+    pub(super) path: &'static str,
+    /// Its name in the navigation; `None` for what one reaches from another page.
+    pub(super) name: Option<&'static str>,
+    /// Under which heading it stands there.
+    pub(super) group: &'static str,
+    /// The role to look at it.
+    pub(super) needs: Needs,
+    /// Renders it.
+    pub(super) page: fn(Ask) -> Boxed<Page>,
+    /// What a form that is posted to it does, and the role for it.
+    pub(super) act: Option<(Needs, Run)>,
+}
+
+impl Route {
+    /// A page to look at.
+    const fn new(
+        path: &'static str,
+        group: &'static str,
+        name: Option<&'static str>,
+        page: fn(Ask) -> Boxed<Page>,
+    ) -> Self {
+        Self {
+            path,
+            name,
+            group,
+            needs: Needs::Read,
+            page,
+            act: None,
+        }
+    }
+
+    /// The same with a form.
+    const fn acting(mut self, needs: Needs, act: Run) -> Self {
+        self.act = Some((needs, act));
+        self
+    }
+}
+
+/// The headings of the navigation, in their order.
+pub(super) const GROUPS: [&str; 4] = [NOW, REQUESTS, MESSAGES, PROCESS];
+const NOW: &str = "Now";
+const REQUESTS: &str = "Requests";
+const MESSAGES: &str = "Messages";
+const PROCESS: &str = "Process";
+
+/// The table.
+pub(super) static PAGES: &[Route] = &[Route::new("/", NOW, Some("Overview"), |ask| {
+    Box::pin(pages::overview::page(ask))
+})];
+
+/// The page at an address.
+pub(super) fn find(path: &str) -> Option<&'static Route> {
+    PAGES.iter().find(|route| route.path == path)
+}
