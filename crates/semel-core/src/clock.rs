@@ -124,6 +124,17 @@ fn wall_ms() -> i64 {
     since_epoch.map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
 }
 
+/// What the machine's wall clock shows, in nanoseconds since the Unix epoch: for traces, which several machines write together and
+/// which decide nothing.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the place that reads the clock"
+)]
+pub(crate) fn unix_nanos() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_epoch.map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
+}
+
 impl Default for SystemClock {
     fn default() -> Self {
         Self::new()

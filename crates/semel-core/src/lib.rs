@@ -10,6 +10,7 @@
 //! 6. [`once`] runs a function under the protocol: claim, run, settle.
 //! 7. [`inbox`] is the second trait: messages that wait to take effect.
 //! 8. [`budget`] limits how much of anything there is at once.
+//! 9. [`trace`] says which request or message caused what.
 //!
 //! This crate does no IO: it opens no file and no socket. It reads no clock but the
 //! one it is given ([`clock`]), waits by the timer of the runtime that calls it, and names no store
@@ -32,6 +33,7 @@ pub mod protocol;
 pub mod record;
 pub mod store;
 pub mod template;
+pub mod trace;
 
 pub use budget::{Budget, Permit};
 pub use cache::Cached;
@@ -49,3 +51,4 @@ pub use policy::{InProgress, LeaseTerm, OnFailure, OnUnknown, Policy, Retention}
 pub use record::{Claim, Event, EventKind, Fence, Lease, Record, State};
 pub use store::{Store, StoreExt};
 pub use template::Template;
+pub use trace::{TraceContext, Tracer};

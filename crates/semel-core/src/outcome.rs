@@ -166,6 +166,16 @@ impl Headers {
         Self(fields.map(|(field, _)| field).collect())
     }
 
+    /// The same fields with one in the place of all of its name, whatever their case; the same fields as they were if there is no room for it.
+    #[must_use]
+    pub fn with(&self, name: &str, value: impl Into<Bytes>) -> Self {
+        let others = self.0.iter();
+        let others = others.filter(|(known, _)| !known.eq_ignore_ascii_case(name));
+        let mut fields: Vec<_> = others.cloned().collect();
+        fields.push((name.to_owned(), value.into()));
+        Self::new(fields).unwrap_or_else(|_| self.clone())
+    }
+
     /// The fields in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Bytes)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))

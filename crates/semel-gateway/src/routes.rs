@@ -31,6 +31,8 @@ use router::{Ambiguous, Hit, Router, Spelled};
 pub(crate) struct Guarded {
     pub(crate) guard: Guard,
     pub(crate) pool: Arc<Pool>,
+    /// The pattern, for traces.
+    pub(crate) path: Box<str>,
 }
 
 /// What a pattern found in a path.

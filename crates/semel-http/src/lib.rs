@@ -14,7 +14,8 @@
 //! 8. [`layer`] is the door for Rust services.
 //! 9. [`mcp`] reads the messages of agents, whose calls of tools take effect once.
 //! 10. [`policy`] is what callers may know of all this, as a document.
-//! 11. [`spelling`], [`pattern`] and [`host`] are how a door that has routes finds the one that a request means.
+//! 11. [`trace`] says to traces what a request caused, in the words of OpenTelemetry.
+//! 12. [`spelling`], [`pattern`] and [`host`] are how a door that has routes finds the one that a request means.
 //!
 //! This crate opens no socket and names no store. Whoever forwards a request (a proxy, an inner
 //! service) does so behind [`guard::Upstream`].
@@ -40,6 +41,7 @@ pub mod reserved;
 pub mod rules;
 pub mod spelling;
 pub mod tenant;
+pub mod trace;
 
 pub use body::{AnyBody, Body};
 pub use event::{Event, RequestObserver, What};

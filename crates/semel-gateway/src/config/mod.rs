@@ -12,6 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use semel_listen::{AccessLog, Address, Settings, Tls};
 
+use semel_core::Tracer;
 use semel_http::outcomes::Place;
 use semel_http::{Memory, policy};
 
@@ -44,6 +45,8 @@ pub struct Config {
     pub limits: Limits,
     /// The budget of bytes that bodies hold, which other doors of the process share. Cannot change while it runs.
     pub memory: Memory,
+    /// What begins the spans of requests; off by default.
+    pub tracer: Tracer,
     /// How long each phase may take.
     pub timeouts: Timeouts,
     /// Where callers fetch outcomes by key, which a 202 says in `Location`; `None`: nowhere.
@@ -66,6 +69,7 @@ impl Config {
             routes: Vec::new(),
             limits: Limits::default(),
             memory: Memory::default(),
+            tracer: Tracer::off(),
             timeouts: Timeouts::default(),
             outcomes: Some(Place::default()),
             trust_forwarded: false,

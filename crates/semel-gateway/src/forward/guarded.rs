@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::{Request, Response};
-use semel_http::{Admitted, Body, Failure, Handover, Upstream};
+use semel_http::{Admitted, Body, Failure, Handover, Upstream, trace};
 
 use super::detach::Detached;
 use super::reply::Content;
@@ -55,14 +55,20 @@ impl Upstream for Way {
         let path = self.pool.target().path(&parts.uri);
         let path = path.map_err(|_| Failure::NotReached("the path is too long".to_owned()))?;
         let (origin, manners) = (&self.client.origin, &self.snapshot.manners);
-        hygiene::outbound(&mut parts, origin, manners, self.pool.target(), None);
+        let target = self.pool.target();
+        hygiene::outbound(&mut parts, origin, manners, target, None);
+        let run = trace::of(&parts.extensions);
+        let span = trace::client(&run, &parts.method, target.host(), target.port());
+        trace::inject(&mut parts.headers, &span);
         let request = Request::from_parts(parts, Outgoing::Whole(body));
         let (pool, handover) = (self.pool.clone(), self.handover);
         let response = pool.send_marking(request, path, Need::Any, handover).await;
         let response = response.inspect_err(|failure| {
             let upstream = self.pool.target().authority();
             tracing::warn!(%upstream, %failure, "a guarded request got no response");
+            trace::failed(&span, failure);
         })?;
+        trace::answered(&span, response.status());
         let (mut parts, body) = response.into_parts();
         hygiene::inbound(&mut parts);
         Ok(Response::from_parts(parts, body))

@@ -21,8 +21,9 @@ use http::{HeaderValue, Request, Response, Version};
 use http_body_util::Either;
 use hyper::body::Incoming;
 use semel_core::Permit;
+use semel_core::trace::Span;
 use semel_http::guard::no_outcome;
-use semel_http::{Admission, Problem};
+use semel_http::{Admission, Problem, trace};
 use semel_listen::access::LoggedScope;
 
 use crate::hygiene::{self, disarm, screen};
@@ -40,6 +41,8 @@ struct Visit {
     in_flight: Option<InFlight>,
     /// Its place among the requests that pass through, or among the tunnels.
     place: Option<Permit>,
+    /// Ends when its answer has been sent.
+    span: Span,
     /// Only if there is an access log.
     scope: Option<LoggedScope>,
 }
@@ -69,6 +72,7 @@ pub(crate) fn answer(
     let visit = Visit {
         in_flight: Some(InFlight::enter(&client.pulse)),
         place: None,
+        span: trace::server(&snapshot.tracer, &request),
         client: client.clone(),
         snapshot,
         scope: None,
@@ -86,7 +90,9 @@ pub(crate) fn answer(
         if let Some(scope) = visit.scope {
             response.extensions_mut().insert(scope);
         }
-        Ok(response.map(|content| Reply::new(content, idle, visit.in_flight, visit.place)))
+        trace::answered(&visit.span, response.status());
+        let held = (visit.in_flight, visit.place, visit.span);
+        Ok(response.map(|content| Reply::new(content, idle, held)))
     }
 }
 
@@ -95,6 +101,7 @@ impl Visit {
         if let Err(problem) = screen(&request) {
             return self.answered(closing(ours(problem), request.version()));
         }
+        trace::hand_on(&mut request, &self.span);
         let version = request.version();
         cookies::join(request.headers_mut(), version);
         let snapshot = &self.snapshot;
@@ -104,6 +111,7 @@ impl Visit {
         }
         match snapshot.routes.find(&request) {
             Ok(Some((route, params))) => {
+                trace::routed(&self.span, request.method(), &route.path);
                 if let Some(reading) = Table::usual_reading(route.guard.rules(), &request) {
                     request.extensions_mut().insert(reading);
                 }

@@ -9,8 +9,9 @@ use http_body::Body as _;
 use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
+use semel_core::trace::Span;
 use semel_http::problem::Ran;
-use semel_http::{Body, Failure, Handover, Problem, Type};
+use semel_http::{Body, Failure, Handover, Problem, Type, trace};
 
 use super::reply::Content;
 use super::{Visit, ours, tunnel};
@@ -49,6 +50,7 @@ pub(super) struct Departure {
     handover: Handover,
     progress: Option<Arc<Progress>>,
     upgrading: Option<OnUpgrade>,
+    span: Span,
 }
 
 impl Visit {
@@ -67,7 +69,10 @@ impl Visit {
         let path = pool.target().path(&parts.uri);
         let path = path.map_err(|_| Problem::new(Type::BadRequest, "the path is too long"))?;
         let (origin, manners) = (&self.client.origin, &self.snapshot.manners);
-        hygiene::outbound(&mut parts, origin, manners, pool.target(), protocol);
+        let target = pool.target();
+        hygiene::outbound(&mut parts, origin, manners, target, protocol);
+        let span = trace::client(&self.span, &parts.method, target.host(), target.port());
+        trace::inject(&mut parts.headers, &span);
         let need = match upgrading {
             Some(_) => Need::Tunnel,
             None => Need::Any,
@@ -82,6 +87,7 @@ impl Visit {
             handover,
             progress,
             upgrading,
+            span,
         })
     }
 
@@ -94,6 +100,10 @@ impl Visit {
             response = departure.sending => response,
             failure = overdue(progress, limit, &departure.handover) => Err(failure),
         };
+        match &response {
+            Ok(response) => trace::answered(&departure.span, response.status()),
+            Err(failure) => trace::failed(&departure.span, failure),
+        }
         let passed = match response {
             Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
                 tunnel::begin(&mut self, response, departure.upgrading)

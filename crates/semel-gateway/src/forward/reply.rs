@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use semel_core::Permit;
+use semel_core::trace::Span;
 use semel_http::body::BoxError;
 use tokio::time::Instant;
 
@@ -22,31 +23,27 @@ pub(super) enum Content {
     Passing(Received),
 }
 
-/// A reply's body. It keeps its request in flight, and its place, until it has been sent.
+/// A reply's body. It keeps its request in flight, its place and its span until it has been sent.
 pub(crate) struct Reply {
     content: Content,
     idle: Duration,
     silent_since: Option<Instant>,
     alarm: Alarm,
-    _in_flight: Option<InFlight>,
-    _place: Option<Permit>,
+    _held: Held,
 }
+
+/// What a reply gives back once it has been sent.
+type Held = (Option<InFlight>, Option<Permit>, Span);
 
 impl Reply {
     /// A passing body may stand still for `idle`.
-    pub(super) fn new(
-        content: Content,
-        idle: Duration,
-        in_flight: Option<InFlight>,
-        place: Option<Permit>,
-    ) -> Self {
+    pub(super) fn new(content: Content, idle: Duration, held: Held) -> Self {
         Self {
             content,
             idle,
             silent_since: None,
             alarm: Alarm::default(),
-            _in_flight: in_flight,
-            _place: place,
+            _held: held,
         }
     }
 

@@ -22,7 +22,8 @@ fn table(routes: &[(&str, &str)]) -> Result<Table> {
         let route = Route::new(method.parse().unwrap(), *path).unwrap();
         let guard = Guard::new(&once, route.rules.clone(), Arc::new(Nobody));
         let pool = pool.clone();
-        (route, Arc::new(Guarded { guard, pool }))
+        let path = route.path.as_str().into();
+        (route, Arc::new(Guarded { guard, pool, path }))
     };
     let routes = routes.iter().map(build).collect::<Vec<_>>();
     Table::new(&routes, Arc::new(Nobody))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::Uri;
 use http::uri::PathAndQuery;
-use semel_core::Once;
+use semel_core::{Once, Tracer};
 use semel_http::rules::Unknown;
 use semel_http::tenant::{self, Jwks};
 use semel_http::{Guard, RequestObserver};
@@ -38,6 +38,8 @@ pub(crate) struct Snapshot {
     pub(crate) outcomes: Option<Outcomes>,
     /// Where unguarded requests go.
     pub(crate) pool: Arc<Pool>,
+    /// What begins the spans of requests.
+    pub(crate) tracer: Tracer,
     /// What is answered without an upstream.
     pub(crate) own: Own,
 }
@@ -74,6 +76,7 @@ impl Snapshot {
             },
             routes: Table::new(&ready, watch.clone())?,
             pool,
+            tracer: config.tracer.clone(),
             own,
         })
     }
@@ -111,7 +114,8 @@ fn ready(
             None => default.clone(),
         };
         let guard = Guard::within(once, rules, watch.clone(), budgets.guards().clone());
-        ready.push((route, Arc::new(Guarded { guard, pool })));
+        let path = route.path.as_str().into();
+        ready.push((route, Arc::new(Guarded { guard, pool, path })));
     }
     Ok(ready)
 }

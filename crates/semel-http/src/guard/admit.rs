@@ -6,11 +6,10 @@ use http::request::Parts;
 use http::{HeaderValue, Request, Response};
 use http_body_util::Either;
 use semel_core::{Fingerprint, Identity, Key, Tenant};
-use tokio::time::Instant;
 
 use super::answer::{Admitted, Asked, Kept, no_room_to_answer};
 use super::spool::{Read, Spooled, spool};
-use super::{Admission, Echo, Guard, Inner};
+use super::{Admission, Begun, Echo, Guard, Inner};
 use crate::body::{AnyBody, Body};
 use crate::event::{Event, What};
 use crate::fingerprint::{By, UsualReading};
@@ -19,6 +18,7 @@ use crate::mcp;
 use crate::problem::{Problem, Type};
 use crate::rules::{Missing, Mode, Rules};
 use crate::tenant;
+use crate::trace;
 
 impl Guard {
     /// Finds out which operation a request means, and reads its body if that is needed. `params` are
@@ -27,22 +27,22 @@ impl Guard {
     where
         B: AnyBody,
     {
-        let began = Instant::now();
         let (parts, body) = request.into_parts();
         match self.0.rules.mode {
             // Boxed, so that guarded requests do not carry the room for it around.
             Mode::Observe => Box::pin(self.0.observer.admit(&self.0, parts, body, params)).await,
             Mode::Enforce => {
+                let began = Begun::now(&parts.extensions);
                 let mut echo = Echo::of(self.0.rules.profile, &parts.headers);
                 let decided = match self.0.rules.mcp {
-                    None => self.decide(parts, body, params, (began, &echo)).await,
+                    None => self.decide(parts, body, params, (&began, &echo)).await,
                     // Boxed for the same reason.
                     Some(_) => {
-                        Box::pin(self.decide_call(parts, body, params, (began, &mut echo))).await
+                        Box::pin(self.decide_call(parts, body, params, (&began, &mut echo))).await
                     }
                 };
                 decided.unwrap_or_else(|problem| {
-                    Admission::Refused(self.0.refuse(problem, None, began, &echo))
+                    Admission::Refused(self.0.refuse(problem, None, &began, &echo))
                 })
             }
         }
@@ -53,7 +53,7 @@ impl Guard {
         parts: Parts,
         body: B,
         params: &[(String, String)],
-        (began, echo): (Instant, &Echo),
+        (began, echo): (&Begun, &Echo),
     ) -> Result<Admission<B>, Problem>
     where
         B: AnyBody,
@@ -95,7 +95,7 @@ impl Guard {
             asked: Asked::new(parts, spooled),
             fingerprint,
             echo: echo.clone(),
-            began,
+            began: began.clone(),
             kept: Kept::default(),
         }))
     }
@@ -104,7 +104,7 @@ impl Guard {
         &self,
         parts: Parts,
         body: Either<B, Body>,
-        began: Instant,
+        began: &Begun,
     ) -> Admission<B> {
         self.0.saw(None, What::Passed, 0, began);
         Admission::Pass(Request::from_parts(parts, body))
@@ -205,7 +205,7 @@ impl Inner {
         &self,
         problem: Problem,
         identity: Option<&Identity>,
-        began: Instant,
+        began: &Begun,
         echo: &Echo,
     ) -> Response<Body> {
         let what = What::Refused(problem.kind());
@@ -234,13 +234,19 @@ impl Inner {
         }
     }
 
-    pub(crate) fn saw(&self, identity: Option<&Identity>, what: What, status: u16, began: Instant) {
+    pub(crate) fn saw(&self, identity: Option<&Identity>, what: What, status: u16, began: &Begun) {
+        began.span.record(|span| {
+            span.set("semel.outcome", what.name());
+            if let Some(identity) = identity {
+                trace::about(span, identity);
+            }
+        });
         self.watch.saw(&Event {
             scope: &self.rules.scope,
             identity,
             what,
             status,
-            took: began.elapsed(),
+            took: began.at.elapsed(),
         });
     }
 }

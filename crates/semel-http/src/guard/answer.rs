@@ -9,11 +9,10 @@ use semel_core::once::{Operation, Recorded, Refusal, Reply};
 use semel_core::record::UnknownCause;
 use semel_core::{Clock, Fence, Fingerprint, Identity, Record, State, SystemClock, Timestamp};
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 use super::exchange::{Ended, Exchange};
 use super::spool::Read;
-use super::{Echo, Failure, Guard, Upstream};
+use super::{Begun, Echo, Failure, Guard, Upstream};
 use crate::body::Body;
 use crate::event::What;
 use crate::mcp;
@@ -21,6 +20,7 @@ use crate::memory::Full;
 use crate::problem::{Problem, Ran, Type};
 use crate::replay;
 use crate::rules::BusyStatus;
+use crate::trace;
 
 /// A request that is to take effect once.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct Admitted {
     pub(super) asked: Asked,
     pub(super) fingerprint: Fingerprint,
     pub(super) echo: Echo,
-    pub(super) began: Instant,
+    pub(super) began: Begun,
     /// Dropped when the run has ended, whoever waits for it.
     pub(super) kept: Kept,
 }
@@ -91,7 +91,7 @@ impl Admitted {
             fingerprint: self.fingerprint,
             method: self.asked.method.clone(),
             echo: self.echo.clone(),
-            began: self.began,
+            began: self.began.clone(),
         }
     }
 
@@ -142,7 +142,7 @@ pub(super) struct Answering {
     pub(super) fingerprint: Fingerprint,
     pub(super) method: Method,
     pub(super) echo: Echo,
-    pub(super) began: Instant,
+    pub(super) began: Begun,
 }
 
 impl Answering {
@@ -185,6 +185,7 @@ impl Answering {
         let State::Settled(settled) = &record.state else {
             unreachable!("only settled records are replayed");
         };
+        trace::replayed(&self.began.span, &settled.outcome.headers);
         let response = replay::response(self.guard.rules(), &self.method, settled);
         let response = match &self.echo.call {
             Some(id) => mcp::replayed(response, settled, id),
@@ -209,7 +210,7 @@ impl Answering {
         let status = response.status().as_u16();
         self.guard
             .0
-            .saw(Some(&self.identity), what, status, self.began);
+            .saw(Some(&self.identity), what, status, &self.began);
         response
     }
 
@@ -221,7 +222,7 @@ impl Answering {
     pub(super) fn refused(&self, problem: Problem) -> Response<Body> {
         self.guard
             .0
-            .refuse(problem, Some(&self.identity), self.began, &self.echo)
+            .refuse(problem, Some(&self.identity), &self.began, &self.echo)
     }
 }
 

@@ -5,10 +5,9 @@ use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
 use http_body_util::Either;
 use semel_core::Identity;
-use tokio::time::Instant;
 
 use super::answer::{Admitted, Asked, Kept, no_room_to_answer};
-use super::{Admission, Echo, Guard};
+use super::{Admission, Begun, Echo, Guard};
 use crate::body::AnyBody;
 use crate::key::{self, Found, Whole};
 use crate::mcp::{Call, Mcp, Reading};
@@ -23,7 +22,7 @@ impl Guard {
         mut parts: Parts,
         body: B,
         params: &[(String, String)],
-        (began, echo): (Instant, &mut Echo),
+        (began, echo): (&Begun, &mut Echo),
     ) -> Result<Admission<B>, Problem>
     where
         B: AnyBody,
@@ -61,7 +60,7 @@ impl Guard {
             asked: Asked::new(parts, read),
             fingerprint,
             echo: echo.clone(),
-            began,
+            began: began.clone(),
             kept: Kept::default(),
         }))
     }

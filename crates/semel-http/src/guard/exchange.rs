@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderName, Request, Response, StatusCode, response};
 use semel_core::once::{Finished, Run, Settlement};
+use semel_core::trace::{Kind, Span};
 use semel_core::{Headers, Outcome};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -17,6 +18,7 @@ use crate::body::{Body, BoxError};
 use crate::mcp;
 use crate::replay::{self, OUTCOME};
 use crate::rules::{Class, Describe, Rules};
+use crate::trace;
 
 const ATTEMPT: HeaderName = HeaderName::from_static("semel-attempt");
 const FENCE: HeaderName = HeaderName::from_static("semel-fence");
@@ -48,11 +50,12 @@ impl<U: Upstream> Exchange<U> {
         let headers = self.request.headers_mut();
         headers.insert(ATTEMPT, run.attempt().into());
         headers.insert(FENCE, run.fence().get().into());
+        let span = self.span(&run);
         let handover = self.upstream.handover();
         handover.only_while(move || run.may_begin());
         let describe = self.guard.rules().describe;
         let ended = self.exchange(handover).await;
-        ended.unwrap_or_else(|failure| Finished {
+        let mut finished = ended.unwrap_or_else(|failure| Finished {
             settlement: match failure {
                 Failure::NotReached(_) => Settlement::Release,
                 Failure::Broken(_) | Failure::TimedOut(_) | Failure::Unreadable(_) => {
@@ -60,7 +63,21 @@ impl<U: Upstream> Exchange<U> {
                 }
             },
             value: Ended::Failed(failure),
-        })
+        });
+        trace::ran(&span, &mut finished.settlement);
+        finished
+    }
+
+    /// The span of this run, which the service hears of.
+    fn span(&mut self, run: &Run) -> Span {
+        let span = trace::of(self.request.extensions()).child(Kind::Internal, "run");
+        span.record(|span| {
+            span.set("semel.attempt", run.attempt());
+            span.set("semel.fence", run.fence().get());
+        });
+        trace::hand_on(&mut self.request, &span);
+        trace::inject(self.request.headers_mut(), &span);
+        span
     }
 
     async fn exchange(self: Box<Self>, handover: Handover) -> Result<Finished<Ended>, Failure> {

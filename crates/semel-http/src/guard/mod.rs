@@ -11,11 +11,13 @@
 //! - `stream` hands on a response that is too large to be kept; `silence` watches that the service goes
 //!   on sending it.
 //! - `events` hands on a stream of events in which the answer to a call stands.
+//! - `begun` is when a request arrived, and its span.
 //! - `answer` turns the core's replies and refusals into responses; `echo` is what they repeat of their requests; `outcome` says by the key what
 //!   became of an operation.
 
 mod admit;
 mod answer;
+mod begun;
 mod call;
 mod echo;
 mod events;
@@ -41,6 +43,7 @@ use crate::observe::{Observation, Observer};
 use crate::rules::{Rules, Unknown};
 
 pub use answer::Admitted;
+pub(crate) use begun::Begun;
 pub(crate) use echo::Echo;
 pub use handover::Handover;
 pub use outcome::{no_outcome, only_asked};

@@ -7,11 +7,10 @@ use http::header::{ALLOW, CACHE_CONTROL, LOCATION};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response};
 use semel_core::{Identity, Record, State};
-use tokio::time::Instant;
 
 use super::answer::{Answering, store_away, unknown_of};
 use super::echo::Echo;
-use super::{Guard, Inner};
+use super::{Begun, Guard, Inner};
 use crate::body::Body;
 use crate::fingerprint::By;
 use crate::outcomes::{self, Question};
@@ -28,7 +27,7 @@ impl Guard {
         head: &Parts,
         question: &Question,
     ) -> Result<Option<Response<Body>>, Problem> {
-        let (began, inner) = (Instant::now(), &self.0);
+        let (began, inner) = (Begun::now(&head.extensions), &self.0);
         if inner.rules.scope != question.scope || inner.rules.mode == Mode::Observe {
             return Ok(None);
         }

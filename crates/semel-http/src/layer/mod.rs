@@ -24,7 +24,7 @@ pub use service::Guarded;
 use std::sync::Arc;
 
 use http::Method;
-use semel_core::Once;
+use semel_core::{Once, Tracer};
 use tower_layer::Layer;
 
 use crate::event::{Nobody, RequestObserver};
@@ -39,6 +39,7 @@ pub struct SemelLayer {
     methods: Arc<[Method]>,
     watch: Arc<dyn RequestObserver>,
     budgets: Budgets,
+    tracer: Tracer,
 }
 
 impl SemelLayer {
@@ -50,6 +51,7 @@ impl SemelLayer {
             methods: Arc::new([Method::POST, Method::PATCH]),
             watch: Arc::new(Nobody),
             budgets: Budgets::default(),
+            tracer: Tracer::off(),
         }
     }
 
@@ -75,6 +77,13 @@ impl SemelLayer {
         self.budgets = budgets;
         self
     }
+
+    /// Begins a span for each request, for services that have none of their own. The service inside is told of it in `traceparent`.
+    #[must_use]
+    pub fn traced(mut self, tracer: Tracer) -> Self {
+        self.tracer = tracer;
+        self
+    }
 }
 
 impl<S> Layer<S> for SemelLayer {
@@ -83,6 +92,6 @@ impl<S> Layer<S> for SemelLayer {
     fn layer(&self, inner: S) -> Guarded<S> {
         let (rules, watch) = (self.rules.clone(), self.watch.clone());
         let guard = Guard::within(&self.once, rules, watch, self.budgets.clone());
-        Guarded::new(inner, guard, self.methods.clone())
+        Guarded::new(inner, guard, self.methods.clone(), self.tracer.clone())
     }
 }

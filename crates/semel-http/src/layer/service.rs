@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use http::{Method, Request, Response};
 use http_body_util::Either;
+use semel_core::Tracer;
 use tower_service::Service;
 
 use crate::body::{AnyBody, Body};
@@ -16,6 +17,7 @@ use crate::guard::{Admission, Failure, Guard, Upstream, no_outcome, only_asked};
 use crate::outcomes::Question;
 use crate::problem::Problem;
 use crate::reserved::{self, Clean};
+use crate::trace;
 
 /// A service whose guarded requests take effect once.
 #[derive(Debug, Clone)]
@@ -23,14 +25,21 @@ pub struct Guarded<S> {
     inner: S,
     guard: Guard,
     methods: Arc<[Method]>,
+    tracer: Tracer,
 }
 
 impl<S> Guarded<S> {
-    pub(super) const fn new(inner: S, guard: Guard, methods: Arc<[Method]>) -> Self {
+    pub(super) const fn new(
+        inner: S,
+        guard: Guard,
+        methods: Arc<[Method]>,
+        tracer: Tracer,
+    ) -> Self {
         Self {
             inner,
             guard,
             methods,
+            tracer,
         }
     }
 }
@@ -56,6 +65,9 @@ where
         reserved::strip(request.headers_mut(), &reserved::REQUEST);
         #[cfg(feature = "axum")]
         remember_uri(&mut request);
+        let span = trace::server(&self.tracer, &request);
+        trace::hand_on(&mut request, &span);
+        trace::inject(request.headers_mut(), &span);
         let request = request.map(Clean::request);
         // The clone stays; what was made ready is used.
         let clone = self.inner.clone();
@@ -75,10 +87,14 @@ where
                 },
                 None => request,
             };
-            match guard {
+            let response = match guard {
                 Some(guard) => guarded(ready, &guard, request).await,
                 None => passed(ready, request.map(Body::stream)).await,
+            };
+            if let Ok(response) = &response {
+                trace::answered(&span, response.status());
             }
+            response
         })
     }
 }

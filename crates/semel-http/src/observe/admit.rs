@@ -17,7 +17,7 @@ use super::{Ending, Finding, Observation, Observer, STORE_PATIENCE};
 use crate::body::{AnyBody, Body, Chain};
 use crate::event::What;
 use crate::fingerprint::By;
-use crate::guard::{Admission, Echo, Inner, Read, Spooled, spool};
+use crate::guard::{Admission, Begun, Echo, Inner, Read, Spooled, spool};
 use crate::key::{self, Found, Source, Whole};
 use crate::mcp::Reading;
 
@@ -41,12 +41,12 @@ impl Observer {
     where
         B: AnyBody,
     {
-        let began = Instant::now();
+        let began = Begun::now(&parts.extensions);
         let passing = |parts, body| (Request::from_parts(parts, body), Observation(None));
         let in_head = key::find_in_head(&guard.rules, &parts);
         // The head does not tell whether a message is a call.
         if let Some(finding) = hopeless(&in_head).filter(|_| guard.rules.mcp.is_none()) {
-            guard.saw(None, What::Observed(finding), 0, began);
+            guard.saw(None, What::Observed(finding), 0, &began);
             let (request, observation) = passing(parts, Either::Left(body));
             return Admission::Observed(request, observation);
         }
@@ -57,14 +57,14 @@ impl Observer {
                 | Spooled::TooSlow((begun, rest))
                 | Spooled::NoRoom(_, (begun, rest)),
             ) => {
-                guard.saw(None, What::Observed(Finding::BodyTooLarge), 0, began);
+                guard.saw(None, What::Observed(Finding::BodyTooLarge), 0, &began);
                 let (request, observation) = passing(parts, Either::Right(rejoined(begun, rest)));
                 return Admission::Observed(request, observation);
             }
             // A body that cannot be read cannot be passed on either.
             Err(problem) => {
                 let echo = Echo::default();
-                return Admission::Refused(guard.refuse(problem, None, began, &echo));
+                return Admission::Refused(guard.refuse(problem, None, &began, &echo));
             }
         };
         let seen = see(guard, &parts, params, &read.bytes).await;
@@ -72,7 +72,7 @@ impl Observer {
             Ok(Some(seen)) => self.begin(guard, seen, began),
             Ok(None) => Observation(None),
             Err(finding) => {
-                guard.saw(None, What::Observed(finding), 0, began);
+                guard.saw(None, What::Observed(finding), 0, &began);
                 Observation(None)
             }
         };
@@ -81,13 +81,13 @@ impl Observer {
     }
 
     /// Asks the store beside the request.
-    fn begin(&self, guard: &Arc<Inner>, seen: Seen, began: Instant) -> Observation {
+    fn begin(&self, guard: &Arc<Inner>, seen: Seen, began: Begun) -> Observation {
         let Ok(turn) = self.turns.clone().try_acquire_owned() else {
             guard.saw(
                 Some(&seen.identity),
                 What::Observed(Finding::Unobserved),
                 0,
-                began,
+                &began,
             );
             return Observation(None);
         };
@@ -100,7 +100,7 @@ impl Observer {
             let finding = observer.finding(&seen, answer.as_ref(), arrival.met_first());
             let status = ended.await.ok().flatten();
             let code = status.map_or(0, |status| status.as_u16());
-            guard.saw(Some(&seen.identity), What::Observed(finding), code, began);
+            guard.saw(Some(&seen.identity), What::Observed(finding), code, &began);
             if let Some(ClaimAnswer::Granted(lease)) = answer {
                 observer.settle(lease, status).await;
             }
