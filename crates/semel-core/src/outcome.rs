@@ -166,13 +166,14 @@ impl Headers {
         Self(fields.map(|(field, _)| field).collect())
     }
 
-    /// The same fields with one in the place of all of its name, whatever their case; the same fields as they were if there is no room for it.
+    /// The same fields with this value in the place of all of its name, whatever their case; without them if there is none. If there is no
+    /// room for it, the fields stay as they were.
     #[must_use]
-    pub fn with(&self, name: &str, value: impl Into<Bytes>) -> Self {
+    pub fn with(&self, name: &str, value: Option<Bytes>) -> Self {
         let others = self.0.iter();
         let others = others.filter(|(known, _)| !known.eq_ignore_ascii_case(name));
         let mut fields: Vec<_> = others.cloned().collect();
-        fields.push((name.to_owned(), value.into()));
+        fields.extend(value.map(|value| (name.to_owned(), value)));
         Self::new(fields).unwrap_or_else(|_| self.clone())
     }
 
@@ -333,6 +334,22 @@ mod tests {
             (kept.len(), kept.last().map(String::as_str)),
             (HEADERS_MAX, Some("location"))
         );
+    }
+
+    #[test]
+    fn one_field_takes_the_place_of_all_of_its_name_if_it_fits() {
+        let fields = [("A", "1"), ("b", "2"), ("a", "3")];
+        let fields = fields.map(|(n, v)| (n.to_owned(), Bytes::from(v)));
+        let headers = Headers::new(fields.to_vec()).unwrap();
+        let shown = |headers: &Headers| {
+            let shown = headers.iter();
+            let shown = shown.map(|(name, value)| format!("{name}={}", value.escape_ascii()));
+            shown.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(shown(&headers.with("a", Some("4".into()))), "b=2 a=4");
+        assert_eq!(shown(&headers.with("a", None)), "b=2");
+        let large = Bytes::from(vec![0; HEADER_BYTES_MAX]);
+        assert_eq!(headers.with("a", Some(large)), headers);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use semel_core::once::Settlement;
 use semel_core::trace::{
     FinishedSpan, Kind, Origin, Span, SpanHandle, TRACEPARENT, TRACESTATE, TraceContext, Tracer,
 };
-use semel_core::{Headers, Identity};
+use semel_core::{Headers, Identity, Outcome};
 
 use crate::guard::Failure;
 
@@ -131,13 +131,21 @@ pub(crate) fn ran(span: &SpanHandle, settlement: &mut Settlement) {
         };
         span.set("semel.settlement", word);
     });
-    if let (Some(context), Settlement::Settle(outcome)) = (span.sampled(), settlement) {
-        outcome.headers = outcome.headers.with(RAN, Bytes::from(context.to_string()));
+    if let Settlement::Settle(outcome) = settlement {
+        remember(span, outcome);
+    }
+}
+
+/// An outcome remembers which span brought it, if that is recorded.
+pub fn remember(span: &SpanHandle, outcome: &mut Outcome) {
+    if let Some(context) = span.sampled() {
+        let context = Bytes::from(context.to_string());
+        outcome.headers = outcome.headers.with(RAN, Some(context));
     }
 }
 
 /// Links a replay to the span that ran.
-pub(crate) fn replayed(span: &SpanHandle, headers: &Headers) {
+pub fn replayed(span: &SpanHandle, headers: &Headers) {
     span.record(|span| {
         let ran = headers.iter().find(|(name, _)| *name == RAN);
         if let Some(ran) = ran.and_then(|(_, value)| TraceContext::parse(value)) {

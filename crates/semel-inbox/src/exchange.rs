@@ -8,7 +8,9 @@ use bytes::{Bytes, BytesMut};
 use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, StatusCode};
 use semel_core::outcome::BODY_BYTES_MAX;
+use semel_core::trace::SpanHandle;
 use semel_core::{Body, Headers, Outcome, Timestamp, Verdict};
+use semel_http::trace;
 
 /// How long a connection may take to come about: shorter than answers usually may, so that a handler that cannot be reached is not taken for one
 /// that does not answer.
@@ -52,6 +54,14 @@ pub(crate) enum Broken {
 }
 
 impl Broken {
+    const fn kind(&self) -> &'static str {
+        match self {
+            Self::NotReached(_) => "not-reached",
+            Self::Unknown(_) => "broken",
+            Self::TimedOut(_) => "timeout",
+        }
+    }
+
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::NotReached(text) | Self::Unknown(text) | Self::TimedOut(text) => text,
@@ -59,18 +69,29 @@ impl Broken {
     }
 }
 
-/// Sends a request and reads the whole answer, in this time.
+/// Sends a request and reads the whole answer, in this time. The request is a part of `parent`, and says so.
 pub(crate) async fn exchange(
     client: &reqwest::Client,
-    request: reqwest::Request,
+    mut request: reqwest::Request,
     limit: Duration,
+    parent: &SpanHandle,
 ) -> Result<Answer, Broken> {
+    let (url, method) = (request.url(), request.method());
+    let port = url.port_or_known_default().unwrap_or_default();
+    let span = trace::client(parent, method, url.host_str().unwrap_or_default(), port);
+    trace::inject(request.headers_mut(), &span);
     let whole = async {
         let response = client.execute(request).await.map_err(broken)?;
         read(response).await
     };
     let answer = tokio::time::timeout(limit, whole).await;
-    answer.unwrap_or_else(|_| Err(Broken::TimedOut(format!("no answer within {limit:?}"))))
+    let answer =
+        answer.unwrap_or_else(|_| Err(Broken::TimedOut(format!("no answer within {limit:?}"))));
+    match &answer {
+        Ok(answer) => trace::answered(&span, answer.status),
+        Err(broken) => span.record(|span| span.fail(broken.kind(), broken.text())),
+    }
+    answer
 }
 
 async fn read(mut response: reqwest::Response) -> Result<Answer, Broken> {

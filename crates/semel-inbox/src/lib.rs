@@ -46,6 +46,7 @@ mod pause;
 pub mod policy;
 pub mod receiver;
 pub mod source;
+mod trace;
 pub mod vendors;
 
 pub use deliver::HttpHandler;

@@ -127,7 +127,7 @@ impl HttpHandler {
         let mut request = reqwest::Request::new(Method::POST, self.url.clone());
         *request.headers_mut() = head;
         *request.body_mut() = Some(ctx.message().payload().clone().into());
-        let answer = exchange::exchange(&self.client, request, self.timeout).await;
+        let answer = exchange::exchange(&self.client, request, self.timeout, ctx.span()).await;
         answer.map_err(|broken| answer::broken(&broken))
     }
 

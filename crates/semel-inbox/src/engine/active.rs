@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::observer::Observer;
 use crate::policy::Consumer;
 use semel_core::inbox::{Inbox, WorkerName};
-use semel_core::{Clock, Identity};
+use semel_core::trace::SpanHandle;
+use semel_core::{Clock, Identity, Tracer};
 
 use tokio::sync::watch;
 
@@ -33,6 +34,7 @@ pub(crate) struct Shared {
     pub(crate) inbox: Arc<dyn Inbox>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) watch: Arc<dyn Observer>,
+    pub(crate) tracer: Tracer,
     pub(crate) worker: WorkerName,
     pub(crate) settings: Settings,
     /// If another engine takes this one's place: how long its slowest handler may take, in milliseconds. Otherwise 0.
@@ -58,13 +60,14 @@ pub(crate) struct ActiveConsumer {
 }
 
 impl ActiveConsumer {
-    pub(super) fn ctx(&self, job: semel_core::inbox::Job) -> Ctx {
+    pub(super) fn ctx(&self, job: semel_core::inbox::Job, span: SpanHandle) -> Ctx {
         let Shared { inbox, targets, .. } = &*self.shared;
         Ctx::new(
             job,
             Some(inbox.clone()),
             self.policy.clone(),
             targets.clone(),
+            span,
         )
     }
 

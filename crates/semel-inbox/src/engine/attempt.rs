@@ -11,6 +11,7 @@ use crate::policy::{Consumer, Signal};
 use futures_util::FutureExt;
 use semel_core::inbox::work::ErrorText;
 use semel_core::inbox::{Cause, Disposition, Finish, Job, Message, State};
+use semel_core::trace::SpanHandle;
 use tokio::time::timeout;
 
 use super::active::ActiveConsumer;
@@ -18,6 +19,7 @@ use super::circuit::Pass;
 use super::flights::Lost;
 use crate::handler::{Ctx, Done, Handler, How};
 use crate::pause;
+use crate::trace;
 
 /// How an attempt ended.
 pub(super) enum Attempted {
@@ -75,13 +77,15 @@ pub(super) async fn run(active: &ActiveConsumer, job: Job, lost: Lost, pass: Pas
         active.breaker.unused(pass);
         return Attempted::Finish(worn_out(active, job));
     }
-    let ctx = active.ctx(job);
+    let span = trace::attempt(&active.shared.tracer, active.policy.name(), &job);
+    let ctx = active.ctx(job, span.handle());
     let result = tokio::select! {
         biased;
         // A sender that is gone means that the claim has ended in another way, which cannot happen before this.
         Ok(()) = lost => {
             active.note(message.identity(), "claim lost: another worker has claimed the message, and its handler is cancelled");
             active.breaker.unused(pass);
+            trace::lost(&span);
             return Attempted::Lost;
         }
         result = handled(&active.policy, &*active.handler, &ctx) => result,
@@ -96,6 +100,7 @@ pub(super) async fn run(active: &ActiveConsumer, job: Job, lost: Lost, pass: Pas
         Judged::Disposition(disposition) => (disposition, false),
         Judged::InTransaction(disposition) => (disposition, true),
     };
+    traced(&span, &disposition);
     if disposition.state() == State::Completed && ctx.suppressed() > 0 {
         active.shared.watch.suppressed(&message, ctx.suppressed());
     }
@@ -175,8 +180,11 @@ pub(super) fn judged(consumer: &Consumer, ctx: &Ctx, result: Result<Done, Failur
             outcome: semel_core::Outcome::succeeded(""),
             intents: Vec::new(),
         }),
-        Ok(How::Completed(outcome)) => match ctx.intents() {
-            Ok(intents) => Judged::Disposition(Disposition::Completed { outcome, intents }),
+        Ok(How::Completed(mut outcome)) => match ctx.intents() {
+            Ok(intents) => {
+                semel_http::trace::remember(ctx.span(), &mut outcome);
+                Judged::Disposition(Disposition::Completed { outcome, intents })
+            }
             Err(failure) => failed(failure),
         },
     }
@@ -224,6 +232,12 @@ pub(super) const fn cause(disposition: &Disposition) -> Option<Cause> {
         Disposition::NotReached { .. } => Some(Cause::NotReached),
         Disposition::Return => Some(Cause::Returned),
     }
+}
+
+/// Tells the trace how an attempt ended.
+pub(super) fn traced(span: &SpanHandle, disposition: &Disposition) {
+    let error = error(disposition).map(ErrorText::as_str);
+    trace::attempted(span, disposition, cause(disposition), error);
 }
 
 /// What went wrong, if anything did.

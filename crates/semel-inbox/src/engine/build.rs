@@ -9,7 +9,7 @@ use crate::observer::Observer;
 use crate::policy::Consumer;
 use crate::policy::consumer::WORKERS_MAX;
 use semel_core::inbox::{Inbox, WorkerName};
-use semel_core::{Clock, Error, Result, Scope, SystemClock};
+use semel_core::{Clock, Error, Result, Scope, SystemClock, Tracer};
 
 use tokio::sync::watch;
 
@@ -33,6 +33,7 @@ pub struct Builder {
     inbox: Arc<dyn Inbox>,
     clock: Option<Arc<dyn Clock>>,
     watch: Option<Arc<dyn Observer>>,
+    tracer: Tracer,
     worker: Option<WorkerName>,
     settings: Settings,
     client: Option<reqwest::Client>,
@@ -55,6 +56,7 @@ impl Engine {
             inbox,
             clock: None,
             watch: None,
+            tracer: Tracer::off(),
             worker: None,
             settings: Settings::default(),
             client: None,
@@ -81,6 +83,12 @@ impl Builder {
     /// Who measures; by default nobody, and alerts and conflicts are logged.
     pub fn watch(mut self, watch: Arc<dyn Observer>) -> Self {
         self.watch = Some(watch);
+        self
+    }
+
+    /// What begins the spans of messages; by default nothing is traced.
+    pub fn traced(mut self, tracer: Tracer) -> Self {
+        self.tracer = tracer;
         self
     }
 
@@ -146,6 +154,7 @@ impl Builder {
             inbox: self.inbox,
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::new())),
             watch: self.watch.unwrap_or_else(|| Arc::new(Log)),
+            tracer: self.tracer,
             worker: self.worker.map_or_else(worker_name, Ok)?,
             settings: self.settings,
             replaced: AtomicU64::new(0),

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use semel_core::inbox::{Disposition, Job, Message, Plan};
-use semel_core::{Claim, Clock, Fence, LeaseTerm, Result};
+use semel_core::{Claim, Clock, Fence, LeaseTerm, Result, Tracer};
 
 use super::attempt::{self, Judged};
 use crate::handler::{Ctx, Handler};
 use crate::intents::{Targets, target_scope};
 use crate::observer::{AttemptEnd, Observer};
 use crate::policy::Consumer;
+use crate::trace;
 
 /// A consumer without an inbox: its handler, its policy, and what its handler may have published.
 ///
@@ -21,6 +22,7 @@ pub struct Solo {
     targets: Arc<Targets>,
     clock: Arc<dyn Clock>,
     watch: Arc<dyn Observer>,
+    tracer: Tracer,
 }
 
 impl Solo {
@@ -45,7 +47,15 @@ impl Solo {
             targets: Arc::new(known),
             clock,
             watch,
+            tracer: Tracer::off(),
         })
+    }
+
+    /// With what begins the spans of attempts.
+    #[must_use]
+    pub fn traced(mut self, tracer: Tracer) -> Self {
+        self.tracer = tracer;
+        self
     }
 
     /// Its policy.
@@ -65,15 +75,19 @@ impl Solo {
 
     /// Tries a message once: what the policy makes of the handler's end. The attempt counts from 1.
     pub async fn attempt(&self, message: Arc<Message>, attempt: u32, fence: Fence) -> Disposition {
+        let job = self.job(message.clone(), attempt, fence);
+        let span = trace::attempt(&self.tracer, self.consumer.name(), &job);
         let ctx = Ctx::new(
-            self.job(message.clone(), attempt, fence),
+            job,
             None,
             self.consumer.clone(),
             self.targets.clone(),
+            span.handle(),
         );
         let result = attempt::handled(&self.consumer, &*self.handler, &ctx).await;
         let (Judged::Disposition(disposition) | Judged::InTransaction(disposition)) =
             attempt::judged(&self.consumer, &ctx, result);
+        attempt::traced(&span, &disposition);
         let end = AttemptEnd {
             state: disposition.state(),
             cause: attempt::cause(&disposition),

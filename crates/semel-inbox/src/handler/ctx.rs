@@ -7,11 +7,13 @@ use crate::policy::Consumer;
 use crate::policy::retry::Failure;
 use bytes::Bytes;
 use semel_core::inbox::{Claim, Disposition, Finish, Inbox, Intent, Job, Message, Plan, Step};
+use semel_core::trace::{SpanHandle, TraceContext};
 use semel_core::{Outcome, Scope, Timestamp};
 use tokio::time::Instant;
 
 use crate::intents::{Draft, Targets};
 use crate::keys;
+use crate::trace;
 
 /// One attempt at one message. Cheap to clone.
 #[derive(Clone)]
@@ -24,6 +26,8 @@ pub(super) struct Attempt {
     pub(super) inbox: Option<Arc<dyn Inbox>>,
     consumer: Arc<Consumer>,
     targets: Arc<Targets>,
+    /// The attempt in its trace.
+    span: SpanHandle,
     began: Instant,
     notes: Mutex<Notes>,
 }
@@ -44,6 +48,7 @@ impl Ctx {
         inbox: Option<Arc<dyn Inbox>>,
         consumer: Arc<Consumer>,
         targets: Arc<Targets>,
+        span: SpanHandle,
     ) -> Self {
         let notes = Notes {
             steps: std::mem::take(&mut job.steps),
@@ -54,6 +59,7 @@ impl Ctx {
             inbox,
             consumer,
             targets,
+            span,
             began: Instant::now(),
             notes: Mutex::new(notes),
         }))
@@ -117,6 +123,15 @@ impl Ctx {
         keys::renewed(&key, self.key_generation())
     }
 
+    /// The attempt in its trace, for what a handler sends by itself; `None` if nothing is traced.
+    pub fn trace(&self) -> Option<&TraceContext> {
+        self.0.span.context()
+    }
+
+    pub(crate) fn span(&self) -> &SpanHandle {
+        &self.0.span
+    }
+
     /// The right to finish the message, for a handler that does so in its own transaction.
     pub fn claim(&self) -> &Claim {
         &self.0.job.claim
@@ -162,7 +177,10 @@ impl Ctx {
             .intent(consumer, &job.message, draft, &notes.intents);
         match made {
             Ok(_) if consumer.replay.suppresses(job.replay) => notes.suppressed += 1,
-            Ok(intent) => notes.intents.push(intent),
+            Ok(Intent { plan, message }) => {
+                let message = trace::intended(message, &self.0.span);
+                notes.intents.push(Intent { plan, message });
+            }
             Err(failure) => {
                 notes.refused.get_or_insert_with(|| failure.clone());
                 return Err(failure);

@@ -42,7 +42,7 @@ impl Exchange {
             Ok(request) => request,
             Err(failure) => return Sent::Failed(failure),
         };
-        match exchange::exchange(&self.client, request, self.timeout).await {
+        match exchange::exchange(&self.client, request, self.timeout, ctx.span()).await {
             Ok(answer) if answer.status.is_success() => Sent::Done(done(&answer)),
             Ok(answer) => self.refused(ctx, &answer),
             Err(Broken::NotReached(text)) => {

@@ -8,6 +8,7 @@ use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;
+use semel_core::trace::SpanHandle;
 use semel_core::{Error, Result};
 use serde::Deserialize;
 
@@ -55,6 +56,7 @@ impl ReconcileUrl {
         headers: &HeaderMap,
         key: &str,
         limit: Duration,
+        span: &SpanHandle,
     ) -> Reconciled {
         let Some(url) = self.url(key) else {
             return Reconciled::CannotTell("the filled URL is not valid".into());
@@ -64,7 +66,7 @@ impl ReconcileUrl {
         request
             .headers_mut()
             .insert(ACCEPT, HeaderValue::from_static("*/*"));
-        match exchange::exchange(client, request, limit).await {
+        match exchange::exchange(client, request, limit, span).await {
             Ok(answer) => read(answer),
             Err(broken) => Reconciled::CannotTell(broken.text().to_owned()),
         }

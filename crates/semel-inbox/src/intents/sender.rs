@@ -3,6 +3,7 @@
 use crate::policy::Signal;
 use crate::policy::retry::Failure;
 use semel_core::inbox::Cause;
+use semel_core::trace::Kind;
 
 use super::http::{Exchange, Sent as Exchanged};
 use super::outlet::{Outgoing, Sent};
@@ -11,6 +12,7 @@ use super::reconcile::{ReconcileUrl, Reconciled};
 use super::target::{OnUnknown, Target, To};
 use crate::handler::{Ctx, Done, Handler, Handling};
 use crate::keys;
+use crate::trace;
 
 /// Sends the intents of one target.
 pub(crate) struct Sender {
@@ -57,14 +59,14 @@ impl Sender {
         let key = self.key(ctx);
         if let OnUnknown::Reconcile(url) = &unknown
             && (ctx.attempt() > 1 || ctx.generation() > 0 || ctx.is_reclaimed())
-            && let Some(done) = self.reconcile(url, &key).await?
+            && let Some(done) = self.reconcile(ctx, url, &key).await?
         {
             return Ok(done);
         }
         match self.try_once(ctx, &key).await {
             Ok(done) => Ok(done),
             Err(Trouble::Failed(failure)) => Err(failure),
-            Err(Trouble::Doubt(doubt)) => self.in_doubt(&unknown, &key, doubt).await,
+            Err(Trouble::Doubt(doubt)) => self.in_doubt(ctx, &unknown, &key, doubt).await,
         }
     }
 
@@ -75,16 +77,27 @@ impl Sender {
                 Exchanged::Failed(failure) => Err(Trouble::Failed(failure)),
                 Exchanged::Doubt(failure) => Err(Trouble::Doubt(failure)),
             },
-            Way::Outlet(publisher) => {
-                published(publisher.send(Outgoing::of(ctx.message(), key)).await)
-            }
+            Way::Outlet(publisher) => self.publish(publisher, ctx, key).await,
         }
+    }
+
+    async fn publish(&self, publisher: &Publisher, ctx: &Ctx, key: &str) -> Result<Done, Trouble> {
+        let span = ctx.span().child(Kind::Producer, "send");
+        span.record(|span| span.set("messaging.operation.type", "send"));
+        let mut message = Outgoing::of(ctx.message(), key);
+        trace::published(&mut message.headers, &span);
+        let sent = published(publisher.send(message).await);
+        if let Err(Trouble::Failed(failure) | Trouble::Doubt(failure)) = &sent {
+            span.record(|span| span.fail(failure.cause.name(), failure.error.as_str()));
+        }
+        sent
     }
 
     /// It is not known whether it happened: the target's policy decides. What is held or sent again is so by the consumer's policy, which follows from
     /// the target's.
     async fn in_doubt(
         &self,
+        ctx: &Ctx,
         unknown: &OnUnknown,
         key: &str,
         doubt: Failure,
@@ -92,7 +105,7 @@ impl Sender {
         let OnUnknown::Reconcile(url) = unknown else {
             return Err(doubt);
         };
-        match self.reconcile(url, key).await? {
+        match self.reconcile(ctx, url, key).await? {
             Some(done) => Ok(done),
             None => {
                 let why = doubt.error.as_str();
@@ -103,13 +116,18 @@ impl Sender {
     }
 
     /// The outcome if it happened, nothing if it did not.
-    async fn reconcile(&self, url: &ReconcileUrl, key: &str) -> Result<Option<Done>, Failure> {
+    async fn reconcile(
+        &self,
+        ctx: &Ctx,
+        url: &ReconcileUrl,
+        key: &str,
+    ) -> Result<Option<Done>, Failure> {
         let headers = match &self.target.to {
             To::Http(address) => address.headers.clone(),
             To::Outlet(_) => http::HeaderMap::new(),
         };
         match url
-            .ask(&self.client, &headers, key, self.target.timeout)
+            .ask(&self.client, &headers, key, self.target.timeout, ctx.span())
             .await
         {
             Reconciled::Happened(answer) => Ok(Some(super::http::done(&answer))),

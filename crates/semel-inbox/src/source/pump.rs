@@ -18,6 +18,7 @@ use crate::engine::{ActiveConsumer, Stopping, Waiter, is_settled};
 use crate::pause;
 use crate::policy::Ack;
 use crate::receiver::Receiver;
+use crate::trace;
 
 /// The most deliveries that are asked for at once.
 const BATCH: usize = 500;
@@ -347,7 +348,7 @@ impl Pump {
         positions: &[Progress],
     ) -> Result<Vec<Receipt>, Error> {
         let stored = "deliveries cannot be stored, nothing is acknowledged";
-        self.insist(stored, SourceState::StoreAway, || {
+        let received = self.insist(stored, SourceState::StoreAway, || {
             let (messages, positions) = (messages.to_vec(), positions.to_vec());
             Box::pin(async move {
                 match self.receiver.receive_to(messages, positions).await {
@@ -355,8 +356,12 @@ impl Pump {
                     received => received.map(Ok),
                 }
             })
-        })
-        .await
+        });
+        let receipts = received.await?;
+        for (message, receipt) in messages.iter().zip(&receipts) {
+            trace::delivered_again(&self.active.shared.tracer, message, *receipt);
+        }
+        Ok(receipts)
     }
 
     /// For each message what waits for it, if its delivery is kept open until the effect.

@@ -48,7 +48,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel_core::{Clock, Error, Result, SystemClock};
+use semel_core::{Clock, Error, Result, SystemClock, Tracer};
 use semel_inbox::engine::Solo;
 use semel_inbox::{Consumer, Handler, NoObserver, Observer, Rule};
 use tokio::sync::watch;
@@ -69,6 +69,7 @@ pub struct ProcessedLog {
     rule: Rule,
     clock: Arc<dyn Clock>,
     watch: Arc<dyn Observer>,
+    tracer: Tracer,
     drain: Duration,
 }
 
@@ -126,6 +127,7 @@ impl ProcessedLog {
             rule: Rule::broker(),
             clock: Arc::new(SystemClock::new()),
             watch: Arc::new(NoObserver),
+            tracer: Tracer::off(),
             drain: DRAIN,
         })
     }
@@ -165,6 +167,12 @@ impl ProcessedLog {
         self
     }
 
+    /// With what begins the spans of attempts.
+    pub fn traced(mut self, tracer: Tracer) -> Self {
+        self.tracer = tracer;
+        self
+    }
+
     /// How long handlers that run may take to finish at the end; ten seconds by default.
     pub const fn drain(mut self, drain: Duration) -> Self {
         self.drain = drain;
@@ -181,6 +189,7 @@ impl ProcessedLog {
             url::check_topic(topic)?;
         }
         let solo = Solo::new(self.consumer, handler, &targets, self.clock, self.watch)?;
+        let solo = solo.traced(self.tracer);
         let (stop, stopping) = watch::channel(false);
         let run = run::Run::new(run::Parts {
             source: Arc::new(KafkaSource::new(self.options.clone())),

@@ -11,6 +11,7 @@ use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderName};
 use semel_core::inbox::{Message, Origin, Receipt};
 use semel_core::outcome::BODY_BYTES_MAX;
+use semel_core::trace::SpanHandle;
 use semel_core::{Clock, Error, Headers, Kind, Scope, SystemClock};
 use semel_http::memory::{self, Full, Memory, Unread};
 use semel_http::problem::{Problem, Ran, Type};
@@ -24,11 +25,14 @@ use crate::engine::{Shared, Waiter, is_settled};
 use crate::receiver::Receiver;
 use crate::source::rule::{self, Refusal, Rule};
 use crate::source::{HeaderField, Raw};
+use crate::trace;
 
 /// The largest body unless the webhook says otherwise.
 const BYTES_MAX: usize = 1024 * 1024;
 /// How long a body may take to arrive unless the webhook says otherwise.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// The most messages of one request that its span says something about.
+const TRACED_MAX: usize = 16;
 /// How long a sender waits for the effect unless the webhook says otherwise.
 const WAIT: Duration = Duration::from_secs(10);
 
@@ -140,16 +144,21 @@ impl Hook {
             let detail = "nothing was stored; send it again when handlers have caught up";
             return refused(Problem::new(Type::BacklogFull, detail));
         }
-        match self.messages(request).await {
-            Ok(messages) => self.receive(messages).await,
+        let span = semel_http::trace::server(&self.shared.tracer, &request);
+        semel_http::trace::routed(&span, request.method(), "/inbox/{consumer}");
+        let response = match self.messages(request, &span).await {
+            Ok(messages) => self.receive(messages, &span).await,
             Err(problem) => refused(*problem),
-        }
+        };
+        semel_http::trace::answered(&span, response.status());
+        response
     }
 
     /// The messages of a request, or why each is none. Until here nothing is stored, so every refusal is free.
     async fn messages(
         &self,
         request: Request,
+        span: &SpanHandle,
     ) -> Result<Vec<Result<Message, Refusal>>, Box<Problem>> {
         let (parts, body) = request.into_parts();
         let body = self.read(&parts.headers, body).await?;
@@ -180,7 +189,7 @@ impl Hook {
         let consumer = self.receiver.consumer();
         let message = |raw: Raw| {
             let message = self.webhook.rule.message(consumer, &raw)?;
-            kept(message)
+            Ok(kept(message, span)?)
         };
         Ok(events.into_iter().map(message).collect())
     }
@@ -212,7 +221,7 @@ impl Hook {
     }
 
     /// Stores the messages and, if that is the policy, waits for their effect. What is no message has its own result and holds up no other.
-    async fn receive(&self, found: Vec<Result<Message, Refusal>>) -> Response {
+    async fn receive(&self, found: Vec<Result<Message, Refusal>>, span: &SpanHandle) -> Response {
         let until = Instant::now() + self.webhook.wait;
         let after_effect = self.receiver.consumer().ack == Ack::AfterEffect;
         let messages: Vec<Message> = found.iter().flatten().cloned().collect();
@@ -239,6 +248,9 @@ impl Hook {
                         let error = Error::new(Kind::Internal, "a message has no receipt");
                         return unavailable(&error);
                     };
+                    if all.len() < TRACED_MAX {
+                        self.traced(&message, receipt, span).await;
+                    }
                     Told::Stored(self.settled(&message, receipt, waiter, until).await)
                 }
             });
@@ -251,6 +263,19 @@ impl Hook {
         }
         reply::learn_causes(&mut all, &*self.shared.inbox).await;
         reply::response(&all, after_effect)
+    }
+
+    /// Writes what became of a message; a duplicate is linked to the first one and to what came of it, for which the store is asked.
+    async fn traced(&self, message: &Message, receipt: Receipt, span: &SpanHandle) {
+        if span.sampled().is_none() {
+            return;
+        }
+        trace::posted(span, message.identity(), receipt);
+        if let Receipt::Duplicate { .. } = receipt
+            && let Ok(Some(first)) = self.shared.inbox.message(message.identity().clone()).await
+        {
+            trace::linked(span, &first);
+        }
     }
 
     /// A message that is stored, in the state that it has reached by the end of the wait.
@@ -291,7 +316,7 @@ fn all(headers: &HeaderMap) -> Vec<HeaderField> {
 }
 
 /// The message with the headers that stay with it: not those of the connection, not those that only Semel says, and no credentials.
-fn kept(message: Message) -> Result<Message, Refusal> {
+fn kept(message: Message, span: &SpanHandle) -> semel_core::Result<Message> {
     let fits = |name: &str| {
         name.parse::<HeaderName>().is_ok_and(|name| {
             deliver::is_own_header(&name) && ![AUTHORIZATION, COOKIE].contains(&name)
@@ -300,7 +325,7 @@ fn kept(message: Message) -> Result<Message, Refusal> {
     let fields = message.headers().iter().filter(|(name, _)| fits(name));
     let fields = fields.map(|(name, value)| (name.to_owned(), value.clone()));
     let headers = Headers::new(fields.collect())?;
-    Ok(message.with_headers(headers))
+    Ok(message.with_headers(trace::carry(&headers, span)))
 }
 
 fn unavailable(error: &Error) -> Response {
