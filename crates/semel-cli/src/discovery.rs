@@ -120,6 +120,12 @@ impl ConfigArg {
 }
 
 impl ConfigPath {
+    /// A file that this program wrote itself.
+    pub(crate) const fn made(path: PathBuf) -> Self {
+        let how = How::Option;
+        Self { path, how }
+    }
+
     pub(crate) fn as_path(&self) -> &Path {
         &self.path
     }

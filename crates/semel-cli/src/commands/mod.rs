@@ -23,7 +23,6 @@ use clap::Subcommand;
 
 use crate::discovery::ConfigArg;
 use crate::error::Result;
-use crate::output;
 use crate::stores::StoreArgs;
 
 /// What to do.
@@ -92,7 +91,7 @@ pub(crate) async fn run(command: Command, store: StoreArgs, config: &ConfigArg) 
                 "demo",
                 "it has a store of its own, which it removes",
             )?;
-            output::data(&demo::run(&args).await?)
+            demo::run(&args).await
         }
         Command::DemoService(args) => demo::serve(&args).await,
         Command::Token(command) => token::run(&command, config),

@@ -53,6 +53,15 @@ const CACHE_BYTES: usize = 32 * 1024 * 1024;
 
 /// Serves until the process is asked to end.
 pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
+    run_until(source, store, std::future::pending()).await
+}
+
+/// The same, or until `end`.
+pub(crate) async fn run_until(
+    source: Source,
+    store: StoreArgs,
+    end: impl Future<Output = ()> + Send + 'static,
+) -> Result<()> {
     let file = source.load()?;
     let logs = logs::begin(file.log);
     let store_is_named = store.is_named();
@@ -65,7 +74,7 @@ pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
     let policies = Current::new(policies_of(&file, &source)?);
     let admin = process.admin(&file, &policies).await?;
     let gateway = process.gateway(&file)?;
-    let (ending, hangups) = (signals::ending(), signals::hangups());
+    let (ending, hangups) = (signals::ending(end), signals::hangups());
     let mut messages = Messages::default();
     let prepared = messages.prepare(&process, &file).await?;
     messages.take(&process, &file, prepared, ending.clone())?;

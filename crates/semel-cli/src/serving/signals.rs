@@ -1,18 +1,21 @@
 //! What the outside world wants: an end (SIGTERM, SIGINT) or the file again (SIGHUP).
 
+use std::pin::pin;
+
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch::{Receiver, Sender};
 
 use crate::exit::Exit;
 
-/// Becomes true when the process is asked to end. Asked a second time, it ends at once.
-pub(super) fn ending() -> Receiver<bool> {
+/// Becomes true when the process is asked to end, or at `end`. Asked a second time, it ends at once.
+pub(super) fn ending(end: impl Future<Output = ()> + Send + 'static) -> Receiver<bool> {
     let (sender, receiver) = tokio::sync::watch::channel(false);
-    tokio::spawn(listen(sender));
+    tokio::spawn(listen(sender, end));
     receiver
 }
 
-async fn listen(ending: Sender<bool>) {
+async fn listen(ending: Sender<bool>, end: impl Future<Output = ()>) {
+    let mut end = pin!(end);
     let both = (
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),
@@ -25,6 +28,7 @@ async fn listen(ending: Sender<bool>) {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            () = &mut end, if !last => {}
         }
         if last {
             tracing::warn!("asked to end a second time, requests in flight are cut off");

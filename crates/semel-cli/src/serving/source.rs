@@ -88,6 +88,8 @@ enum Takes {
     Everything,
     /// Only what concerns the process, whatever it serves.
     Process,
+    /// Everything, and nothing of the environment.
+    Alone,
 }
 
 impl Source {
@@ -102,6 +104,15 @@ impl Source {
         Self { file, flags, takes }
     }
 
+    /// A file that this program wrote itself: no variable stands above it.
+    pub(crate) const fn of_file_alone(file: ConfigPath) -> Self {
+        Self {
+            file: Some(file),
+            flags: Vec::new(),
+            takes: Takes::Alone,
+        }
+    }
+
     /// The file, if there is one.
     pub(crate) const fn path(&self) -> Option<&ConfigPath> {
         self.file.as_ref()
@@ -109,14 +120,14 @@ impl Source {
 
     /// Whether a file says what is served.
     pub(crate) fn has_file(&self) -> bool {
-        self.file.is_some() && self.takes == Takes::Everything
+        self.file.is_some() && self.takes != Takes::Process
     }
 
     /// Reads everything anew.
     pub(crate) fn load(&self) -> Result<File> {
         let all: Vec<_> = self.flags.iter().collect();
         match (self.takes, &self.file) {
-            (Takes::Everything, file) => self.load_from(file.as_ref(), &all),
+            (Takes::Everything | Takes::Alone, file) => self.load_from(file.as_ref(), &all),
             (Takes::Process, None) => self.load_from(None, &all),
             (Takes::Process, file) => {
                 let (process, _): (Vec<_>, Vec<_>) =
@@ -141,7 +152,8 @@ impl Source {
         let variables = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
-        let variables = variables.filter(|(name, _)| !decided(name));
+        let is_heard = self.takes != Takes::Alone;
+        let variables = variables.filter(|(name, _)| is_heard && !decided(name));
         let settings = variables.chain(flags);
         let loaded = match file {
             Some(path) => File::load_with(path.as_path(), settings),

@@ -64,6 +64,15 @@ impl fmt::Debug for StoreArgs {
 }
 
 impl StoreArgs {
+    /// The store that a file names, whatever the environment says.
+    pub(crate) const fn of_file() -> Self {
+        Self {
+            named: None,
+            file: None,
+            busy_timeout: Duration::from_secs(5),
+        }
+    }
+
     fn text(&self) -> &str {
         let of_file = || self.file.as_ref()?.url.as_deref();
         let named = self.named.as_deref().or_else(of_file);

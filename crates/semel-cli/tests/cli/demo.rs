@@ -1,6 +1,12 @@
-//! The demo, shortened: nothing is damaged with Semel, and without it both kinds of damage show.
+//! The demo, shortened: nothing is damaged with Semel, and without it both kinds of damage show. Behind its dashboard everything shows that operators meet.
 
-use std::process::Command;
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -47,4 +53,144 @@ fn without_semel_payments_are_made_twice_and_lost() {
     let outcome = demo(&["--unguarded", "--kills", "8"]);
     assert!(count(&outcome, "double_effects") > 0, "{outcome}");
     assert!(count(&outcome, "lost_effects") > 0, "{outcome}");
+}
+
+/// How often the demo is asked until it shows something, and how long after one another; a machine that compiles beside it is slow.
+const ASK_MAX: u32 = 1_800;
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// The demo behind its dashboard; killed with the test.
+struct Served {
+    child: Child,
+    dashboard: SocketAddr,
+    file: PathBuf,
+}
+
+impl Served {
+    fn start() -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_semel"))
+            .args(["demo", "--serve", "--seed", "7", "--admin", "127.0.0.1:0"])
+            // Neither is for the demo, which has a store and a file of its own.
+            .env("SEMEL_STORE", "redis://127.0.0.1:1")
+            .env("SEMEL_GATEWAY__UPSTREAM", "http://127.0.0.1:1")
+            .env_remove("SEMEL_ADMIN_TOKEN")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let said: Vec<String> = stdout.lines().take(11).map(Result::unwrap).collect();
+        let dashboard = said[0].strip_prefix("dashboard  http://").unwrap();
+        let dashboard = dashboard.trim_end_matches('/').parse().unwrap();
+        let file = said.last().unwrap().split_once("--config ").unwrap().1;
+        Self {
+            child,
+            dashboard,
+            file: file.into(),
+        }
+    }
+
+    /// What the admin side answers.
+    fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(self.dashboard).unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 "), "{path}: {head}");
+        body.to_owned()
+    }
+
+    /// Asks until the answer is as wanted.
+    fn shows(&self, path: &str, wanted: impl Fn(&Value) -> bool) {
+        let read = |body: String| serde_json::from_str(&body).unwrap_or(Value::String(body));
+        let mut found = Value::Null;
+        for _ in 0..ASK_MAX {
+            found = read(self.get(path));
+            if wanted(&found) {
+                return;
+            }
+            thread::sleep(ASK_EVERY);
+        }
+        panic!("{path} is still {found:#}");
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The list under `name`.
+fn list<'a>(found: &'a Value, name: &str) -> &'a [Value] {
+    found[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+#[test]
+fn behind_its_dashboard_the_demo_shows_all_that_operators_meet() {
+    let mut demo = Served::start();
+    demo.shows("/readyz", |found| found["ready"] == true);
+    let requests = |wanted: &'static str| {
+        demo.shows("/metrics", move |found| {
+            found.as_str().is_some_and(|text| text.contains(wanted))
+        });
+    };
+    requests("outcome=\"replayed\"");
+    requests("outcome=\"key-reused\"");
+    requests("outcome=\"upstream-failed\"");
+    requests("semel_inbox_circuit{consumer=\"search-index@1\"} 2");
+    requests("semel_inbox_circuit{consumer=\"search-index@1\"} 0");
+    demo.shows("/api/v1/records?state=unknown", |found| {
+        !list(found, "records").is_empty()
+    });
+    demo.shows("/api/v1/records", |found| {
+        let records = list(found, "records").iter();
+        let tenants: BTreeSet<_> = records.filter_map(|one| one["tenant"].as_str()).collect();
+        tenants.len() >= 3
+    });
+    demo.shows("/api/v1/observations", |found| {
+        let mut routes = list(found, "routes").iter();
+        routes.any(|route| route["duplicate"].as_u64() > Some(0))
+    });
+    demo.shows(
+        "/api/v1/inbox?state=PARKED,FAILED_TERMINAL&limit=1000",
+        |found| {
+            let causes: BTreeSet<_> = list(found, "messages")
+                .iter()
+                .filter_map(|message| message["cause"].as_str())
+                .collect();
+            let wanted = [
+                "attempts-exhausted",
+                "behind-failed",
+                "conflict",
+                "gap",
+                "terminal",
+                "unknown",
+            ];
+            wanted.iter().all(|cause| causes.contains(cause))
+        },
+    );
+    demo.shows("/api/v1/inbox/gaps?consumer=stock-levels", |found| {
+        !list(found, "gaps").is_empty()
+    });
+    demo.shows("/api/v1/inbox/counts", |found| {
+        let consumers = list(found, "consumers");
+        let named = |name: &str| consumers.iter().find(|one| one["consumer"] == name);
+        let paused = named("loyalty-points@1")
+            .is_some_and(|one| !one["paused"].is_null() && one["received"].as_u64() > Some(0));
+        paused && named("intent:mail@1").is_some()
+    });
+    demo.shows("/api/v1/audit", |found| {
+        list(found, "audit").iter().any(|line| line["by"] == "ada")
+    });
+    assert!(demo.file.exists(), "{}", demo.file.display());
+    let interrupted = Command::new("kill")
+        .args(["-s", "INT", &demo.child.id().to_string()])
+        .status();
+    assert!(interrupted.unwrap().success());
+    assert!(demo.child.wait().unwrap().success());
+    assert!(!demo.file.parent().unwrap().exists());
 }

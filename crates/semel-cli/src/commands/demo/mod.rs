@@ -3,10 +3,12 @@
 //!
 //! The service is a process of its own that is killed with SIGKILL again and again. What was paid is
 //! counted at the provider, a ledger outside of that process, so both kinds of damage could show:
-//! `--unguarded` sends the same storm at the same service without Semel, and they do.
+//! `--unguarded` sends the same storm at the same service without Semel, and they do. `--serve` is another play: all of Semel at work behind
+//! its dashboard.
 
 mod line;
 mod process;
+mod serve;
 mod service;
 mod storm;
 mod tally;
@@ -45,15 +47,30 @@ pub(crate) struct DemoArgs {
 
     /// Print the result as one JSON object
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
+
+    #[command(flatten)]
+    serve: serve::ServeArgs,
+}
+
+/// Runs the storm, or all of Semel behind its dashboard.
+pub(crate) async fn run(args: &DemoArgs) -> crate::error::Result<()> {
+    match args.serve.is_wanted() {
+        true => serve::run(&args.serve, args.seed).await,
+        false => output::data(&storm(args).await?),
+    }
 }
 
 /// Runs the storm and returns what to print.
-pub(crate) async fn run(args: &DemoArgs) -> Result<String> {
+async fn storm(args: &DemoArgs) -> Result<String> {
     let seed = args.seed.unwrap_or_else(random::fresh_seed);
     let dir = std::env::temp_dir().join(format!("semel-demo-{}", std::process::id()));
     let ledger = Ledger::open(dir.join("provider")).map_err(io)?;
-    let service = Service::start(&dir, args.unguarded)?;
+    let mut options = vec!["--dir".into(), dir.clone().into()];
+    if args.unguarded {
+        options.push("--unguarded".into());
+    }
+    let service = Service::start(options)?;
     let storm = Storm::new(service, seed, args.kills);
     let progress = progress(args.kills);
     let counts = storm.rage(&progress).await?;

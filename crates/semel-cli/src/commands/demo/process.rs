@@ -1,8 +1,8 @@
 //! The service as a process: started, killed, and started again.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use semel_core::{Error, Kind, Result};
@@ -10,19 +10,17 @@ use semel_core::{Error, Kind, Result};
 /// A running service process; killed when dropped.
 #[derive(Debug)]
 pub(super) struct Service {
-    dir: PathBuf,
-    unguarded: bool,
+    options: Vec<OsString>,
     child: Child,
     address: SocketAddr,
 }
 
 impl Service {
-    /// Starts this very program as the service and waits until it listens.
-    pub(super) fn start(dir: &Path, unguarded: bool) -> Result<Self> {
-        let (child, address) = spawn(dir, unguarded)?;
+    /// Starts this very program as the service, with these options, and waits until it listens.
+    pub(super) fn start(options: Vec<OsString>) -> Result<Self> {
+        let (child, address) = spawn(&options)?;
         Ok(Self {
-            dir: dir.to_owned(),
-            unguarded,
+            options,
             child,
             address,
         })
@@ -36,7 +34,7 @@ impl Service {
     /// Ends the process with SIGKILL and starts another on the same data.
     pub(super) fn kill_and_restart(&mut self) -> Result<()> {
         self.kill();
-        (self.child, self.address) = spawn(&self.dir, self.unguarded)?;
+        (self.child, self.address) = spawn(&self.options)?;
         Ok(())
     }
 
@@ -53,17 +51,14 @@ impl Drop for Service {
     }
 }
 
-fn spawn(dir: &Path, unguarded: bool) -> Result<(Child, SocketAddr)> {
+fn spawn(options: &[OsString]) -> Result<(Child, SocketAddr)> {
     let failed =
         |e| Error::new(Kind::Unavailable, "the demo's service does not start").caused_by(e);
     let program = std::env::current_exe().map_err(failed)?;
-    let mut command = Command::new(program);
-    command.arg("demo-service").arg("--dir").arg(dir);
-    if unguarded {
-        command.arg("--unguarded");
-    }
     // The service ends when its standard input does, so that it never outlives the demo.
-    let mut child = command
+    let mut child = Command::new(program)
+        .arg("demo-service")
+        .args(options)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -4,6 +4,7 @@
 //! Without, it does what many services do: look whether the payment was seen, note it, charge.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +39,10 @@ pub(crate) struct ServiceArgs {
     /// Charge without Semel
     #[arg(long)]
     unguarded: bool,
+
+    /// Speak HTTP at this address, behind a gateway
+    #[arg(long)]
+    http: Option<SocketAddr>,
 }
 
 /// Serves until standard input ends; `ready` is told the address.
@@ -45,6 +50,12 @@ pub(super) async fn run(
     args: &ServiceArgs,
     ready: impl FnOnce(String) -> crate::error::Result<()>,
 ) -> crate::error::Result<()> {
+    if let Some(address) = args.http {
+        let (bound, serving) = super::serve::listen(address).await?;
+        ready(bound.to_string())?;
+        tokio::spawn(serving);
+        return until_stdin_ends().await;
+    }
     let failed = |e| Error::new(Kind::Unavailable, "the demo's service cannot listen").caused_by(e);
     let service = Arc::new(PaymentService::open(&args.dir, args.unguarded)?);
     let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
@@ -56,12 +67,13 @@ pub(super) async fn run(
             tokio::spawn(async move { drop(service.serve(stream).await) });
         }
     });
+    until_stdin_ends().await
+}
+
+async fn until_stdin_ends() -> crate::error::Result<()> {
     let mut nothing = Vec::new();
-    tokio::io::stdin()
-        .read_to_end(&mut nothing)
-        .await
-        .map_err(failed)?;
-    Ok(())
+    let ended = tokio::io::stdin().read_to_end(&mut nothing).await;
+    ended.map(drop).map_err(|e| unavailable(e).into())
 }
 
 struct PaymentService {
