@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use hyper_util::service::TowerToHyperService;
 use semel_core::{Clock, Error, Kind, Result, SystemClock};
-use semel_http::Memory;
+use semel_http::{Memory, Quotas};
 use semel_listen::{Address, Listener, counted};
 use tokio::sync::watch;
 
@@ -38,6 +38,8 @@ pub struct Parts {
     pub inbox: Option<InboxPart>,
     /// The budget of bytes that bodies hold, which other doors of the process share.
     pub memory: Memory,
+    /// What each tenant may bring, which other doors of the process share.
+    pub quotas: Quotas,
 }
 
 impl Parts {
@@ -50,6 +52,7 @@ impl Parts {
             observations: None,
             inbox: None,
             memory: Memory::default(),
+            quotas: Quotas::default(),
         }
     }
 }

@@ -218,7 +218,7 @@ impl Reconciler {
         let (bytes, _held) = read(&self.memory, body).await?;
         let body = Body::capped(bytes, self.rules.response_bytes_max);
         let outcome = replay::outcome(&self.rules, head, None, body);
-        Ok(Reconciled::Happened(outcome))
+        Ok(Reconciled::Happened(self.rules.stored.of(outcome)))
     }
 }
 

@@ -7,10 +7,10 @@
 //!    behalf, and what it asks for.
 //! 3. [`guard`] brings them together with [`semel_core::Once`]: admit a request, run it, replay it.
 //! 4. [`problem`] is how refusals look (RFC 9457); [`replay`] turns responses into outcomes and back.
-//!    [`outcomes`] is where callers fetch an outcome by its key.
+//!    [`outcomes`] is where callers fetch an outcome by its key; [`stored`] is what of an outcome reaches the store.
 //! 5. [`reserved`] keeps what only Semel may say out of requests and responses.
 //! 6. [`observe`] lets everything through and counts what would have been refused or replayed.
-//! 7. [`memory`] bounds the bytes that bodies hold.
+//! 7. [`memory`] bounds the bytes that bodies hold; [`quota`] what each tenant may bring.
 //! 8. [`layer`] is the door for Rust services.
 //! 9. [`mcp`] reads the messages of agents, whose calls of tools take effect once.
 //! 10. [`policy`] is what callers may know of all this, as a document.
@@ -36,10 +36,12 @@ pub mod pattern;
 pub mod policy;
 pub mod problem;
 pub mod profile;
+pub mod quota;
 pub mod replay;
 pub mod reserved;
 pub mod rules;
 pub mod spelling;
+pub mod stored;
 pub mod tenant;
 pub mod trace;
 
@@ -50,4 +52,5 @@ pub use layer::SemelLayer;
 pub use memory::Memory;
 pub use problem::{Problem, Type};
 pub use profile::Profile;
+pub use quota::Quotas;
 pub use rules::Rules;

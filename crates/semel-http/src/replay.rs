@@ -16,6 +16,7 @@ use crate::body::Body;
 use crate::mcp;
 use crate::problem::{self, Problem, Type};
 use crate::rules::Rules;
+use crate::stored::REDACTED;
 
 /// Says that an answer comes from the record.
 pub const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -39,7 +40,7 @@ pub const HOP_BY_HOP: [HeaderName; 10] = [
 ];
 
 /// A stored trailer is a header whose name begins so; no header's own name can.
-const TRAILER_PREFIX: &str = ":trailer:";
+pub(crate) const TRAILER_PREFIX: &str = ":trailer:";
 
 /// What a client needs to read a body or to go on, and what is kept if a response has more headers than a record.
 const FIRST: [HeaderName; 5] = [CONTENT_TYPE, CONTENT_ENCODING, LOCATION, RETRY_AFTER, ETAG];
@@ -53,7 +54,7 @@ pub fn outcome(
 ) -> Outcome {
     let connection = head.headers.get_all(CONNECTION).iter();
     let hop = Hop::named(connection.map(HeaderValue::as_bytes));
-    let kept = |name: &&HeaderName| hop.is_replayed(rules, name);
+    let kept = |name: &&HeaderName| hop.is_replayed(rules, name) && *name != REDACTED;
     let headers = head.headers.iter().filter(|(name, _)| kept(name));
     let headers = headers.map(|(name, value)| (name.as_str().to_owned(), value));
     let trailers = trailers.into_iter().flatten();

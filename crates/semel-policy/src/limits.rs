@@ -28,6 +28,8 @@ pub const TOKEN_SCOPES_MAX: usize = 32;
 pub const TOKEN_BYTES_ADVISED: usize = 16;
 /// The most hosts of one route.
 pub const HOSTS_MAX: usize = 64;
+/// The most tenants that are named with limits of their own.
+pub const TENANTS_MAX: usize = 10_000;
 /// The most routes of a gateway.
 pub const ROUTES_MAX: usize = 1_000;
 /// The most connections or requests in flight.

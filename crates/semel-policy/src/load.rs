@@ -8,6 +8,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::compile;
 use crate::error::{Error, Kind, Result};
 use crate::file::{
     Admin, Consumer, Gateway, IdempotentConsumer, InboxListen, Log, ProcessLimits, Target,
@@ -107,6 +108,7 @@ impl File {
         let routes = file.gateway.as_ref().map(Gateway::compile).transpose();
         let routes = routes.map_err(located)?.unwrap_or_default();
         file.check_memory(&routes).map_err(located)?;
+        compile::quota::terms(&file.limits).map_err(located)?;
         file.check_tokens().map_err(located)?;
         file.compile_messages().map_err(located)?;
         Ok(file)

@@ -9,6 +9,7 @@ mod budgets;
 mod gauges;
 mod histogram;
 mod inbox;
+mod limited;
 mod ports;
 mod requests;
 mod verbs;
@@ -38,6 +39,7 @@ use beneath::Beneath;
 use budgets::Budgets;
 use gauges::Gauges;
 use inbox::{Circuits, Counted, Sources};
+use limited::Limited;
 use ports::Ports;
 use requests::Requests;
 use verbs::Verbs;
@@ -59,6 +61,7 @@ pub struct Metrics {
     pub(crate) verbs: Verbs,
     beneath: Beneath,
     budgets: Budgets,
+    limited: Limited,
     gauges: Gauges,
     counted: Counted,
     inbox: inbox::Gauges,
@@ -96,6 +99,7 @@ impl Metrics {
             verbs: Verbs::register(&mut registry),
             beneath: Beneath::register(&mut registry),
             budgets: Budgets::register(&mut registry),
+            limited: Limited::register(&mut registry),
             gauges: Gauges::register(&mut registry),
             counted: Counted::register(&mut registry),
             inbox: inbox::Gauges::register(&mut registry),
@@ -226,6 +230,12 @@ impl semel_http::RequestObserver for Metrics {
 
     fn saw_unguarded(&self, method: &axum::http::Method) {
         self.requests.saw_unguarded(method);
+    }
+}
+
+impl semel_http::quota::QuotaObserver for Metrics {
+    fn limited(&self, limit: semel_http::quota::Limit, scope: &Scope) {
+        self.limited.limited(limit, scope);
     }
 }
 

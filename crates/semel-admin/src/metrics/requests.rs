@@ -18,7 +18,7 @@ use super::histogram::Histogram;
 pub const SCOPES_MAX: usize = 256;
 
 /// The label of scopes beyond [`SCOPES_MAX`].
-const OTHER: &str = "other";
+pub(super) const OTHER: &str = "other";
 
 #[derive(Debug)]
 pub(super) struct Requests {

@@ -101,7 +101,7 @@ fn headers(status: &str) -> Value {
             text(),
         ),
         "405" => add(ALLOW, true, "The methods that the path takes.", text()),
-        "409" | "503" => {
+        "409" | "429" | "503" => {
             let seconds = json!({ "type": "integer", "minimum": 1 });
             let about = "Seconds until the same call is worth sending again, if it is.";
             add(RETRY_AFTER, false, about, seconds);

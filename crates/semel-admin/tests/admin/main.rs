@@ -12,6 +12,7 @@ mod gate;
 mod health;
 mod http;
 mod inbox;
+mod limits;
 mod many;
 mod memory;
 mod metrics;

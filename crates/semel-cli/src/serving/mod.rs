@@ -37,7 +37,8 @@ use semel_admin::{Admin, Current, Health, InboxPart, Metered, Metrics, Parts, Po
 use semel_core::inbox::Inbox;
 use semel_core::{Cached, Once};
 use semel_gateway::Gateway;
-use semel_http::Memory;
+use semel_http::quota::Terms;
+use semel_http::{Memory, Quotas};
 use semel_policy::{File, file};
 use tokio::sync::watch::Receiver;
 
@@ -70,6 +71,7 @@ pub(crate) async fn run_until(
         store.must_have_inbox()?;
     }
     let process = Process::open(&store, &file.limits).await?;
+    process.quotas.set(tenant_limits(&file)?);
     process.tell_of_servers().await?;
     let policies = Current::new(policies_of(&file, &source)?);
     let admin = process.admin(&file, &policies).await?;
@@ -135,6 +137,11 @@ fn nothing_to_do() -> Error {
     .hint("name an upstream in the file's gateway section or consumers, or serve the admin side")
 }
 
+fn tenant_limits(file: &File) -> Result<Terms> {
+    file.tenant_limits()
+        .map_err(|error| Error::new(Exit::Configuration, error.to_string()))
+}
+
 /// Refuses a gateway section that the gateway would refuse.
 pub(crate) fn check_gateway(file: &File) -> Result<()> {
     let section = file.gateway.as_ref();
@@ -172,6 +179,8 @@ struct Process {
     watchers: Watchers,
     /// The bytes of bodies that all doors hold together.
     memory: Memory,
+    /// What each tenant may bring to all doors together.
+    quotas: Quotas,
 }
 
 impl Process {
@@ -188,6 +197,7 @@ impl Process {
         for (name, budget) in memory.budgets() {
             metrics.watch_budget(name, budget);
         }
+        let quotas = Quotas::new(Some(metrics.clone()));
         Ok(Self {
             once: Once::new(measured.clone()),
             store: measured,
@@ -195,6 +205,7 @@ impl Process {
             opened,
             health,
             memory,
+            quotas,
         })
     }
 
@@ -246,6 +257,7 @@ impl Process {
             observations: Some(self.watchers.observations()),
             inbox: self.inbox_part(policies),
             memory: self.memory.clone(),
+            quotas: self.quotas.clone(),
         };
         let admin = Admin::bind(&config, parts).await.map_err(|error| {
             let hint = "choose another address with --admin, or --admin off";
@@ -270,6 +282,7 @@ impl Process {
         };
         let mut config = gateway::config(section)?;
         config.memory = self.memory.clone();
+        config.quotas = self.quotas.clone();
         let watch = Arc::new(self.watchers.clone());
         let gateway = Gateway::bind(config, self.once.clone(), watch).map_err(gateway::error)?;
         for (name, budget) in gateway.handle().budgets().all() {

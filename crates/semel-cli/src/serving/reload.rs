@@ -65,6 +65,7 @@ impl Live<'_> {
         let policies = policies_of(&file, &self.source)?;
         let tokens = self.tokens(&file)?;
         let gateway = self.gateway_config(&file)?;
+        let limits = super::tenant_limits(&file)?;
         let prepared = self.messages.prepare(self.process, &file).await?;
         if let (Some(handle), Some(config)) = (&self.gateway, gateway) {
             handle.reload(&config).map_err(gateway::error)?;
@@ -76,6 +77,7 @@ impl Live<'_> {
         }
         self.policies.set(policies.clone());
         self.logs.set_level(file.log.level);
+        self.process.quotas.set(limits);
         self.process.memory.set_max(file.limits.buffered_bytes.0.0);
         let keys = fixed::changed(&self.started_with, &file, self.store_is_named);
         if !keys.is_empty() {

@@ -6,7 +6,7 @@
 
 use semel_core::once::Places;
 use semel_core::{Budget, Permit};
-use semel_http::{Memory, Problem, Type};
+use semel_http::{Memory, Problem, Quotas, Type};
 
 use crate::config::Limits;
 
@@ -19,7 +19,7 @@ pub struct Budgets {
 }
 
 impl Budgets {
-    pub(crate) fn new(limits: &Limits, memory: Memory) -> Self {
+    pub(crate) fn new(limits: &Limits, memory: Memory, quotas: Quotas) -> Self {
         let (runs, waiting) = (limits.runs(), limits.waiting());
         let places = Places::new(
             Budget::new(runs),
@@ -31,6 +31,7 @@ impl Budgets {
                 memory,
                 receiving: Budget::new(limits.receiving()),
                 places,
+                quotas,
             },
             passing: Budget::new(limits.passing()),
             tunnels: Budget::new(limits.tunnels()),

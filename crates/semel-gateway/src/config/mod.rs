@@ -14,7 +14,7 @@ use semel_listen::{AccessLog, Address, Settings, Tls};
 
 use semel_core::Tracer;
 use semel_http::outcomes::Place;
-use semel_http::{Memory, policy};
+use semel_http::{Memory, Quotas, policy};
 
 /// Where a gateway listens unless it is told otherwise.
 pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7070);
@@ -47,6 +47,8 @@ pub struct Config {
     pub memory: Memory,
     /// What begins the spans of requests; off by default.
     pub tracer: Tracer,
+    /// What each tenant may bring, which other doors of the process share. Cannot change while it runs; its terms can.
+    pub quotas: Quotas,
     /// How long each phase may take.
     pub timeouts: Timeouts,
     /// Where callers fetch outcomes by key, which a 202 says in `Location`; `None`: nowhere.
@@ -70,6 +72,7 @@ impl Config {
             limits: Limits::default(),
             memory: Memory::default(),
             tracer: Tracer::off(),
+            quotas: Quotas::default(),
             timeouts: Timeouts::default(),
             outcomes: Some(Place::default()),
             trust_forwarded: false,

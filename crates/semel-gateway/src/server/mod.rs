@@ -99,7 +99,7 @@ impl Gateway {
     /// Checks `config` and listens. Guarded requests are recorded by `once`, and `watch` sees each of
     /// them. Must be called inside a Tokio runtime.
     pub fn bind(config: Config, once: Once, watch: Arc<dyn RequestObserver>) -> Result<Self> {
-        let budgets = Budgets::new(&config.limits, config.memory.clone());
+        let budgets = Budgets::new(&config.limits, config.memory.clone(), config.quotas.clone());
         let snapshot = Snapshot::new(&config, &once, &watch, &budgets)?;
         let listener = Listener::bind("gateway", &config.listen, config.settings())?;
         let shared = Shared {

@@ -64,6 +64,7 @@ impl Guard {
             return Ok(self.pass(parts, Either::Left(body), began));
         }
         let tenant = self.0.tenant(&parts).await?;
+        self.0.within_rate(&tenant)?;
         if !self.0.budgets.memory.takes_responses() {
             return Err(no_room_to_answer());
         }
@@ -89,6 +90,7 @@ impl Guard {
             .await?;
         let identity = Identity::new(tenant, rules.scope.clone(), key);
         let operation = self.0.once.operation(identity, fingerprint);
+        let ticket = self.0.ticket(&operation).await?;
         Ok(Admission::Guarded(Admitted {
             guard: self.clone(),
             operation: operation.about(rules.describe.about(&parts)),
@@ -97,6 +99,7 @@ impl Guard {
             echo: echo.clone(),
             began: began.clone(),
             kept: Kept::default(),
+            ticket,
         }))
     }
 

@@ -18,6 +18,7 @@ use crate::event::What;
 use crate::mcp;
 use crate::memory::Full;
 use crate::problem::{Problem, Ran, Type};
+use crate::quota::Ticket;
 use crate::replay;
 use crate::rules::BusyStatus;
 use crate::trace;
@@ -33,6 +34,8 @@ pub struct Admitted {
     pub(super) began: Begun,
     /// Dropped when the run has ended, whoever waits for it.
     pub(super) kept: Kept,
+    /// The right to use the key, if it is new.
+    pub(super) ticket: Ticket,
 }
 
 /// Something that lives as long as a run.
@@ -104,6 +107,7 @@ impl Admitted {
             guard: self.guard,
             request: self.asked.request,
             call: self.echo.call,
+            ticket: self.ticket,
             upstream,
             early,
         });

@@ -34,6 +34,7 @@ impl Guard {
         };
         echo.call = Some(call.id);
         let tenant = guard.tenant(&parts).await?;
+        guard.within_rate(&tenant)?;
         if !guard.budgets.memory.takes_responses() {
             return Err(no_room_to_answer());
         }
@@ -54,6 +55,7 @@ impl Guard {
         parts.headers.insert(ACCEPT_ENCODING, IDENTITY);
         let identity = Identity::new(tenant, scope, key);
         let operation = guard.once.operation(identity, fingerprint);
+        let ticket = guard.ticket(&operation).await?;
         Ok(Admission::Guarded(Admitted {
             guard: self.clone(),
             operation: operation.about(rules.describe.about(&parts)),
@@ -62,6 +64,7 @@ impl Guard {
             echo: echo.clone(),
             began: began.clone(),
             kept: Kept::default(),
+            ticket,
         }))
     }
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use http::{HeaderName, Request, Response, StatusCode, response};
+use semel_core::Outcome;
 use semel_core::once::{Finished, Run, Settlement};
 use semel_core::trace::{Kind, Span};
-use semel_core::{Headers, Outcome};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -16,8 +16,10 @@ use super::stream::{Rest, Streaming};
 use super::{Failure, Guard, Handover, Upstream};
 use crate::body::{Body, BoxError};
 use crate::mcp;
+use crate::quota::{Ticket, bytes_of};
 use crate::replay::{self, OUTCOME};
 use crate::rules::{Class, Describe, Rules};
+use crate::stored::{REDACTED, nothing_but_status};
 use crate::trace;
 
 const ATTEMPT: HeaderName = HeaderName::from_static("semel-attempt");
@@ -40,6 +42,8 @@ pub(super) struct Exchange<U> {
     pub(super) request: Request<Body>,
     /// The id of the call that the request is.
     pub(super) call: Option<mcp::Id>,
+    /// The right to use the key, which is new if the claim is granted.
+    pub(super) ticket: Ticket,
     pub(super) upstream: U,
     /// Where a response goes whose body is too large to wait for.
     pub(super) early: oneshot::Sender<Response<Body>>,
@@ -54,7 +58,11 @@ impl<U: Upstream> Exchange<U> {
         let handover = self.upstream.handover();
         handover.only_while(move || run.may_begin());
         let describe = self.guard.rules().describe;
+        let mut ticket = std::mem::take(&mut self.ticket);
+        ticket.used();
+        let guard = self.guard.clone();
         let ended = self.exchange(handover).await;
+        let ended = ended.map(|finished| kept(guard.rules(), finished, &ticket));
         let mut finished = ended.unwrap_or_else(|failure| Finished {
             settlement: match failure {
                 Failure::NotReached(_) => Settlement::Release,
@@ -85,6 +93,7 @@ impl<U: Upstream> Exchange<U> {
             guard,
             request,
             call,
+            ticket: _,
             upstream,
             early,
         } = *self;
@@ -125,6 +134,20 @@ impl<U: Upstream> Exchange<U> {
         };
         Box::pin(streaming.hand_on(early)).await
     }
+}
+
+/// The end of an exchange with as much of its outcome as the route stores, which is charged to the tenant.
+fn kept(rules: &Rules, finished: Finished<Ended>, ticket: &Ticket) -> Finished<Ended> {
+    let Finished { settlement, value } = finished;
+    let settlement = match settlement {
+        Settlement::Settle(outcome) => {
+            let outcome = rules.stored.of(outcome);
+            ticket.stored(bytes_of(&outcome));
+            Settlement::Settle(outcome)
+        }
+        other => other,
+    };
+    Finished { settlement, value }
 }
 
 /// No answer in time. A request that was never handed over has done nothing.
@@ -224,14 +247,7 @@ impl Word {
     pub(super) fn outcome(self, outcome: Outcome) -> Outcome {
         match self {
             Self::None | Self::Final | Self::Retryable => outcome,
-            Self::NoStore => Outcome {
-                headers: Headers::default(),
-                body: semel_core::Body::Omitted {
-                    len: outcome.body.len(),
-                    digest: outcome.body.digest(),
-                },
-                ..outcome
-            },
+            Self::NoStore => nothing_but_status(outcome),
         }
     }
 
@@ -250,6 +266,7 @@ impl Word {
         };
         // Only an answer from the record carries the marker; the service's own would be believed.
         head.headers.remove(replay::REPLAYED);
+        head.headers.remove(REDACTED);
         word
     }
 }

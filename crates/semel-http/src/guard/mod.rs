@@ -6,6 +6,7 @@
 //!
 //! - `admit` finds key, tenant and fingerprint, `call` in a message of the Model Context Protocol; `spool` reads the body
 //!   within its limits.
+//! - `limited` refuses tenants that bring more than their limits allow.
 //! - `exchange` is what happens under a claim: the call to the service and what its answer means;
 //!   `handover` tells whether the request left our hands.
 //! - `stream` hands on a response that is too large to be kept; `silence` watches that the service goes
@@ -23,6 +24,7 @@ mod echo;
 mod events;
 mod exchange;
 mod handover;
+mod limited;
 mod outcome;
 mod silence;
 mod spool;
@@ -40,6 +42,7 @@ use crate::body::{AnyBody, Body};
 use crate::event::RequestObserver;
 use crate::memory::Memory;
 use crate::observe::{Observation, Observer};
+use crate::quota::Quotas;
 use crate::rules::{Rules, Unknown};
 
 pub use answer::Admitted;
@@ -71,15 +74,19 @@ pub struct Budgets {
     pub receiving: Budget,
     /// Operations that run, and duplicates that wait.
     pub places: Places,
+    /// What each tenant may bring.
+    pub quotas: Quotas,
 }
 
 impl Default for Budgets {
-    /// [`BUFFERED_BYTES`](crate::memory::BUFFERED_BYTES) of memory and no other limit: the server around a layer has its own.
+    /// [`BUFFERED_BYTES`](crate::memory::BUFFERED_BYTES) of memory and no other limit: the server around a layer has its own, and routes may
+    /// limit their tenants by [`Rules::quota`].
     fn default() -> Self {
         Self {
             memory: Memory::default(),
             receiving: Budget::unlimited(),
             places: Places::unlimited(),
+            quotas: Quotas::default(),
         }
     }
 }

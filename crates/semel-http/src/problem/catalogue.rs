@@ -225,6 +225,16 @@ types! {
         title "Too many requests are in flight",
         about "A configured limit of this process was reached.",
         advice "Send the same request with the same key again after `Retry-After`, with jitter. Operators: see the limits in the configuration.";
+    RateLimited "rate-limited" TOO_MANY_REQUESTS No 1 -
+        by "gateway, layer, claims API, webhooks",
+        title "The tenant brings more than its limit allows",
+        about "The tenant has sent more requests, or more keys that were not on record, than its limit allows; the member `limit` names which (`requests`, `new_keys`). Nothing was claimed and nothing was stored.",
+        advice "Send the same request with the same key again after `Retry-After`, with jitter. While only `new_keys` is used up, keys that are on record still get their outcomes. Operators: see `limits.tenant` in the configuration.";
+    QuotaExceeded "quota-exceeded" TOO_MANY_REQUESTS No 60 -
+        by "gateway, layer, claims API, webhooks",
+        title "The tenant has stored as much as its quota allows",
+        about "The outcomes and messages of this tenant took more bytes than its quota allows. Nothing was claimed and nothing was stored.",
+        advice "Send the same request with the same key again after `Retry-After`. Keys that are on record still get their outcomes. Operators: see `limits.tenant` in the configuration.";
     LeaseLost "lease-lost" CONFLICT Maybe never -
         by "claims API",
         title "The lease of this claim is lost",

@@ -27,6 +27,8 @@ use crate::key;
 use crate::mcp::Mcp;
 use crate::outcomes::Place;
 use crate::profile::Profile;
+use crate::quota::Quota;
+use crate::stored::Stored;
 use crate::tenant;
 
 /// The largest request body that a guarded route accepts unless it says otherwise, in bytes.
@@ -105,6 +107,10 @@ pub struct Rules {
     /// Whether requests are messages of the Model Context Protocol, of which only calls of tools are guarded;
     /// [`Mcp::apply`] sets it with all that belongs to it.
     pub mcp: Option<Mcp>,
+    /// What each tenant may bring here, besides what it may bring in all.
+    pub quota: Quota,
+    /// How much of an outcome reaches the store.
+    pub stored: Stored,
     /// Whether `Set-Cookie` is replayed.
     pub replay_cookies: bool,
     /// Whether answers say in `Idempotency-Expires` how long the key is remembered.
@@ -143,6 +149,8 @@ impl Rules {
             profile: Profile::Ietf,
             describe: Describe::default(),
             mcp: None,
+            quota: Quota::NONE,
+            stored: Stored::default(),
             replay_cookies: false,
             tell_expiry: false,
             request_bytes_max: REQUEST_BYTES,

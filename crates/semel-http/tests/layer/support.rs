@@ -109,6 +109,7 @@ async fn pay(State(shop): State<Arc<Shop>>, headers: HeaderMap, body: Bytes) -> 
         Some(bytes) => "x".repeat(bytes.parse().unwrap()),
         None => format!("effect {nth} of {}", String::from_utf8_lossy(&body)),
     };
+    let text = asked("x-json").unwrap_or(text);
     let mut response = (StatusCode::from_u16(status).unwrap(), text).into_response();
     let headers = response.headers_mut();
     for cookie in ["a=1", "b=2"] {
@@ -120,6 +121,9 @@ async fn pay(State(shop): State<Arc<Shop>>, headers: HeaderMap, body: Bytes) -> 
     }
     if let Some(after) = asked("x-retry-after") {
         headers.insert("retry-after", after.parse().unwrap());
+    }
+    if asked("x-forged").is_some() {
+        headers.insert("semel-redacted", "body".parse().unwrap());
     }
     if let Some(bytes) = asked("x-large") {
         let large = "y".repeat(bytes.parse().unwrap());

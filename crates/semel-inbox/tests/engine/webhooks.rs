@@ -1,9 +1,11 @@
 //! Webhooks: what is taken and what is refused.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use semel_core::inbox::State;
 use semel_core::{Identity, Inbox, ManualClock, Timestamp};
+use semel_http::quota::{Quota, Rate, Terms};
 use semel_inbox::{Done, Rule, Signature, Vendor, Webhook, handler_fn};
 
 use crate::support::hook::Hook;
@@ -276,4 +278,38 @@ async fn a_message_that_has_no_room_in_memory_is_refused_and_nothing_is_stored()
     assert_eq!(taken.status, 202);
     hook.stop().await;
     assert_eq!(memory.held(), 0);
+}
+
+#[tokio::test]
+async fn a_tenant_over_its_limit_stores_nothing_more() {
+    let rig = Rig::new();
+    let quotas = semel_http::Quotas::default();
+    let per_hour = |amount| Some(Rate::new(amount, Duration::from_secs(3_600)));
+    quotas.set(Terms {
+        each: Quota {
+            requests: per_hour(4),
+            new_keys: per_hour(1),
+            ..Quota::NONE
+        },
+        ..Terms::default()
+    });
+    let webhook = Webhook::new("mail".parse().unwrap()).rule(Rule::stripe());
+    let hook = Hook::start(&rig, consumer("mail"), webhook.quotas(quotas)).await;
+    let first = hook.post("/inbox/mail", &[], "{\"id\":\"1\"}").await;
+    assert_eq!(first.status, 202);
+    for (limit, id) in [
+        ("new_keys", "2"),
+        ("new_keys", "3"),
+        ("new_keys", "4"),
+        ("requests", "5"),
+    ] {
+        let body = format!("{{\"id\":\"{id}\"}}");
+        let refused = hook.post("/inbox/mail", &[], &body).await;
+        assert_eq!((refused.status, refused.problem()), (429, "rate-limited"));
+        assert!(refused.retry_after);
+        assert_eq!(refused.body["limit"], limit);
+        let found = rig.store.message(identity("mail", id)).await;
+        assert!(found.unwrap().is_none(), "{id}");
+    }
+    hook.stop().await;
 }

@@ -5,6 +5,7 @@ use semel_core::Retention;
 use semel_core::duration::show;
 use semel_http::key::{self, SOURCES_MAX, Sources};
 use semel_http::rules::{self, Rules, StatusSet};
+use semel_http::stored::REDACTIONS_MAX;
 use semel_http::tenant;
 
 use super::{fingerprint, jwt};
@@ -19,7 +20,7 @@ impl Settings {
         self.apply_identity(rules)?;
         self.apply_times(rules)?;
         self.apply_answers(rules);
-        Ok(())
+        self.apply_stored(rules)
     }
 
     fn apply_identity(&self, rules: &mut Rules) -> Result<(), Fault> {
@@ -66,6 +67,29 @@ impl Settings {
                 let message = format!("expected a duration from 1ms to ten years, found {found}");
                 Fault::said(Path::default().to("retention"), message)
             })?;
+        }
+        Ok(())
+    }
+
+    fn apply_stored(&self, rules: &mut Rules) -> Result<(), Fault> {
+        set(&mut rules.stored.contents, self.contents.map(Into::into));
+        let Some(redact) = &self.redact else {
+            return Ok(());
+        };
+        let body = redact.body.as_ref();
+        let body = body.map(|paths| paths.iter().map(|path| path.0.clone()).collect());
+        set(&mut rules.stored.without, body);
+        let headers = redact.headers.as_ref();
+        let headers = headers.map(|names| names.iter().map(header).collect());
+        set(&mut rules.stored.without_headers, headers);
+        for (name, found) in [
+            ("body", rules.stored.without.len()),
+            ("headers", rules.stored.without_headers.len()),
+        ] {
+            if found > REDACTIONS_MAX {
+                let message = format!("expected at most {REDACTIONS_MAX}, found {found}");
+                return Err(Fault::said(Path::default().to("redact").to(name), message));
+            }
         }
         Ok(())
     }

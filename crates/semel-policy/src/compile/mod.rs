@@ -10,6 +10,7 @@ mod headers;
 mod jwt;
 mod mcp;
 mod messages;
+pub(crate) mod quota;
 mod reconcile;
 mod retry;
 pub mod target;
@@ -174,6 +175,10 @@ impl Gateway {
             let applied = level.settings.apply(&mut rules);
             applied.map_err(|fault| fault.under(&level.path))?;
         }
+        rules.quota = quota::quota(&route.limits).map_err(|fault| {
+            let path = levels.last().map(|level| level.path.to("limits"));
+            fault.under(&path.unwrap_or_default())
+        })?;
         check::rules(&rules, levels)?;
         mcp::check(&rules, levels)?;
         check::templates(&rules, route.matches.path.as_str(), levels)?;

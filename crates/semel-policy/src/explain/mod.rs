@@ -2,6 +2,7 @@
 
 mod admin;
 mod consumer;
+mod quota;
 mod route;
 mod store;
 mod target;
@@ -27,6 +28,9 @@ pub fn explain(file: &File) -> String {
         line(&mut out, &said);
     }
     for said in admin::describe(&file.admin) {
+        line(&mut out, &said);
+    }
+    for said in quota::describe(file) {
         line(&mut out, &said);
     }
     match &file.gateway {

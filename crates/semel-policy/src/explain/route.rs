@@ -8,9 +8,10 @@ use semel_http::path::JsonPath;
 pub(super) use semel_http::policy::written as header;
 use semel_http::profile::Profile;
 use semel_http::rules::{Missing, Mode, Rules, StatusSet, Unknown};
+use semel_http::stored::{Contents, Stored};
 use semel_http::tenant;
 
-use super::Lines;
+use super::{Lines, quota};
 use crate::compile::{CompiledReconcile, CompiledRoute};
 use crate::value::Size;
 
@@ -50,10 +51,38 @@ pub(super) fn describe(route: &CompiledRoute) -> (String, Lines) {
         let exact = "method and path byte by byte: another spelling of them passes unguarded";
         lines.insert(0, ("match", exact.to_owned()));
     }
+    if !rules.stored.is_everything() {
+        lines.push(("stored", stored(&rules.stored)));
+    }
+    if !rules.quota.is_empty() {
+        let shown = quota::shown(&rules.quota);
+        lines.push((
+            "limits",
+            format!("{shown} from one tenant, besides its other limits"),
+        ));
+    }
     if let Some(upstream) = &route.upstream {
         lines.push(("service", upstream.clone()));
     }
     (name(route), lines)
+}
+
+fn stored(stored: &Stored) -> String {
+    let much = match stored.contents {
+        Contents::Full => "status, headers and body",
+        Contents::Head => "status and headers; replays say body-not-kept",
+        Contents::Status => "the status; replays say body-not-kept",
+    };
+    let mut out: Vec<_> = stored
+        .without
+        .iter()
+        .map(|p| p.as_str().to_owned())
+        .collect();
+    out.extend(stored.without_headers.iter().map(header));
+    match out.is_empty() {
+        true => much.to_owned(),
+        false => format!("{much}, without {}", out.join(", ")),
+    }
 }
 
 fn calls(rules: &Rules, mcp: &Mcp) -> String {

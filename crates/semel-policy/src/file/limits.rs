@@ -6,21 +6,28 @@ use schemars::JsonSchema;
 use semel_http::rules::MinRate;
 use serde::Deserialize;
 
+use super::quota::{Quota, Quotas};
 use crate::value::{Count, Size, Word};
 
 /// What all doors of the process share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProcessLimits {
     /// The bytes of bodies that are held in memory by the gateway, the admin side and the inbox together; more get 503.
     /// Default: 256MiB.
     pub buffered_bytes: Word<Size>,
+    /// What each tenant may bring to this process. Default: no limit.
+    pub tenant: Quota,
+    /// What these tenants may bring, by name; what one leaves out is as limits.tenant says.
+    pub tenants: Quotas,
 }
 
 impl Default for ProcessLimits {
     fn default() -> Self {
         Self {
             buffered_bytes: Word(Size(semel_http::memory::BUFFERED_BYTES)),
+            tenant: Quota::default(),
+            tenants: Quotas::default(),
         }
     }
 }

@@ -6,6 +6,7 @@ use semel_http::host::HostPattern;
 use semel_http::pattern;
 use serde::Deserialize;
 
+use super::quota::Quota;
 use super::settings::Settings;
 use crate::value::{Many, Name, Refusal, Service, Text, Word};
 
@@ -21,6 +22,9 @@ pub struct Route {
     /// Which operation this is, with the version of its meaning, such as payments@1. Default: the
     /// method and the pattern.
     pub scope: Option<Word<Scope>>,
+    /// What one tenant may bring to this route, besides limits.tenant.
+    #[serde(default)]
+    pub limits: Quota,
     /// What holds for this route.
     #[serde(rename = "(rest)")]
     #[schemars(flatten)]
@@ -126,6 +130,7 @@ impl Route {
             },
             upstream: None,
             scope: None,
+            limits: Quota::default(),
             settings: Settings::default(),
         }
     }

@@ -545,3 +545,15 @@ fn words_are_checked() {
         @r#"semel.yaml:1:21: gateway.profile: expected one of ietf, stripe, paypal, square, adyen, stripe-v2, acp, found "strip""#
     );
 }
+
+#[test]
+fn limits_of_tenants_say_where_they_are_wrong() {
+    assert_snapshot!(
+        error("limits: { tenant: { requests: 100 } }"),
+        @r#"semel.yaml:1:31: limits.tenant.requests: expected a rate such as 100/s, 1000/m, 5000/h or 10000/day, found "100""#
+    );
+    assert_snapshot!(
+        error("limits: { tenants: { acme: { burst: 5 } } }"),
+        @"semel.yaml:1:37: limits.tenants.acme.burst: expected requests beside burst, which says how many of them may come at once"
+    );
+}

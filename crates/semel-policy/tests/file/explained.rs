@@ -228,3 +228,30 @@ gateway:
     POST /d: fingerprint is off: another request with the same key gets the first one's answer
     ");
 }
+
+#[test]
+fn limits_of_tenants_and_what_is_stored_in_words() {
+    let said = explained(
+        "limits:
+  tenant: { requests: 100/s, burst: 200, new_keys: 1000/m, stored_bytes: 1GiB/day }
+  tenants: { acme: { requests: 500/s } }
+gateway:
+  upstream: 'http://127.0.0.1:8080'
+  redact: { body: $.card.number, headers: [X-Secret] }
+  routes:
+    - match: { path: /payments, methods: [POST] }
+      limits: { new_keys: 10/m }
+    - match: { path: /tokens, methods: [POST] }
+      contents: status
+",
+    );
+    for line in [
+        "each tenant may bring 100/s requests (200 at once), 1000/m new keys, 1GiB/day stored; more gets 429",
+        "tenant acme may bring 500/s requests, 1000/m new keys, 1GiB/day stored",
+        "limits      10/m new keys from one tenant, besides its other limits",
+        "stored      status, headers and body, without $.card.number, X-Secret",
+        "stored      the status; replays say body-not-kept, without $.card.number, X-Secret",
+    ] {
+        assert!(said.contains(line), "{line:?} in {said}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod answers;
 mod inputs;
+mod limited;
 mod waiting;
 
 pub(crate) use answers::not_found;
@@ -16,6 +17,7 @@ use semel_core::store::{
     ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, SettleAnswer,
 };
 use semel_core::{Error, Fence, Kind, StoreExt};
+use semel_http::quota::bytes_of;
 use tokio::sync::oneshot;
 use tracing::Instrument;
 
@@ -43,6 +45,7 @@ use inputs::{ClaimInput, LookUpParams, ReleaseInput, RenewInput, SettleInput, Un
         (status = 409, description = "`in-progress` (with Retry-After) or `outcome-unknown`; nothing is to be run", body = Problem),
         (status = 413, description = "`body-too-large`", body = Problem),
         (status = 422, description = "`key-reused`; nothing is to be run", body = Problem),
+        (status = 429, description = "`rate-limited` or `quota-exceeded` (with Retry-After); nothing is to be run", body = Problem),
         (status = 503, description = "`store-unavailable`; nothing is to be run", body = Problem),
     ))]
 pub(crate) async fn claim(
@@ -51,9 +54,13 @@ pub(crate) async fn claim(
 ) -> Result<Response, Refused> {
     let (request, wait) = input.into_value().request()?;
     let term = request.lease;
+    let mut ticket = limited::ticket(&app, &request).await?;
     let before = named_before(&app, &request).await?;
     match waiting::claim(&app, request, wait).await? {
         ClaimAnswer::Granted(lease) => {
+            if before != Some(lease.claim.fence) {
+                ticket.used();
+            }
             let granted = Granted::of(&lease, term);
             let granted = match before == Some(lease.claim.fence) {
                 true => granted.repeated(lease.until.since(app.now())),
@@ -162,8 +169,12 @@ pub(crate) async fn settle(
 ) -> Result<Json<Stands>, Refused> {
     let (store, request) = (app.parts.store.clone(), input.value.request()?);
     let claim = request.claim.clone();
+    let bytes = bytes_of(&request.outcome);
     match change(async move { store.settle_one(request).await }).await? {
-        SettleAnswer::Settled => Ok(Json(Stands { state: "settled" })),
+        SettleAnswer::Settled => {
+            limited::stored(&app, &claim, bytes);
+            Ok(Json(Stands { state: "settled" }))
+        }
         SettleAnswer::Late => Err(late_outcome(&claim)),
         SettleAnswer::NeverGranted => Err(never_granted(&claim)),
     }

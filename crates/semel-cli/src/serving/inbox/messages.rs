@@ -83,7 +83,8 @@ impl Messages {
         let hooks = parts::webhooks(&named.consumers, file.inbox.timeouts.body.0)?;
         let hooks = hooks
             .into_iter()
-            .map(|hook| hook.memory(process.memory.clone()));
+            .map(|hook| hook.memory(process.memory.clone()))
+            .map(|hook| hook.quotas(process.quotas.clone()));
         let hooks: Vec<_> = hooks.collect();
         let listener = match hooks.is_empty() || self.door.is_some() {
             true => None,

@@ -13,10 +13,12 @@ use semel_core::inbox::{Message, Origin, Receipt};
 use semel_core::outcome::BODY_BYTES_MAX;
 use semel_core::trace::SpanHandle;
 use semel_core::{Clock, Error, Headers, Kind, Scope, SystemClock};
+use semel_http::Quotas;
 use semel_http::memory::{self, Full, Memory, Unread};
 use semel_http::problem::{Problem, Ran, Type};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::limited::Tickets;
 use super::refused;
 use super::reply::{self, Stored, Told};
 use super::signature::Signature;
@@ -50,7 +52,7 @@ const WAIT: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Webhook {
-    consumer: Scope,
+    pub(super) consumer: Scope,
     rule: Rule,
     signature: Option<Signature>,
     body_bytes_max: usize,
@@ -58,6 +60,7 @@ pub struct Webhook {
     wait: Duration,
     clock: Arc<dyn Clock>,
     memory: Memory,
+    pub(super) quotas: Quotas,
 }
 
 impl Webhook {
@@ -72,6 +75,7 @@ impl Webhook {
             wait: WAIT,
             clock: Arc::new(SystemClock::new()),
             memory: Memory::default(),
+            quotas: Quotas::default(),
         }
     }
 
@@ -114,6 +118,12 @@ impl Webhook {
     /// The budget of bytes that bodies hold; by default the webhook has its own of 256 MiB.
     pub fn memory(mut self, memory: Memory) -> Self {
         self.memory = memory;
+        self
+    }
+
+    /// What each tenant may bring; by default there is no limit.
+    pub fn quotas(mut self, quotas: Quotas) -> Self {
+        self.quotas = quotas;
         self
     }
 
@@ -225,6 +235,10 @@ impl Hook {
         let until = Instant::now() + self.webhook.wait;
         let after_effect = self.receiver.consumer().ack == Ack::AfterEffect;
         let messages: Vec<Message> = found.iter().flatten().cloned().collect();
+        let mut tickets = match Tickets::take(&self.webhook, &messages) {
+            Ok(tickets) => tickets,
+            Err(problem) => return refused(*problem),
+        };
         // Before they are stored, because they may be dealt with before that returns.
         let waiters = messages
             .iter()
@@ -251,6 +265,7 @@ impl Hook {
                     if all.len() < TRACED_MAX {
                         self.traced(&message, receipt, span).await;
                     }
+                    tickets.spend(&message, receipt);
                     Told::Stored(self.settled(&message, receipt, waiter, until).await)
                 }
             });

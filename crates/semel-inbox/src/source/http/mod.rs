@@ -22,6 +22,7 @@
 //! stored, or, with `"ran": "maybe"`, that the store did not confirm it. A batch of CloudEvents is answered with `{"messages": […]}`, the result of each with its own `status`; one bad event holds up no other.
 
 mod hook;
+mod limited;
 mod reply;
 mod signature;
 

@@ -37,6 +37,28 @@ impl From<Describe> for semel_http::rules::Describe {
     }
 }
 
+/// How much of an outcome is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Contents {
+    /// Status, headers and body.
+    Full,
+    /// Status and headers; of the body length and digest.
+    Head,
+    /// The status; of the body length and digest.
+    Status,
+}
+
+impl From<Contents> for semel_http::stored::Contents {
+    fn from(contents: Contents) -> Self {
+        match contents {
+            Contents::Full => Self::Full,
+            Contents::Head => Self::Head,
+            Contents::Status => Self::Status,
+        }
+    }
+}
+
 /// What a request without a key gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

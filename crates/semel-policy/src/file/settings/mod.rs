@@ -5,13 +5,15 @@ mod claim;
 mod fingerprint;
 mod forms;
 mod mcp;
+mod redact;
 mod sources;
 
-pub use choices::{Describe, Missing, Mode, Unknown};
+pub use choices::{Contents, Describe, Missing, Mode, Unknown};
 pub use claim::JwtClaim;
 pub use fingerprint::{By as FingerprintBy, Fingerprint};
 pub use forms::{InProgress, Keep, ReconcileAt, Replay, Retention};
 pub use mcp::{Mcp, ToolErrors};
+pub use redact::Redact;
 pub use sources::{KeySource, Tenant};
 
 use std::path::PathBuf;
@@ -58,6 +60,10 @@ pub struct Settings {
     pub keep: Option<Keep>,
     /// Who decides when nobody knows whether it happened. Default: hold.
     pub unknown: Option<Unknown>,
+    /// How much of an outcome is stored; what is not stored is not replayed. Default: full.
+    pub contents: Option<Contents>,
+    /// What is taken out of an outcome before it is stored. Default: nothing.
+    pub redact: Option<Redact>,
     /// What replays carry.
     pub replay: Option<Replay>,
     /// The largest request body, in bytes. Default: gateway.limits.request_bytes.

@@ -1,0 +1,145 @@
+use std::sync::LazyLock;
+
+use super::*;
+
+fn tenant(name: &str) -> Tenant {
+    Tenant::new(name).unwrap()
+}
+
+fn terms(each: Quota) -> Terms {
+    Terms {
+        each,
+        ..Terms::default()
+    }
+}
+
+fn per_second(amount: u64) -> Option<Rate> {
+    Some(Rate::new(amount, Duration::from_secs(1)))
+}
+
+fn scope(name: &str) -> Scope {
+    name.parse().unwrap()
+}
+
+static PAY: LazyLock<Scope> = LazyLock::new(|| scope("pay@1"));
+
+fn at() -> Place<'static> {
+    Place::plain(&PAY)
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_tenants_storm_leaves_another_alone_and_ends_with_time() {
+    let quotas = Quotas::default();
+    quotas.set(terms(Quota {
+        requests: per_second(2),
+        ..Quota::NONE
+    }));
+    let (ann, bob) = (tenant("ann"), tenant("bob"));
+    let taken = (0..10).filter(|_| quotas.request(at(), &ann).is_ok());
+    assert_eq!(taken.count(), 2);
+    assert!(quotas.request(at(), &bob).is_ok());
+    tokio::time::advance(Duration::from_millis(500)).await;
+    assert!(quotas.request(at(), &ann).is_ok());
+    assert!(quotas.request(at(), &ann).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_was_not_new_is_given_back() {
+    let quotas = Quotas::default();
+    quotas.set(terms(Quota {
+        new_keys: per_second(1),
+        ..Quota::NONE
+    }));
+    let ann = tenant("ann");
+    for _ in 0..5 {
+        drop(quotas.new_key(at(), &ann).unwrap());
+    }
+    quotas.new_key(at(), &ann).unwrap().used();
+    let exceeded = quotas.new_key(at(), &ann).unwrap_err();
+    assert_eq!(exceeded.limit, Limit::NewKeys);
+    assert_eq!(exceeded.wait, Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_has_limits_of_its_own_besides_the_tenants() {
+    let quotas = Quotas::default();
+    quotas.set(terms(Quota {
+        requests: per_second(3),
+        ..Quota::NONE
+    }));
+    let own = Quota {
+        requests: per_second(1),
+        ..Quota::NONE
+    };
+    let transfer = scope("transfer@1");
+    let dear = Place {
+        scope: &transfer,
+        quota: &own,
+    };
+    let ann = tenant("ann");
+    assert!(quotas.request(dear, &ann).is_ok());
+    assert!(quotas.request(dear, &ann).is_err());
+    // What the place refused was given back to the tenant.
+    assert!(quotas.request(at(), &ann).is_ok());
+    assert!(quotas.request(at(), &ann).is_ok());
+    assert!(quotas.request(at(), &ann).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn stored_bytes_may_be_overdrawn_once_and_then_wait() {
+    let quotas = Quotas::default();
+    quotas.set(terms(Quota {
+        stored_bytes: per_second(100),
+        ..Quota::NONE
+    }));
+    let ann = tenant("ann");
+    let mut ticket = quotas.new_key(at(), &ann).unwrap();
+    ticket.used();
+    ticket.stored(150);
+    let exceeded = quotas.new_key(at(), &ann).unwrap_err();
+    assert_eq!(exceeded.limit, Limit::StoredBytes);
+    tokio::time::advance(exceeded.wait).await;
+    assert!(quotas.new_key(at(), &ann).is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_named_tenant_has_its_own_terms_and_other_terms_keep_what_was_used() {
+    let quotas = Quotas::default();
+    let big = tenant("big");
+    let mut all = terms(Quota {
+        requests: per_second(1),
+        ..Quota::NONE
+    });
+    all.named.insert(
+        big.clone(),
+        Quota {
+            requests: per_second(100),
+            ..Quota::NONE
+        },
+    );
+    quotas.set(all.clone());
+    assert!((0..100).all(|_| quotas.request(at(), &big).is_ok()));
+    assert!(quotas.request(at(), &big).is_err());
+    quotas.set(all);
+    assert!(quotas.request(at(), &big).is_err());
+    quotas.set(Terms::default());
+    assert!(quotas.request(at(), &big).is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_million_tenants_take_bounded_memory_and_stay_limited() {
+    let quotas = Quotas::default();
+    quotas.set(terms(Quota {
+        requests: Some(Rate::new(1, Duration::from_secs(60))),
+        ..Quota::NONE
+    }));
+    let all = (0..1_000_000).map(|number| tenant(&format!("t{number}")));
+    let taken = all.filter(|one| quotas.request(at(), one).is_ok()).count();
+    assert!(quotas.held() <= TENANTS_MAX);
+    // Those without room share a bucket per shard.
+    assert!(taken <= TENANTS_MAX + 64, "{taken}");
+    // Buckets that are full again make room.
+    tokio::time::advance(Duration::from_secs(61)).await;
+    assert!(quotas.request(at(), &tenant("new")).is_ok());
+    assert!(quotas.held() < TENANTS_MAX);
+}
