@@ -90,12 +90,20 @@ pub fn decide(action: Action, facts: &Facts) -> Decision {
         Action::Replay { rebuild: true } => Decision::Replay(Rerun::Rebuild),
         Action::Replay { rebuild: false } if facts.is_older => Decision::Stay(Stay::Older),
         Action::Replay { rebuild: false } => Decision::Replay(Rerun::Replay),
-        Action::Retry { .. } | Action::Unpark if facts.rerun == Rerun::No && facts.is_settled => {
+        Action::Retry { .. } | Action::Unpark | Action::Edit { .. }
+            if facts.rerun == Rerun::No && facts.is_settled =>
+        {
             Decision::Stay(Stay::Settled)
         }
+        // What is kept is what runs: an edit that would wait for others could be out of date when they are done.
+        Action::Edit { .. } if waits_for_others(facts) => Decision::Stay(Stay::Waiting),
         Action::Retry { .. } | Action::Unpark if waits_for_others(facts) => Decision::Later,
-        Action::Retry { .. } | Action::Unpark if facts.is_older => Decision::Stay(Stay::Older),
-        Action::Retry { .. } | Action::Unpark => Decision::Run(run(action, facts)),
+        Action::Retry { .. } | Action::Unpark | Action::Edit { .. } if facts.is_older => {
+            Decision::Stay(Stay::Older)
+        }
+        Action::Retry { .. } | Action::Unpark | Action::Edit { .. } => {
+            Decision::Run(run(action, facts))
+        }
     }
 }
 
@@ -124,7 +132,7 @@ fn run(action: Action, facts: &Facts) -> Run {
         ..
     } = *facts;
     match action {
-        Action::Retry { new_key } => Run {
+        Action::Retry { new_key } | Action::Edit { new_key } => Run {
             attempts: 0,
             generation: generation.saturating_add(1),
             new_key,
@@ -244,6 +252,24 @@ mod tests {
             ..PARKED
         };
         assert!(matches!(decide_waiting(RETRY, &freed), Decision::Run(_)));
+    }
+
+    #[test]
+    fn an_edit_runs_like_a_retry_and_never_waits() {
+        let edit = Action::Edit { new_key: true };
+        let Decision::Run(run) = decide(edit, &PARKED) else {
+            panic!("a parked message is edited")
+        };
+        assert_eq!((run.attempts, run.generation, run.new_key), (0, 2, true));
+        let waiting = Facts {
+            cause: Some(Cause::Gap),
+            ..PARKED
+        };
+        assert_eq!(decide(edit, &waiting), Decision::Stay(Stay::Waiting));
+        for state in [State::Received, State::InProgress, State::Completed] {
+            let facts = Facts { state, ..PARKED };
+            assert_eq!(decide(edit, &facts), Decision::Stay(Stay::State));
+        }
     }
 
     #[test]

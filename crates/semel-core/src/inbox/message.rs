@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::edit::Edit;
 use super::work::ErrorText;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -35,6 +36,7 @@ pub struct Message {
     headers: Headers,
     payload: Bytes,
     unreadable: Option<Box<str>>,
+    edited: u32,
 }
 
 impl Message {
@@ -59,6 +61,7 @@ impl Message {
             headers: Headers::default(),
             payload,
             unreadable: None,
+            edited: 0,
         })
     }
 
@@ -155,6 +158,21 @@ impl Message {
         &self.payload
     }
 
+    /// The version of the operator's edit that its payload and headers are from; 0 if they are as they arrived. Only a message that was
+    /// claimed says so.
+    pub const fn edited(&self) -> u32 {
+        self.edited
+    }
+
+    /// The same message with the contents of an operator's edit. Its identity, its place and its fingerprint stay, so that a redelivery of
+    /// the original is still a duplicate.
+    #[must_use]
+    pub fn with_edit(mut self, version: u32, edit: Edit) -> Self {
+        (self.payload, self.headers) = (edit.payload().clone(), edit.headers().clone());
+        self.edited = version;
+        self
+    }
+
     /// Why it could not be read, if it is about to be received as such. A message that the inbox gives back does not say so; there the
     /// reason is its error and the detail of its first transition.
     pub fn unreadable(&self) -> Option<&str> {
@@ -221,6 +239,22 @@ mod tests {
         let long = "é".repeat(127);
         let key = message(&long, "a").as_conflict();
         assert!(key.identity().key().as_str().len() <= PART_BYTES_MAX);
+    }
+
+    #[test]
+    fn an_edited_message_is_still_compared_by_what_arrived() {
+        let arrived = message("1", "{").with_lane(Key::new("account-7").unwrap());
+        let edit = Edit::new("{}", Headers::default()).unwrap();
+        let edited = arrived.clone().with_edit(2, edit);
+        assert_eq!(
+            (edited.payload().as_ref(), edited.edited()),
+            (&b"{}"[..], 2)
+        );
+        assert_eq!(edited.fingerprint(), arrived.fingerprint());
+        assert_eq!(
+            (edited.identity(), edited.lane()),
+            (arrived.identity(), arrived.lane())
+        );
     }
 
     #[test]

@@ -21,10 +21,12 @@
 //! running it again would be the duplicate that we are here to avoid.
 //!
 //! Read on in this order: [`message`], [`state`], [`plan`] (what a consumer wants), [`order`], [`lanes`] (which message of a lane may run,
-//! pure), [`work`] (claim and finish), [`positions`] (how far a source has come), [`seen`] and [`operate`] (what people see and do), [`decide`] (what their acts come to, pure).
+//! pure), [`work`] (claim and finish), [`positions`] (how far a source has come), [`seen`] and [`operate`] (what people see and do), [`edit`] (what they make of a message),
+//! [`decide`] (what their acts come to, pure).
 
 pub mod counting;
 pub mod decide;
+pub mod edit;
 pub mod lanes;
 pub mod message;
 pub mod operate;
@@ -38,6 +40,7 @@ pub mod work;
 
 pub use crate::record::Claim;
 pub use counting::CountsCache;
+pub use edit::{Edit, Edited};
 pub use message::{Message, Origin};
 pub use operate::{Action, Operation, Report, Selection};
 pub use order::{Baseline, OnGap, OnTerminal, Order};

@@ -1,8 +1,10 @@
 //! What people do to an inbox: changes by hand, which leave a line in the audit.
 
+use super::edit::Edit;
 use super::plan::Plan;
 use super::state::{Cause, State};
 use crate::clock::Timestamp;
+use crate::error::{Error, Result};
 use crate::identity::{Identity, Key};
 use crate::store::Actor;
 
@@ -39,6 +41,12 @@ pub enum Action {
         /// Also give it a new key for its provider, which may then do once more what it did before.
         new_key: bool,
     },
+    /// Run it again as [`Self::Retry`] does, with the contents of [`Operation::edit`]. The original stays beside them. A message that waits for
+    /// others of its lane stays as it is, and is not edited.
+    Edit {
+        /// Also give it a new key for its provider, which may refuse other contents under the key that it knows.
+        new_key: bool,
+    },
     /// Set it aside: RECEIVED, FAILED_RETRYABLE and FAILED_TERMINAL become PARKED. In a lane with [`super::OnTerminal::Park`] those behind it are parked too.
     Park,
     /// PARKED becomes RECEIVED, in the same generation with the attempts it had; those parked for a gap or behind another stay unless this
@@ -62,6 +70,8 @@ impl Action {
         match self {
             Self::Retry { new_key: false } => "retry",
             Self::Retry { new_key: true } => "retry-with-new-key",
+            Self::Edit { new_key: false } => "edit",
+            Self::Edit { new_key: true } => "edit-with-new-key",
             Self::Park => "park",
             Self::Unpark => "unpark",
             Self::Skip => "skip",
@@ -76,7 +86,7 @@ impl Action {
             Completed, FailedRetryable, FailedTerminal, Parked, Received, SkippedDuplicate,
         };
         match self {
-            Self::Retry { .. } => &[FailedRetryable, FailedTerminal, Parked],
+            Self::Retry { .. } | Self::Edit { .. } => &[FailedRetryable, FailedTerminal, Parked],
             Self::Park => &[Received, FailedRetryable, FailedTerminal],
             Self::Unpark => &[Parked],
             Self::Skip => &[Received, FailedRetryable, FailedTerminal, Parked],
@@ -102,6 +112,30 @@ pub struct Operation {
     pub verb: &'static str,
     /// Only say what would happen.
     pub dry_run: bool,
+    /// For [`Action::Edit`], and only for it: what is made of the one message that is selected.
+    pub edit: Option<Edit>,
+}
+
+impl Operation {
+    /// Refuses contents without an edit, an edit without contents, and an edit of anything but one message of one tenant. Stores call it before
+    /// anything is written.
+    pub fn check_edit(&self) -> Result<()> {
+        let is_edit = matches!(self.action, Action::Edit { .. });
+        let is_one = self.select.ids.len() == 1 && self.select.tenant.is_some();
+        match (is_edit, &self.edit) {
+            (false, None) => Ok(()),
+            (true, Some(_)) if is_one => Ok(()),
+            (true, Some(_)) => Err(Error::invalid(format!(
+                "an edit names one id and its tenant, found {} ids",
+                self.select.ids.len()
+            ))),
+            (true, None) => Err(Error::invalid("an edit brings a payload, found none")),
+            (false, Some(_)) => Err(Error::invalid(format!(
+                "only an edit brings a payload, found one with {}",
+                self.action.name()
+            ))),
+        }
+    }
 }
 
 /// What an operation did, or would do.

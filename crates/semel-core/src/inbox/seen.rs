@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::edit::Edited;
 use super::message::Message;
 use super::state::{Cause, State};
 use super::work::Step;
@@ -22,6 +23,12 @@ pub struct Query {
     pub lane: Option<Key>,
     /// Only this cause.
     pub cause: Option<Cause>,
+    /// Only of this tenant.
+    pub tenant: Option<Tenant>,
+    /// Only received at or after.
+    pub from: Option<Timestamp>,
+    /// Only received before.
+    pub until: Option<Timestamp>,
     /// Only those received before this one: [`Page::next`] of the page before.
     pub before: Option<u64>,
     /// At most so many; 0 means 100.
@@ -89,8 +96,10 @@ pub struct Entry {
 pub struct Detail {
     /// What lists show.
     pub entry: Entry,
-    /// The message, as long as it is kept.
+    /// The message as it arrived, as long as it is kept.
     pub message: Option<Message>,
+    /// What operators made of it, oldest first, at most [`super::edit::EDITS_MAX`] (the newest ones). The last one is what runs.
+    pub edits: Vec<Edited>,
     /// The outcome, once it is settled.
     pub settled: Option<Settled>,
     /// Attempts that did not complete, oldest first, at most 100 (the newest ones).

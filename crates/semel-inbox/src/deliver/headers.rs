@@ -39,6 +39,9 @@ pub(super) fn of(ctx: &Ctx) -> HeaderMap {
     say("semel-fence", &ctx.claim().fence.to_string());
     say("semel-replay", &ctx.is_replay().to_string());
     say("semel-generation", &ctx.generation().to_string());
+    if ctx.edited() > 0 {
+        say("semel-edited", &ctx.edited().to_string());
+    }
     if let Some(kind) = ctx.message().kind() {
         say("semel-message-type", kind);
     }

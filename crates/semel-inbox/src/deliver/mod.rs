@@ -12,6 +12,7 @@
 //! | `Semel-Fence` | the fence of the claim; it grows with every claim |
 //! | `Semel-Replay` | `true` if the message was completed before and is replayed |
 //! | `Semel-Generation` | how often it was replayed or retried by hand |
+//! | `Semel-Edited` | which edit of an operator its payload and headers are from; absent if they are as they arrived |
 //! | `Semel-Message-Type` | the kind of event, if it has one |
 //! | `Semel-Key` | the key that orders it, if it has one |
 //! | `Semel-Sequence` | its number under that key, if it has one |

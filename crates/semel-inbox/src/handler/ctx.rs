@@ -90,6 +90,11 @@ impl Ctx {
         self.0.job.replay
     }
 
+    /// Which edit of an operator the message's payload and headers are from; 0 if they are as they arrived.
+    pub fn edited(&self) -> u32 {
+        self.0.job.message.edited()
+    }
+
     /// When the message was received, by the store's clock.
     pub fn received_at(&self) -> Timestamp {
         self.0.job.received_at

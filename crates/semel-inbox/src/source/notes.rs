@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use semel_core::Headers;
+use semel_core::{Error, Headers, Result};
 
 use super::delivery::{HeaderField, Raw};
 
@@ -102,6 +102,43 @@ impl Notes {
     }
 }
 
+/// The headers of a message whose payload an operator replaces. Each of `set` takes the place of the headers of its name, in any spelling; the notes
+/// stay, but for the one that says that there is no payload.
+pub fn edited_headers(headers: &Headers, set: &[(String, Bytes)]) -> Result<Headers> {
+    if let Some((name, _)) = set.iter().find(|(name, _)| is_note(name)) {
+        return Err(Error::invalid(format!(
+            "{name} is a note of the source, which no edit changes"
+        )));
+    }
+    let is_set = |name: &str| {
+        set.iter()
+            .any(|(wanted, _)| wanted.eq_ignore_ascii_case(name))
+    };
+    let kept = Notes::of(headers).headers.into_iter();
+    let mut own: Vec<HeaderField> = kept.filter(|(name, _)| !is_set(name)).collect();
+    own.extend(
+        set.iter()
+            .map(|(name, value)| (name.clone(), Some(value.clone()))),
+    );
+    let nulls = own
+        .iter()
+        .enumerate()
+        .filter(|(_, (_, value))| value.is_none());
+    let nulls: Vec<String> = nulls.map(|(at, _)| at.to_string()).collect();
+    let nulls = (!nulls.is_empty()).then(|| (NULL_HEADERS.to_owned(), nulls.join(",").into()));
+    let others = headers.iter().filter(|(name, _)| {
+        let is_made_anew = [PAYLOAD, NULL_HEADERS]
+            .iter()
+            .any(|note| name.eq_ignore_ascii_case(note));
+        is_note(name) && !is_made_anew
+    });
+    let others = others.map(|(name, value)| (name.to_owned(), value.clone()));
+    let own = own
+        .into_iter()
+        .map(|(name, value)| (name, value.unwrap_or_default()));
+    Headers::new(own.chain(nulls).chain(others).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +162,34 @@ mod tests {
         assert!(notes.is_tombstone);
         assert_eq!(notes.key, raw.key);
         assert_eq!(notes.headers, headers);
+    }
+
+    #[test]
+    fn an_edit_sets_headers_and_leaves_the_notes() {
+        let some = |text: &'static str| Some(Bytes::from_static(text.as_bytes()));
+        let raw = Raw {
+            headers: vec![
+                ("content-type".to_owned(), some("text/plain")),
+                ("empty".to_owned(), None),
+            ],
+            payload: None,
+            coordinates: Some("orders/3/77".to_owned()),
+            ..Raw::default()
+        };
+        let arrived = Headers::new(stored(&raw, None)).unwrap();
+        let set = [("Content-Type".to_owned(), Bytes::from("application/json"))];
+        let edited = edited_headers(&arrived, &set).unwrap();
+        let notes = Notes::of(&edited);
+        assert!(!notes.is_tombstone);
+        let expected = [
+            ("empty".to_owned(), None),
+            ("Content-Type".to_owned(), some("application/json")),
+        ];
+        assert_eq!(notes.headers, expected);
+        let coordinates = edited.iter().find(|(name, _)| *name == COORDINATES);
+        assert_eq!(coordinates.unwrap().1, "orders/3/77");
+        let note = [("Semel-Coordinates".to_owned(), Bytes::from("elsewhere"))];
+        assert!(edited_headers(&arrived, &note).is_err());
     }
 
     #[test]

@@ -40,6 +40,7 @@ async fn dead_letters_and_age_are_told_and_taken_back() {
         reason: None,
         verb: "inbox skip",
         dry_run: false,
+        edit: None,
     };
     rig.store.operate(skip).await.unwrap();
     told(&rig, "parked", false).await;

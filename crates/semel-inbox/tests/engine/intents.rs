@@ -223,6 +223,7 @@ async fn what_was_never_sent_does_not_age_and_an_operators_new_key_sends_what_ex
         reason: None,
         verb: "inbox retry",
         dry_run: false,
+        edit: None,
     };
     assert_eq!(rig.store.operate(retry).await.unwrap().changed, 1);
     rig.until(&charge(), State::Completed).await;

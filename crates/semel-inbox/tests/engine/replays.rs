@@ -36,6 +36,7 @@ async fn replayed(change: impl FnOnce(&mut Consumer)) -> (usize, usize) {
         reason: None,
         verb: "replay",
         dry_run: false,
+        edit: None,
     };
     assert_eq!(rig.store.operate(operation).await.unwrap().changed, 1);
     let again = async || {

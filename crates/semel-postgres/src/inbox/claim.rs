@@ -138,6 +138,7 @@ impl Claiming<'_> {
         if !found.stepped.is_empty() {
             session.put_steps(found.stepped, &mut claimed.jobs).await?;
         }
+        session.put_edits(&mut claimed.jobs).await?;
         if claimed.jobs.len() < ask.max && max > 0 {
             self.look_ahead(engine, link, &mut claimed).await?;
         }
@@ -177,10 +178,11 @@ impl Claiming<'_> {
             found.add(row)?;
         }
         let mut claimed = found.claimed;
+        let mut session = Session::new(link, &engine.sql);
         if !found.stepped.is_empty() {
-            let mut session = Session::new(link, &engine.sql);
             session.put_steps(found.stepped, &mut claimed.jobs).await?;
         }
+        session.put_edits(&mut claimed.jobs).await?;
         Ok(claimed)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Read it in this order: `verbs` puts everything behind [`semel_core::Inbox`]; `receive` tells new messages from known ones,
 //! `claim` hands work out, `finish` ends it; `lanes` has the order of messages with one key. `inspect` is what people see and
-//! `operate` what they do. `wake_ups` wakes other processes, `advance` and `sweep` keep house, `tries` makes a call again that met
+//! `operate` what they do, and `edits` what they make of messages. `wake_ups` wakes other processes, `advance` and `sweep` keep house, `tries` makes a call again that met
 //! somebody else's transaction or lost its answer.
 //!
 //! The happy path writes a message and its work, updates the work when it is claimed, and in one statement deletes it and
@@ -39,6 +39,7 @@
 
 mod advance;
 mod claim;
+mod edits;
 mod exposed;
 mod finish;
 mod holding;

@@ -6,11 +6,12 @@ use crate::session::{Driver, Session};
 use crate::value::Value;
 
 /// The tables that follow their messages.
-const NOTES: [&str; 4] = [
+const NOTES: [&str; 5] = [
     "semel_attempts",
     "semel_transitions",
     "semel_steps",
     "semel_duplicates",
+    "semel_edits",
 ];
 
 /// The most lanes that one step looks at.

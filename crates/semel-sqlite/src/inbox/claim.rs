@@ -17,7 +17,7 @@ use super::rows::{
     self, RawMessage, WORK_COLUMNS, Work, message_columns, message_of, work_columns, work_of,
 };
 use super::sql::{self, SqlState};
-use super::{lanes, records};
+use super::{edits, lanes, records};
 use crate::fences;
 use crate::time::FileTime;
 use crate::verbs::Session;
@@ -95,7 +95,13 @@ impl Session<'_> {
             })
         };
         let values = params![consumer, self.now.as_millis(), limit];
-        sql::all(self.connection, CANDIDATES, values, read)
+        let mut found: Vec<Candidate> = sql::all(self.connection, CANDIDATES, values, read)?;
+        // An edit begins a new generation, so others need no look.
+        let by_hand = |candidate: &&mut Candidate| candidate.work.generation > 0;
+        for candidate in found.iter_mut().filter(by_hand) {
+            candidate.message.edit = edits::newest(self.connection, candidate.work.number)?;
+        }
+        Ok(found)
     }
 
     /// Claims one row, unless its worker was lost and it is to be held, or another door settled its record.

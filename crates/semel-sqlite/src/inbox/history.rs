@@ -89,6 +89,7 @@ impl Session<'_> {
             "DELETE FROM semel_steps WHERE number = ?1",
             "DELETE FROM semel_duplicates WHERE number = ?1",
             "DELETE FROM semel_generations WHERE number = ?1",
+            "DELETE FROM semel_edits WHERE number = ?1",
         ] {
             sql::run(self.connection, sql, params![number])?;
         }

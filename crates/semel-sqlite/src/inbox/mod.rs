@@ -2,13 +2,14 @@
 //!
 //! Read it in this order: `migrations/0003_inbox.sql` says what is in the tables; `rows`, `records`, `history` and `lanes` read
 //! and write them; `receive`, `claim` and `finish` are the verbs; what lanes do is decided by [`semel_core::inbox::lanes`];
-//! `operate`, `select` and `pauses` carry out what people decide; `inspect` shows what is there; `sweep` looks
+//! `operate`, `select`, `edits` and `pauses` carry out what people decide; `inspect` shows what is there; `sweep` looks
 //! after deadlines and retention. [`tx`] is the user's own transaction.
 //!
 //! All verbs go through the store's one writer, so many callers share a commit, and no two of them ever decide about the same lane
 //! at once. WakeUps ring after the commit.
 
 mod claim;
+mod edits;
 mod filter;
 mod finish;
 mod history;
@@ -212,9 +213,11 @@ impl Inbox for SqliteStore {
     }
 
     fn operate(&self, operation: Operation) -> Answer<'_, Report> {
+        let edit = operation.edit.as_ref();
+        let bytes = edit.map_or(0, |edit| edit.payload().len());
         self.write_one(
             operate::check(&operation),
-            (operation, 0),
+            (operation, bytes),
             Manner::FACT,
             |session, operation| session.operate(operation),
         )

@@ -25,6 +25,7 @@ const SAMPLE: usize = 10;
 
 /// Refuses operations that break the rules.
 pub(super) fn check(operation: &Operation) -> Result<()> {
+    operation.check_edit()?;
     let limit = |what: &str, max: usize, found: usize| match found > max {
         true => Err(Error::new(
             Kind::Limit,
@@ -152,6 +153,7 @@ impl Session<'_> {
             (_, None) => acting.stay(Stay::State),
             (Decision::Run(run) | Decision::RunAtOnce(run), Some(work)) => {
                 self.run_again(acting, &work, &home, run)?;
+                self.keep_edit(number, acting.operation)?;
                 self.tally(acting, number, work.cause)?;
             }
             (Decision::Park, Some(work)) => {

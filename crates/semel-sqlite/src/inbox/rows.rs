@@ -9,6 +9,7 @@ use semel_core::{
     Error, Fence, Fingerprint, Headers, Identity, Key, Result, Scope, Tenant, Timestamp,
 };
 
+use super::edits::RawEdited;
 use super::notes::Consumer;
 use super::sql::{self, SqlCause, SqlState};
 use crate::error::damaged;
@@ -193,6 +194,8 @@ pub(super) struct RawMessage {
     origin: Origin,
     headers: Option<Vec<u8>>,
     payload: Bytes,
+    /// What runs instead of what arrived.
+    pub(super) edit: Option<RawEdited>,
 }
 
 /// Reads a message from column `first` on.
@@ -212,13 +215,15 @@ pub(super) fn message_of(row: &Row<'_>, first: usize) -> rusqlite::Result<RawMes
         },
         headers: row.get(first + 10)?,
         payload: Bytes::from(row.get::<_, Vec<u8>>(first + 11)?),
+        edit: None,
     })
 }
 
 impl RawMessage {
-    /// How many bytes its payload has.
-    pub(super) const fn payload_len(&self) -> usize {
-        self.payload.len()
+    /// How many bytes the payload has that runs.
+    pub(super) fn payload_len(&self) -> usize {
+        let edit = self.edit.as_ref();
+        edit.map_or(self.payload.len(), RawEdited::payload_len)
     }
 
     /// The message of this consumer.
@@ -239,6 +244,10 @@ impl RawMessage {
             }
             if let Some(headers) = self.headers {
                 message = message.with_headers(Headers::decode(&headers)?);
+            }
+            if let Some(edit) = self.edit {
+                let edited = edit.checked()?;
+                message = message.with_edit(edited.version, edited.edit);
             }
             Ok(message)
         };

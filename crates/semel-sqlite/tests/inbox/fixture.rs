@@ -152,6 +152,7 @@ impl Fixture {
             reason: None,
             verb: "inbox test",
             dry_run: false,
+            edit: None,
         };
         self.store.operate(operation).await.unwrap()
     }

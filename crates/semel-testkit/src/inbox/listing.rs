@@ -51,6 +51,41 @@ pub async fn lists_filter_by_state_cause_and_lane(s: Subject) {
     }
 }
 
+/// Also a tenant's alone, and those that were received in a stretch of time.
+pub async fn lists_filter_by_tenant_and_time(s: Subject) {
+    let other = s.clone().of_tenant("globex");
+    s.received(&["done"]).await;
+    s.process_all().await;
+    s.pass(AWHILE).await;
+    other.received(&["later"]).await;
+    let since = s.entry("done").await.received_at.after(AWHILE / 2);
+    let of = |tenant: &str| Query {
+        tenant: Some(tenant.parse().expect("a valid tenant")),
+        ..Query::default()
+    };
+    let from = Query {
+        from: Some(since),
+        ..Query::default()
+    };
+    let until = Query {
+        until: Some(since),
+        ..Query::default()
+    };
+    for (query, expected) in [
+        (of("public"), vec!["done"]),
+        (of("globex"), vec!["later"]),
+        (from, vec!["later"]),
+        (until, vec!["done"]),
+    ] {
+        assert_eq!(ids(&s.list(query.clone()).await), expected, "{query:?}");
+        // Those that are not completed are looked for in another way.
+        let states = vec![State::Received];
+        let waiting = s.list(Query { states, ..query }).await;
+        let expected: Vec<_> = expected.into_iter().filter(|id| *id == "later").collect();
+        assert_eq!(ids(&waiting), expected);
+    }
+}
+
 /// Pages follow each other without a gap or an overlap, the newest message first.
 pub async fn lists_page_from_the_newest_to_the_oldest(s: Subject) {
     let all: Vec<String> = (0..25).map(|n| format!("m-{n:02}")).collect();

@@ -25,6 +25,7 @@ pub mod claiming;
 pub mod clocks;
 pub mod conflicts;
 pub mod doors;
+pub mod editing;
 pub mod finishing;
 pub mod intents;
 pub mod lanes;
@@ -208,6 +209,15 @@ suite! { $ all inbox_conformance in inbox:
     operating::an_operation_touches_only_its_own_consumer,
     operating::a_selection_of_ids_is_bounded,
     operating::a_retry_by_hand_does_not_wait,
+    editing::an_edited_message_runs_with_its_new_contents_beside_the_original,
+    editing::a_redelivery_of_what_was_edited_is_a_duplicate_and_no_conflict,
+    editing::the_newest_edit_runs_also_on_retries_and_replays,
+    editing::what_could_not_be_read_or_is_a_conflict_can_be_mended,
+    editing::only_what_failed_or_is_parked_is_edited,
+    editing::a_dry_run_of_an_edit_keeps_nothing,
+    editing::only_the_newest_edits_are_kept,
+    editing::an_edit_is_of_one_message_of_one_tenant,
+    editing::an_edit_changes_no_message_of_another_tenant,
     replaying::a_replayed_message_is_the_same_with_the_flag_set,
     replaying::a_replay_leaves_the_settled_record_alone,
     replaying::a_duplicate_that_arrives_during_a_replay_is_a_duplicate,
@@ -221,6 +231,7 @@ suite! { $ all inbox_conformance in inbox:
     replaying::replayed_messages_of_a_lane_run_in_their_order,
     replaying::a_replay_is_in_the_audit,
     listing::lists_filter_by_state_cause_and_lane,
+    listing::lists_filter_by_tenant_and_time,
     listing::lists_page_from_the_newest_to_the_oldest,
     listing::a_list_without_a_consumer_is_of_all,
     listing::counts_tell_states_and_the_oldest_that_waits,

@@ -96,7 +96,9 @@ pub async fn an_action_changes_only_the_states_it_is_for(s: Subject) {
         let becomes = match action {
             Action::Park => State::Parked,
             Action::Skip => State::SkippedDuplicate,
-            Action::Retry { .. } | Action::Unpark | Action::Replay { .. } => State::Received,
+            Action::Retry { .. } | Action::Edit { .. } | Action::Unpark | Action::Replay { .. } => {
+                State::Received
+            }
         };
         let mut changed = 0;
         for (was, is) in before.into_iter().zip(after) {

@@ -85,6 +85,7 @@ impl Subject {
             reason: Some("INC-7".to_owned()),
             verb: "inbox test",
             dry_run: false,
+            edit: None,
         }
     }
 

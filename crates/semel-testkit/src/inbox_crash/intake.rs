@@ -80,6 +80,7 @@ async fn replay(worker: &Worker, id: &str) {
         reason: None,
         verb: "replay",
         dry_run: false,
+        edit: None,
     };
     let report = patiently(|| worker.inbox.operate(operation.clone())).await;
     if report.changed == 1 {

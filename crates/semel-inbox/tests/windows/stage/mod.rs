@@ -173,6 +173,7 @@ impl Stage {
             reason: None,
             verb: "by hand",
             dry_run: false,
+            edit: None,
         };
         let report = self.inbox.operate(operation).await.unwrap();
         assert_eq!(report.changed, 1, "{report:?}");

@@ -4,6 +4,7 @@ use semel_core::inbox::{Attempt, Detail, Entry, State, Step, Transition};
 use semel_core::outcome::Settled;
 use semel_core::{Identity, Record, Result, Timestamp};
 
+use super::super::edits::edited_of;
 use super::super::rows::{cause_of, message_of, small, state_of};
 use super::list::{ENTRY_COLUMNS, entry_of};
 use crate::engine::Engine;
@@ -37,6 +38,8 @@ impl Engine {
         detail.attempts = rows.iter().map(attempt_of).collect::<Result<_>>()?;
         let rows = self.read(doing, &sql.transitions, &params).await?;
         detail.transitions = rows.iter().map(transition_of).collect::<Result<_>>()?;
+        let rows = self.read(doing, &sql.edits, &params).await?;
+        detail.edits = rows.iter().map(edited_of).collect::<Result<_>>()?;
         let digests = Value::Uuids(vec![digest(identity)]);
         let rows = self.read(doing, &sql.steps, &[digests]).await?;
         detail.steps = rows.iter().map(step_of).collect::<Result<_>>()?;
@@ -48,6 +51,7 @@ fn found(row: &Row) -> Result<Detail> {
     Ok(Detail {
         entry: entry_of(row, 0)?,
         message: Some(message_of(row, ENTRY_COLUMNS)?.0),
+        edits: Vec::new(),
         settled: None,
         attempts: Vec::new(),
         transitions: Vec::new(),
@@ -85,6 +89,7 @@ fn only_record(record: &Record) -> Detail {
             payload_bytes: None,
         },
         message: None,
+        edits: Vec::new(),
         settled: None,
         attempts: Vec::new(),
         transitions: Vec::new(),

@@ -34,7 +34,7 @@ impl Engine {
     }
 }
 
-fn list_values(query: &Query) -> [Value; 6] {
+fn list_values(query: &Query) -> [Value; 9] {
     let states: Vec<State> = match (query.states.is_empty(), query.cause) {
         (true, Some(_)) => State::ALL.to_vec(),
         _ => query.states.clone(),
@@ -48,6 +48,9 @@ fn list_values(query: &Query) -> [Value; 6] {
         Value::Text(query.lane.as_ref().map(ToString::to_string)),
         Value::Text(query.cause.map(|cause| cause.name().to_owned())),
         Value::int(limit),
+        Value::Text(query.tenant.as_ref().map(ToString::to_string)),
+        Value::Int(query.from.map(Timestamp::as_millis)),
+        Value::Int(query.until.map(Timestamp::as_millis)),
     ]
 }
 

@@ -9,6 +9,7 @@ use semel_core::inbox::{Action, Cause, Operation, Plan, Report, State};
 use semel_core::{Result, Timestamp};
 use uuid::Uuid;
 
+use super::super::edits::Edits;
 use super::super::lanes::{LaneKey, Lanes, sql_sequence, stands};
 use super::super::notes::Transition;
 use super::super::rows::{Work, small, unsigned};
@@ -20,7 +21,7 @@ const SAMPLE_MAX: usize = 10;
 
 /// An operation while it is being carried out.
 pub(super) struct Applying<'a> {
-    operation: &'a Operation,
+    pub(super) operation: &'a Operation,
     pub(super) lanes: Lanes,
     pub(super) now: Timestamp,
     /// Messages whose records are settled.
@@ -36,6 +37,8 @@ pub(super) struct Applying<'a> {
     pub(super) replayed: Vec<Selected>,
     /// Messages whose steps are forgotten.
     pub(super) forgotten: Vec<Uuid>,
+    /// The message that the operation edits, if it runs because of it.
+    pub(super) edited: Option<Edits>,
     pub(super) due: bool,
 }
 
@@ -58,6 +61,7 @@ impl<'a> Applying<'a> {
             waiting: Vec::new(),
             replayed: Vec::new(),
             forgotten: Vec::new(),
+            edited: None,
             due: false,
         }
     }
@@ -110,6 +114,11 @@ impl<'a> Applying<'a> {
             (Decision::Run(run) | Decision::RunAtOnce(run), Some(mut work)) => {
                 self.count(&selected);
                 begin_anew(&mut work, run);
+                self.edited = Some(Edits {
+                    digest: selected.digest,
+                    expires_ms: selected.expires_ms,
+                    received_ms: selected.received_ms,
+                });
                 self.take_place(&selected, work, Cause::Operator)?;
             }
             (Decision::Park, Some(work)) => {

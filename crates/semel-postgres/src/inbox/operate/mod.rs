@@ -54,6 +54,7 @@ impl Call for Operating<'_> {
 impl Engine {
     /// Changes messages by hand, or says what it would do.
     pub(crate) async fn operate(&self, operation: &Operation) -> Result<Operated> {
+        operation.check_edit()?;
         select::check(&operation.select)?;
         self.call(&Operating(operation)).await
     }
@@ -165,6 +166,9 @@ impl<D: Driver> Session<'_, D> {
         }
         let skipped = std::mem::take(&mut applying.skipped);
         self.settle_skipped(plan, skipped, now).await?;
+        if let Some(edited) = applying.edited.take() {
+            self.note_edit(applying.operation, edited, now).await?;
+        }
         let notes = std::mem::take(&mut applying.notes);
         self.note_transitions(&notes).await
     }

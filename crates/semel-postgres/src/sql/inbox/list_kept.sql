@@ -10,6 +10,9 @@ CROSS JOIN LATERAL (
       AND (cardinality($3::bigint[]) = 0 OR coalesce(w.state, 2) = ANY ($3::bigint[]))
       AND ($4::text IS NULL OR m.lane = $4::text)
       AND ($5::text IS NULL OR w.cause = $5::text)
+      AND ($7::text IS NULL OR m.tenant = $7::text)
+      AND ($8::bigint IS NULL OR m.received_ms >= $8::bigint)
+      AND ($9::bigint IS NULL OR m.received_ms < $9::bigint)
     ORDER BY m.number DESC LIMIT $6::bigint
 ) e
 WHERE $1::text IS NULL OR k.consumer = $1::text

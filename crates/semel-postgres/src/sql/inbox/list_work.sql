@@ -9,6 +9,9 @@ WITH found AS MATERIALIZED (
           AND ($2::bigint IS NULL OR w.number < $2::bigint)
           AND ($4::text IS NULL OR m.lane = $4::text)
           AND ($5::text IS NULL OR w.cause = $5::text)
+          AND ($7::text IS NULL OR m.tenant = $7::text)
+          AND ($8::bigint IS NULL OR w.received_ms >= $8::bigint)
+          AND ($9::bigint IS NULL OR w.received_ms < $9::bigint)
         ORDER BY w.number DESC LIMIT $6::bigint
     ) f
     WHERE $1::text IS NULL OR k.consumer = $1::text
@@ -21,6 +24,9 @@ WITH found AS MATERIALIZED (
           AND ($2::bigint IS NULL OR w.number < $2::bigint)
           AND ($4::text IS NULL OR m.lane = $4::text)
           AND ($5::text IS NULL OR w.cause = $5::text)
+          AND ($7::text IS NULL OR m.tenant = $7::text)
+          AND ($8::bigint IS NULL OR w.received_ms >= $8::bigint)
+          AND ($9::bigint IS NULL OR w.received_ms < $9::bigint)
         ORDER BY w.number DESC LIMIT $6::bigint
     ) f
     WHERE $1::text IS NULL OR k.consumer = $1::text

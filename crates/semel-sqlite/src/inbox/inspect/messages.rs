@@ -10,7 +10,7 @@ use semel_core::{Fence, Identity, Key, Record, Result, Scope, Timestamp};
 use super::super::filter::{Filter, Source};
 use super::super::rows::{message_columns, message_of};
 use super::super::sql::{self, SqlCause, SqlState, failed};
-use super::super::{claim, notes, rows};
+use super::super::{claim, edits, notes, rows};
 use crate::error::damaged;
 use crate::query::view_kept;
 use crate::reader::Snapshot;
@@ -157,6 +157,12 @@ pub(in crate::inbox) fn list(connection: &Connection, query: &Query) -> Result<P
         .and_if(format!("{} = ?", from.consumer), consumer)
         .and_if(format!("{} < ?", from.number), before)
         .and_if("m.lane = ?", query.lane.as_ref().map(Key::to_string))
+        .and_if(
+            "m.tenant = ?",
+            query.tenant.as_ref().map(ToString::to_string),
+        )
+        .and_if("m.received_ms >= ?", query.from.map(Timestamp::as_millis))
+        .and_if("m.received_ms < ?", query.until.map(Timestamp::as_millis))
         .and_cause(query.cause);
     if !query.states.is_empty() {
         filter = filter.and_states(&query.states);
@@ -219,6 +225,7 @@ pub(in crate::inbox) fn message(
     let number = i64::try_from(entry.number).unwrap_or(i64::MAX);
     Ok(Some(Detail {
         message: Some(message.checked(identity.scope())?),
+        edits: edits::all(connection, number)?,
         settled: record.and_then(settled_of),
         attempts: attempts(connection, number)?,
         transitions: transitions(connection, number)?,
@@ -281,6 +288,7 @@ fn known_by_its_record(record: Record) -> Option<Detail> {
     Some(Detail {
         entry,
         message: None,
+        edits: Vec::new(),
         settled: Some(settled),
         attempts: Vec::new(),
         transitions: Vec::new(),
