@@ -7,7 +7,7 @@
 //! 3. [`health`] collects what the parts of a process say about themselves.
 //! 4. `router` is the table of all addresses and of the roles that they need; `gate` decides who may come in, [`tokens`] what they may do.
 //! 5. `api` has one file or folder per subject; [`view`] is how records and messages look as JSON.
-//! 6. [`records`] decides about many records at once, for the API and for the command line. [`inbox`] is what the admin side must know of consumers; [`when`] reads moments; [`current`] is what a reload replaces.
+//! 6. [`records`] decides about many records at once, for the API and for the command line, [`messages`] what people do with messages. [`inbox`] is what the admin side must know of consumers; [`when`] reads moments; [`current`] is what a reload replaces.
 //! 7. `dashboard` has the pages for people; they call what the API calls.
 //! 8. [`admin`] binds the port and serves.
 //!
@@ -29,6 +29,7 @@ pub mod health;
 pub mod inbox;
 mod input;
 mod log;
+pub mod messages;
 pub mod metered;
 pub mod metrics;
 mod openapi;

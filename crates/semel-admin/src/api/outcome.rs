@@ -60,7 +60,8 @@ fn status(status: Option<u16>) -> Result<u16, Refused> {
     }
 }
 
-fn bytes(body: Option<String>, encoded: Option<String>) -> Result<Bytes, Refused> {
+/// A body that is given as text or in base64; empty if it is given in neither.
+pub(crate) fn bytes(body: Option<String>, encoded: Option<String>) -> Result<Bytes, Refused> {
     match (body, encoded) {
         (Some(_), Some(_)) => {
             let why = "expected body or body_base64, found both";
@@ -76,7 +77,8 @@ fn bytes(body: Option<String>, encoded: Option<String>) -> Result<Bytes, Refused
     }
 }
 
-fn headers(fields: Vec<(String, String)>) -> Result<Headers, Refused> {
+/// Header fields as pairs of name and value.
+pub(crate) fn headers(fields: Vec<(String, String)>) -> Result<Headers, Refused> {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     for (at, (name, value)) in fields.iter().enumerate() {
         let refuse = |why: &str| Err(refuse_field(&format!("headers[{at}]"), why));

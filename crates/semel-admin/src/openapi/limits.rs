@@ -40,8 +40,8 @@ pub(super) fn declare(document: &mut Value) {
                 false => moment(field, schema),
             }
         }
-        if name == "ResolveManyInput" {
-            // What many share is not decided without a word.
+        if name == "ResolveManyInput" || name == "EditInput" {
+            // What many share, and what another payload does, is not decided without a word.
             limit(&mut schema["properties"]["reason"], &said());
         }
         exclusive(name, schema);
@@ -160,7 +160,9 @@ fn moment(field: &str, schema: &mut Value) {
 fn exclusive(name: &str, schema: &mut Value) {
     let fields = match name {
         "ClaimInput" => ["request", "fingerprint"],
-        "SettleInput" | "ResolveInput" | "ResolveManyInput" => ["body", "body_base64"],
+        "SettleInput" | "ResolveInput" | "ResolveManyInput" | "EditInput" => {
+            ["body", "body_base64"]
+        }
         "Takeover" => return closed(schema),
         _ => return,
     };

@@ -189,6 +189,7 @@ async fn one_message_comes_with_its_history_and_its_payload_only_if_asked_for() 
           "worker": "worker-1"
         }
       ],
+      "edits": [],
       "message": {
         "age_ms": 1000,
         "attempts": 1,

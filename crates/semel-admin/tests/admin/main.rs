@@ -5,8 +5,10 @@
     reason = "helpers of tests fail as tests do; clippy knows the tests only"
 )]
 
+mod browsing;
 mod claims;
 mod docs;
+mod editing;
 mod fuzz;
 mod gate;
 mod health;
@@ -15,6 +17,7 @@ mod inbox;
 mod limits;
 mod many;
 mod memory;
+mod message_pages;
 mod metrics;
 mod nonces;
 mod openapi;

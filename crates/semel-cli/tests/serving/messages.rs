@@ -95,6 +95,50 @@ fn a_posted_message_is_delivered_once_and_its_duplicate_is_acknowledged() {
 }
 
 #[test]
+fn an_edited_message_reaches_its_handler_beside_its_original() {
+    let (handler, dir) = (Handler::open(), tempfile::tempdir().unwrap());
+    configure(dir.path(), &handler, "");
+    let server = Semel::start_inbox(dir.path());
+    assert_eq!(server.send("evt-1", "{\"to\":\"ad\"}").status, 202);
+    handler.next().answer(422);
+    server.wait_for("failed-terminal");
+    wait_for_state(dir.path(), "evt-1", "FAILED_TERMINAL");
+    fs::write(dir.path().join("mended.json"), "{\"to\":\"ada\"}").unwrap();
+    let edit = [
+        "inbox",
+        "edit",
+        "mailer",
+        "evt-1",
+        "--payload",
+        "@mended.json",
+    ];
+    let edit = [&edit[..], &["--reason", "cut off", "--dry-run"]].concat();
+    let (code, said, _) = semel(dir.path(), &edit);
+    assert_eq!(
+        (code, said.as_str()),
+        (Some(0), "-   \"to\": \"ad\"\n+   \"to\": \"ada\"\n")
+    );
+    assert!(handler.is_quiet());
+    assert_eq!(semel(dir.path(), &edit[..edit.len() - 1]).0, Some(0));
+    let again = handler.next();
+    assert_eq!(again.body, "{\"to\":\"ada\"}");
+    for (name, value) in [
+        ("semel-edited", "1"),
+        ("semel-generation", "1"),
+        ("idempotency-key", "mailer@1:evt-1"),
+        ("x-trace", "t-1"),
+    ] {
+        assert_eq!(again.header(name), value);
+    }
+    again.answer(200);
+    let done = wait_for_state(dir.path(), "evt-1", "COMPLETED");
+    assert_eq!(done["edits"][0]["reason"], "cut off");
+    // The original, sent again, is a duplicate of itself.
+    assert_eq!(server.send("evt-1", "{\"to\":\"ad\"}").status, 200);
+    assert!(handler.is_quiet());
+}
+
+#[test]
 fn what_failed_for_good_runs_again_from_the_dead_letters_with_the_same_id_and_headers() {
     let (handler, dir) = (Handler::open(), tempfile::tempdir().unwrap());
     configure(dir.path(), &handler, "");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use semel_core::inbox::{Action, Operation};
+use semel_core::inbox::{Action, Operation, Report};
 use semel_http::problem::{self, Type};
 
 use super::part;
@@ -31,10 +31,7 @@ pub(crate) async fn retry(
     caller: Caller,
     input: input::Json<ActInput>,
 ) -> Result<Json<view::Report>, Refused> {
-    let action = Action::Retry {
-        new_key: input.value.new_key()?,
-    };
-    act(&app, &caller, input.value, action, "api inbox retry").await
+    act(&app, &caller, input.value, Verb::Retry).await
 }
 
 /// Sets messages aside until somebody decides.
@@ -51,7 +48,7 @@ pub(crate) async fn park(
     caller: Caller,
     input: input::Json<ActInput>,
 ) -> Result<Json<view::Report>, Refused> {
-    act(&app, &caller, input.value, Action::Park, "api inbox park").await
+    act(&app, &caller, input.value, Verb::Park).await
 }
 
 /// Lets parked messages go on, with the attempts that they had.
@@ -68,14 +65,7 @@ pub(crate) async fn unpark(
     caller: Caller,
     input: input::Json<ActInput>,
 ) -> Result<Json<view::Report>, Refused> {
-    act(
-        &app,
-        &caller,
-        input.value,
-        Action::Unpark,
-        "api inbox unpark",
-    )
-    .await
+    act(&app, &caller, input.value, Verb::Unpark).await
 }
 
 /// Passes messages over for good: they never run, and duplicates of them are suppressed.
@@ -92,7 +82,7 @@ pub(crate) async fn skip(
     caller: Caller,
     input: input::Json<ActInput>,
 ) -> Result<Json<view::Report>, Refused> {
-    act(&app, &caller, input.value, Action::Skip, "api inbox skip").await
+    act(&app, &caller, input.value, Verb::Skip).await
 }
 
 /// Runs messages once more that were dealt with, if the consumer's policy allows it or somebody insists.
@@ -109,39 +99,124 @@ pub(crate) async fn replay(
     caller: Caller,
     input: input::Json<ActInput>,
 ) -> Result<Json<view::Report>, Refused> {
-    let input = input.value;
-    let policy = part(&app)?.policies.get().replay(input.consumer());
-    // To look at what a replay would do is always allowed.
-    if !input.is_dry() {
-        let allowed = policy.check(&input.consumer().to_string(), input.forced());
-        allowed.map_err(|why| problem::Problem::new(Type::DecisionRefused, why.to_string()))?;
+    act(&app, &caller, input.value, Verb::Replay).await
+}
+
+/// What is done to messages that a selection names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Retry,
+    Park,
+    Unpark,
+    Skip,
+    Replay,
+}
+
+impl Verb {
+    /// All of them.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Retry,
+        Self::Park,
+        Self::Unpark,
+        Self::Skip,
+        Self::Replay,
+    ];
+
+    /// The name in the API, and of the field of the dashboard's forms.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Park => "park",
+            Self::Unpark => "unpark",
+            Self::Skip => "skip",
+            Self::Replay => "replay",
+        }
     }
-    let action = Action::Replay {
-        rebuild: policy.rebuild,
-    };
-    act(&app, &caller, input, action, "api inbox replay").await
+
+    const fn in_audit(self, door: Door) -> &'static str {
+        match (self, door) {
+            (Self::Retry, Door::Api) => "api inbox retry",
+            (Self::Park, Door::Api) => "api inbox park",
+            (Self::Unpark, Door::Api) => "api inbox unpark",
+            (Self::Skip, Door::Api) => "api inbox skip",
+            (Self::Replay, Door::Api) => "api inbox replay",
+            (Self::Retry, Door::Dashboard) => "dashboard retry",
+            (Self::Park, Door::Dashboard) => "dashboard park",
+            (Self::Unpark, Door::Dashboard) => "dashboard unpark",
+            (Self::Skip, Door::Dashboard) => "dashboard skip",
+            (Self::Replay, Door::Dashboard) => "dashboard replay",
+        }
+    }
+
+    /// The action, if the consumer's policy allows it or somebody insists.
+    fn action(self, app: &App, input: &ActInput) -> Result<Action, Refused> {
+        Ok(match self {
+            Self::Retry => Action::Retry {
+                new_key: input.new_key()?,
+            },
+            Self::Park => Action::Park,
+            Self::Unpark => Action::Unpark,
+            Self::Skip => Action::Skip,
+            Self::Replay => {
+                let policy = part(app)?.policies.get().replay(input.consumer());
+                // To look at what a replay would do is always allowed.
+                if !input.is_dry() {
+                    let allowed = policy.check(&input.consumer().to_string(), input.forced());
+                    allowed.map_err(|why| {
+                        problem::Problem::new(Type::DecisionRefused, why.to_string())
+                    })?;
+                }
+                Action::Replay {
+                    rebuild: policy.rebuild,
+                }
+            }
+        })
+    }
+}
+
+/// By which door an operator acts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    Api,
+    Dashboard,
 }
 
 async fn act(
     app: &App,
     caller: &Caller,
     input: ActInput,
-    action: Action,
-    verb: &'static str,
+    verb: Verb,
 ) -> Result<Json<view::Report>, Refused> {
-    let (part, now) = (part(app)?, app.now());
-    let policies = part.policies.get();
-    let plan = policies.plan(input.consumer());
-    let operation = input.operation(caller, plan, action, verb, now)?;
-    let ordered = policies.check_order(part.inbox.as_ref(), &operation.plan.consumer, action);
-    ask(ordered).await.map_err(Refused::decided)?;
-    let (inbox, asked) = (Arc::clone(&part.inbox), operation.clone());
-    let report = change(async move { inbox.operate(asked).await }).await?;
-    log(&operation, report.changed);
+    let (report, operation) = perform(app, caller, input, (verb, Door::Api)).await?;
     Ok(Json(view::Report::of(&report, &operation)))
 }
 
-fn log(operation: &Operation, changed: u64) {
+/// Carries an act out, or says what it would do: for every door.
+pub(crate) async fn perform(
+    app: &App,
+    caller: &Caller,
+    input: ActInput,
+    (verb, door): (Verb, Door),
+) -> Result<(Report, Operation), Refused> {
+    let (part, now) = (part(app)?, app.now());
+    let action = verb.action(app, &input)?;
+    let policies = part.policies.get();
+    let group = input.group.clone();
+    let plan = policies.plan(input.consumer());
+    let operation = input.operation(caller, plan, action, verb.in_audit(door), now)?;
+    let ordered = policies.check_order(part.inbox.as_ref(), &operation.plan.consumer, action);
+    ask(ordered).await.map_err(Refused::decided)?;
+    let (inbox, asked) = (Arc::clone(&part.inbox), operation.clone());
+    let report =
+        change(
+            async move { crate::messages::operate(inbox.as_ref(), asked, group.as_deref()).await },
+        );
+    let report = report.await?;
+    log(&operation, report.changed);
+    Ok((report, operation))
+}
+
+pub(super) fn log(operation: &Operation, changed: u64) {
     if !operation.dry_run {
         crate::log::inbox::operated(operation, changed);
     }

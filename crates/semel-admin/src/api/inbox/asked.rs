@@ -2,7 +2,7 @@
 
 use semel_core::inbox::{Cause, Query, State};
 use semel_core::store::PAGE_MAX;
-use semel_core::{Identity, Key, Scope, Tenant};
+use semel_core::{Identity, Key, Scope, Tenant, Timestamp};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -10,6 +10,7 @@ use crate::api::fields::{self, NUMBER_MAX};
 use crate::input::refuse_field;
 use crate::refused::Refused;
 use crate::view::Payload;
+use crate::when::When;
 
 /// Which messages to list.
 #[derive(Deserialize, IntoParams)]
@@ -32,6 +33,18 @@ pub(crate) struct ListParams {
     #[serde(default, deserialize_with = "fields::text_or_none")]
     #[param(value_type = Option<String>)]
     lane: Option<Key>,
+    /// Only of this tenant.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[param(value_type = Option<String>)]
+    tenant: Option<Tenant>,
+    /// Only received at or after: RFC 3339, or how long ago, such as `2h`.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[param(value_type = Option<String>)]
+    from: Option<When>,
+    /// Only received before: RFC 3339, or how long ago.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[param(value_type = Option<String>)]
+    until: Option<When>,
     /// Only those received before this one: the `next` of the page before.
     before: Option<u64>,
     /// At most this many: 1 to 1000, 100 if left out.
@@ -40,7 +53,7 @@ pub(crate) struct ListParams {
 }
 
 impl ListParams {
-    pub(super) fn query(self) -> Result<Query, Refused> {
+    pub(super) fn query(self, now: Timestamp) -> Result<Query, Refused> {
         if self.before.is_some_and(|before| before > NUMBER_MAX) {
             let why = format!("expected a whole number from 0 to {NUMBER_MAX}");
             return Err(refuse_field("before", &why));
@@ -51,6 +64,9 @@ impl ListParams {
             consumer: self.consumer,
             lane: self.lane,
             cause: self.cause,
+            tenant: self.tenant,
+            from: self.from.map(|when| when.at(now)),
+            until: self.until.map(|when| when.at(now)),
             before: self.before,
         })
     }

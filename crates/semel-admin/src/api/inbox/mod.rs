@@ -2,12 +2,16 @@
 
 mod act;
 mod asked;
+mod edit;
+mod failures;
 mod pause;
 mod wanted;
 
 pub(crate) use act::*;
+pub(crate) use edit::*;
+pub(crate) use failures::*;
 pub(crate) use pause::*;
-pub(crate) use wanted::REASON_BYTES_MAX;
+pub(crate) use wanted::{ActInput, REASON_BYTES_MAX};
 
 use axum::Json;
 use axum::extract::State;
@@ -23,7 +27,7 @@ use crate::view::inbox as view;
 use asked::{GapsParams, ListParams, OneParams};
 
 /// The inbox of the process, or the refusal of a store that has none.
-fn part(app: &App) -> Result<&InboxPart, Refused> {
+pub(crate) fn part(app: &App) -> Result<&InboxPart, Refused> {
     let none = || {
         let detail = "this process has no inbox: the inbox needs SQLite or PostgreSQL";
         Refused::from(problem::Problem::new(Type::NotFound, detail))
@@ -47,7 +51,7 @@ pub(crate) async fn list(
     State(app): State<Shared>,
     Params(params): Params<ListParams>,
 ) -> Result<Json<view::Page>, Refused> {
-    let query = params.query()?;
+    let query = params.query(app.now())?;
     let page = ask(inbox(&app)?.list_messages(query)).await?;
     Ok(Json(view::Page::of(&page, app.now())))
 }

@@ -52,7 +52,7 @@ pub(crate) async fn pause(
     caller: Caller,
     input: input::Json<PauseInput>,
 ) -> Result<Json<view::PauseReport>, Refused> {
-    set_paused(&app, &caller, input.value, true).await
+    set_paused(&app, &caller, input.value, true).await.map(Json)
 }
 
 /// Lets a consumer that was paused go on.
@@ -68,15 +68,18 @@ pub(crate) async fn resume(
     caller: Caller,
     input: input::Json<PauseInput>,
 ) -> Result<Json<view::PauseReport>, Refused> {
-    set_paused(&app, &caller, input.value, false).await
+    set_paused(&app, &caller, input.value, false)
+        .await
+        .map(Json)
 }
 
-async fn set_paused(
+/// Pauses or resumes a consumer: for every door.
+pub(crate) async fn set_paused(
     app: &App,
     caller: &Caller,
     input: PauseInput,
     paused: bool,
-) -> Result<Json<view::PauseReport>, Refused> {
+) -> Result<view::PauseReport, Refused> {
     check_reason(input.reason.as_deref())?;
     let by = caller.actor(input.by.clone())?;
     let part = part(app)?;
@@ -88,7 +91,7 @@ async fn set_paused(
     crate::log::inbox::paused(&consumer, paused, &by);
     let (inbox, name) = (Arc::clone(&part.inbox), consumer.clone());
     let changed = change(async move { inbox.set_paused(name, paused, by, reason).await }).await?;
-    Ok(Json(view::PauseReport::of(&consumer, paused, changed)))
+    Ok(view::PauseReport::of(&consumer, paused, changed))
 }
 
 /// A pause of a name with a typing mistake would stop nothing.

@@ -47,6 +47,9 @@ pub(crate) struct ActInput {
     #[serde(default, deserialize_with = "fields::text_or_none")]
     #[schema(value_type = Option<String>)]
     lane: Option<Key>,
+    /// For `retry`, `park` and `skip`: only the messages of this group of failures, as `/api/v1/inbox/failures` names it; at most 1000 of them in one call.
+    #[serde(default)]
+    pub(super) group: Option<String>,
     /// Only received at or after: RFC 3339, or how long ago, such as `2h`.
     #[serde(default, deserialize_with = "fields::text_or_none")]
     #[schema(value_type = Option<String>)]
@@ -112,6 +115,7 @@ impl ActInput {
         now: Timestamp,
     ) -> Result<Operation, Refused> {
         self.check()?;
+        self.check_group(action)?;
         if self.force && !matches!(action, Action::Replay { .. }) {
             return Err(refuse_field("force", "only a replay can be forced"));
         }
@@ -134,6 +138,7 @@ impl ActInput {
             reason: self.reason.filter(|reason| !reason.trim().is_empty()),
             verb,
             dry_run: self.dry_run,
+            edit: None,
         })
     }
 
@@ -150,11 +155,27 @@ impl ActInput {
         Ok(())
     }
 
+    /// A group says which messages are meant, and naming what waits for others would run it before them.
+    fn check_group(&self, action: Action) -> Result<(), Refused> {
+        let is_for_groups = matches!(action, Action::Retry { .. } | Action::Park | Action::Skip);
+        match &self.group {
+            Some(_) if !is_for_groups => {
+                let why = "only a retry, a park or a skip is of a group of failures";
+                Err(refuse_field("group", why))
+            }
+            Some(_) if !self.ids.is_empty() => {
+                Err(refuse_field("group", "expected ids or a group, found both"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     const fn has_filter(&self) -> bool {
         self.tenant.is_some()
             || !self.states.is_empty()
             || self.cause.is_some()
             || self.lane.is_some()
+            || self.group.is_some()
             || self.from.is_some()
             || self.until.is_some()
     }

@@ -16,6 +16,8 @@ pub struct Detail {
     message: Entry,
     /// What arrived; null if it is no longer kept.
     arrived: Option<Arrived>,
+    /// What operators made of it, oldest first, at most 8; the last one is what runs.
+    edits: Vec<Edit>,
     /// When it was settled and how long that is kept; null if it is not settled.
     settled: Option<Settled>,
     /// The outcome of a settled message.
@@ -44,6 +46,24 @@ pub struct Arrived {
     /// Its headers in their order, repeats kept.
     headers: Vec<Header>,
     /// Its payload.
+    payload: Body,
+}
+
+/// What an operator made of a message.
+#[derive(Serialize, ToSchema)]
+#[schema(as = MessageEdit)]
+pub struct Edit {
+    /// Which one of the message's edits, from 1.
+    version: u32,
+    /// When.
+    at: String,
+    /// Who made it.
+    by: String,
+    /// Why.
+    reason: Option<String>,
+    /// The headers in their order, repeats kept.
+    headers: Vec<Header>,
+    /// The payload.
     payload: Body,
 }
 
@@ -115,6 +135,11 @@ impl Detail {
                 .message
                 .as_ref()
                 .map(|message| Arrived::of(message, payload)),
+            edits: detail
+                .edits
+                .iter()
+                .map(|edited| Edit::of(edited, payload))
+                .collect(),
             settled: settled.map(Settled::of),
             outcome: settled.map(|settled| Outcome::of(&settled.outcome, payload)),
             timeline: detail.timeline().iter().map(Transition::of).collect(),
@@ -135,6 +160,19 @@ impl Arrived {
             fingerprint: message.fingerprint().to_string(),
             headers: Header::all(message.headers(), payload),
             payload: Body::of(message.payload(), payload),
+        }
+    }
+}
+
+impl Edit {
+    fn of(edited: &inbox::Edited, payload: Payload) -> Self {
+        Self {
+            version: edited.version,
+            at: edited.at.to_string(),
+            by: edited.by.clone(),
+            reason: edited.reason.clone(),
+            headers: Header::all(edited.edit.headers(), payload),
+            payload: Body::of(edited.edit.payload(), payload),
         }
     }
 }

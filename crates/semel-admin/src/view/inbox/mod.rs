@@ -5,9 +5,11 @@
 mod counts;
 mod detail;
 mod entry;
+mod failures;
 mod operate;
 
 pub use counts::{AllCounts, Counts, Gap, Gaps, Missing, Pause};
-pub use detail::{Arrived, Attempt, Detail, Step, Transition};
+pub use detail::{Arrived, Attempt, Detail, Edit, Step, Transition};
 pub use entry::{Entry, Page};
-pub use operate::{PauseReport, Report};
+pub use failures::{Failures, Group, Member};
+pub use operate::{EditReport, PauseReport, Report};

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = OperationReport)]
 pub struct Report {
-    /// `retry`, `retry-with-new-key`, `park`, `unpark`, `skip`, `replay` or `rebuild`.
+    /// `retry`, `retry-with-new-key`, `edit`, `edit-with-new-key`, `park`, `unpark`, `skip`, `replay` or `rebuild`.
     action: &'static str,
     /// Whose messages, as `name@version`.
     consumer: String,
@@ -54,6 +54,41 @@ impl Report {
             gone: report.gone,
             more: report.more,
             sample: report.sample.iter().map(id).collect(),
+        }
+    }
+}
+
+/// What an edit did, or would do.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EditReport {
+    /// Whether the message runs again.
+    report: Report,
+    /// Which of the message's edits this is, or would be, from 1.
+    version: u32,
+    /// How many bytes the payload had that ran before.
+    before_bytes: u64,
+    /// How many bytes the payload has that runs now.
+    after_bytes: u64,
+    /// BLAKE3 of the payload that runs now.
+    after_blake3: String,
+}
+
+impl EditReport {
+    /// The report on an edit of a message as it was before.
+    pub fn of(
+        report: &inbox::Report,
+        operation: &inbox::Operation,
+        before: &inbox::Detail,
+    ) -> Self {
+        let after = operation.edit.as_ref().map(|edit| edit.payload().clone());
+        let after = after.unwrap_or_default();
+        let current = crate::messages::current(before);
+        Self {
+            report: Report::of(report, operation),
+            version: before.edits.last().map_or(0, |edited| edited.version) + 1,
+            before_bytes: current.map_or(0, |(payload, _)| payload.len() as u64),
+            after_bytes: after.len() as u64,
+            after_blake3: blake3::hash(&after).to_hex().to_string(),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! `semel inbox list`: one page of messages.
 
+use semel_admin::When;
 use semel_admin::view::inbox as view;
 use semel_core::inbox::{Cause, Query, State};
 use semel_core::store::PAGE_MAX;
-use semel_core::{Key, Scope};
+use semel_core::{Key, Scope, Tenant};
 
 use crate::commands::messages::{self, OpenInbox};
 use crate::error::Result;
@@ -32,6 +33,18 @@ pub(crate) struct Page {
     /// Only with this key: of this lane
     #[arg(long, value_name = "LANE", alias = "lane")]
     key: Option<Key>,
+
+    /// Only this tenant's
+    #[arg(long)]
+    tenant: Option<Tenant>,
+
+    /// Only received at or after: 2026-11-16T08:30:00Z, or 2h for two hours ago
+    #[arg(long, value_name = "TIME")]
+    from: Option<When>,
+
+    /// Only received before: 2026-11-16T08:30:00Z, or 2h for two hours ago
+    #[arg(long, value_name = "TIME")]
+    until: Option<When>,
 
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=PAGE_MAX as u64))]
@@ -76,6 +89,9 @@ impl Page {
             consumer: listing.consumer.cloned(),
             lane: self.key.clone(),
             cause: self.cause,
+            tenant: self.tenant.clone(),
+            from: self.from.map(|when| when.at(open.now())),
+            until: self.until.map(|when| when.at(open.now())),
             before: self.before,
             limit: usize::try_from(self.limit).unwrap_or(PAGE_MAX),
         };
@@ -100,6 +116,9 @@ impl Page {
             || !listing.said_states.is_empty()
             || self.cause.is_some()
             || self.key.is_some()
+            || self.tenant.is_some()
+            || self.from.is_some()
+            || self.until.is_some()
             || self.before.is_some();
         match filtered {
             true => "no message matches",
@@ -122,6 +141,15 @@ impl Page {
         }
         if let Some(key) = &self.key {
             line += &option("key", key.to_string());
+        }
+        if let Some(tenant) = &self.tenant {
+            line += &option("tenant", tenant.to_string());
+        }
+        for (name, when) in [("from", self.from), ("until", self.until)] {
+            // The next page is of the same stretch of time, whenever it is asked for.
+            line += &when.map_or(String::new(), |when| {
+                option(name, when.at(open.now()).to_string())
+            });
         }
         line += &option("limit", self.limit.to_string());
         line += &option("before", next.to_string());

@@ -2,6 +2,8 @@
 
 mod act;
 mod counts;
+mod edit;
+mod failures;
 mod gaps;
 mod import;
 mod list;
@@ -35,8 +37,12 @@ enum Command {
     Counts(counts::Args),
     /// Say which versions the keys of a consumer wait for
     Gaps(gaps::Args),
+    /// Say what is wrong with failed and parked messages, in groups of cause and error
+    Failures(failures::Args),
     /// Run messages again that failed or are parked: attempts are counted anew, done steps stay done
     Retry(act::RetryArgs),
+    /// Run one message again that failed or is parked, with another payload; the original is kept beside it
+    Edit(edit::Args),
     /// Set messages aside until somebody decides
     Park(act::Args),
     /// Let parked messages go on, with the attempts that they had
@@ -55,9 +61,11 @@ enum Command {
 
 pub(crate) async fn run(args: Args, store: StoreArgs, config: &ConfigArg) -> Result<()> {
     let purpose = match &args.command {
-        Command::List(_) | Command::Show(_) | Command::Counts(_) | Command::Gaps(_) => {
-            Purpose::Look
-        }
+        Command::List(_)
+        | Command::Show(_)
+        | Command::Counts(_)
+        | Command::Gaps(_)
+        | Command::Failures(_) => Purpose::Look,
         _ => Purpose::Act,
     };
     let open = OpenInbox::open(config, store, purpose).await?;
@@ -66,6 +74,8 @@ pub(crate) async fn run(args: Args, store: StoreArgs, config: &ConfigArg) -> Res
         Command::Show(args) => show::run(&args, &open).await,
         Command::Counts(args) => counts::run(&args, &open).await,
         Command::Gaps(args) => gaps::run(&args, &open).await,
+        Command::Failures(args) => failures::run(&args, &open).await,
+        Command::Edit(args) => edit::run(&args, &open).await,
         Command::Retry(args) => act::retry(&args, &open).await,
         Command::Park(args) => act::park(&args, &open).await,
         Command::Unpark(args) => act::unpark(&args, &open).await,

@@ -34,6 +34,10 @@ pub(crate) struct Select {
     #[arg(long)]
     tenant: Option<Tenant>,
 
+    /// Only the messages of this group of failures, as `semel inbox failures` names it; for retry, park and skip
+    #[arg(long, value_name = "GROUP", conflicts_with = "ids")]
+    group: Option<String>,
+
     /// Only received at or after: 2026-11-16T08:30:00Z, or 2h for two hours ago
     #[arg(long, value_name = "TIME")]
     from: Option<When>,
@@ -81,8 +85,14 @@ impl Select {
         self.cause.is_some()
             || self.key.is_some()
             || self.tenant.is_some()
+            || self.group.is_some()
             || self.from.is_some()
             || self.until.is_some()
+    }
+
+    /// The group of failures that is meant.
+    pub(crate) fn group(&self) -> Option<&str> {
+        self.group.as_deref()
     }
 
     /// On whose behalf, where one has to be named.

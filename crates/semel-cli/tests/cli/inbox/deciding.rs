@@ -223,3 +223,67 @@ fn a_file_that_is_wrong_stops_changes_and_not_looks_into_a_named_store() {
     let named = format!("{line} --store sqlite:semel.db --config semel.yaml");
     assert_eq!(store.semel(&named).code, 78);
 }
+
+#[test]
+fn failures_are_grouped_and_a_group_is_decided_as_one() {
+    let store = Fixture::configured();
+    let found = store.semel("inbox failures mailer --json").json();
+    assert_eq!(found["more"], false);
+    let groups = found["groups"].as_array().unwrap();
+    let said = "503 Service Unavailable: the mail server is being updated";
+    let exhausted = groups
+        .iter()
+        .find(|group| group["cause"] == "attempts-exhausted" && group["error"] == said);
+    let group = exhausted.unwrap()["group"].as_str().unwrap();
+    let listed = store.semel("inbox failures");
+    assert!(listed.stdout.contains(group), "{listed:?}");
+    assert!(listed.stderr.contains("--group"), "{listed:?}");
+
+    let retry = |more: &str| store.semel(&format!("inbox retry mailer --group {group} {more}"));
+    let forecast = retry("--dry-run");
+    assert!(
+        forecast.stdout.starts_with("would run again  1"),
+        "{forecast:?}"
+    );
+    assert_eq!(store.state("mailer", "evt-2"), "PARKED");
+    assert_eq!(retry("--yes --reason INC-7").code, 0);
+    assert_eq!(store.state("mailer", "evt-2"), "RECEIVED");
+    let unpark = store.semel(&format!("inbox unpark mailer --group {group} --yes"));
+    assert!(
+        unpark.stderr.contains("a group of failures is retried"),
+        "{unpark:?}"
+    );
+}
+
+#[test]
+fn an_edit_that_changes_nothing_or_comes_too_early_is_refused() {
+    let store = Fixture::configured();
+    let edit = |id: &str, more: &str| {
+        store.semel(&format!("inbox edit mailer {id} --reason INC-7 {more}"))
+    };
+    let nothing = edit("evt-2", "");
+    assert_eq!(nothing.code, 1, "{nothing:?}");
+    assert!(
+        nothing.stderr.contains("found neither changed"),
+        "{nothing:?}"
+    );
+    assert_eq!(edit("evt-99", "--header x:1").code, 3);
+    let unreasoned = store.semel("inbox edit mailer evt-2 --header x:1");
+    assert_eq!(unreasoned.code, 2, "{unreasoned:?}");
+    let done = edit("evt-2", "--content-type text/plain --json").json();
+    assert_eq!(
+        (&done["version"], &done["report"]["changed"]),
+        (&1.into(), &1.into())
+    );
+    let shown = store.semel("inbox show mailer evt-2");
+    assert!(
+        shown.stdout.contains("edited       1 time, last by alice"),
+        "{shown:?}"
+    );
+    let again = edit("evt-2", "--header x:1");
+    assert!(
+        again.stderr.contains("an edit is for FAILED_RETRYABLE"),
+        "{again:?}"
+    );
+    assert_eq!(again.code, 1, "{again:?}");
+}

@@ -146,6 +146,7 @@ fn show_explains_a_parked_message_and_what_to_do() {
     stderr:
     hint: nothing runs this until an operator decides
           run it again:   semel inbox retry mailer@1 evt-2
+          mend it first:  semel inbox edit mailer@1 evt-2 --payload @FILE --reason WHY
           never run it:   semel inbox skip mailer@1 evt-2
 
     exit: 0

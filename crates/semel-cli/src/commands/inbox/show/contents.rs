@@ -18,6 +18,15 @@ pub(super) fn private(detail: &Detail) -> String {
         }
         text += &indented(message.payload(), 2);
     }
+    for edited in &detail.edits {
+        let by = text::printable(&edited.by);
+        text += &format!("\nedit {} by {by}, {}\n", edited.version, edited.at);
+        for (name, value) in edited.edit.headers().iter() {
+            let (name, value) = (text::printable(name), String::from_utf8_lossy(value));
+            text += &format!("  {name}: {}\n", text::printable(&value));
+        }
+        text += &indented(edited.edit.payload(), 2);
+    }
     let body = detail
         .settled
         .as_ref()

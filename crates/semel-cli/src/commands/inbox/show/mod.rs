@@ -62,6 +62,12 @@ pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
 /// What an operator can do about a message that waits for a decision.
 fn next_steps(detail: &Detail, open: &OpenInbox) -> Option<String> {
     let entry = &detail.entry;
+    let mend = command(
+        "inbox edit",
+        &entry.identity,
+        "--payload @FILE --reason WHY",
+        open,
+    );
     let command = |verb| command(verb, &entry.identity, "", open);
     let consumer = text::word(&entry.identity.scope().to_string());
     match (entry.state, entry.cause) {
@@ -88,6 +94,7 @@ fn next_steps(detail: &Detail, open: &OpenInbox) -> Option<String> {
         (State::Parked | State::FailedTerminal, _) => Some(format!(
             "nothing runs this until an operator decides\n\
              run it again:   {}\n\
+             mend it first:  {mend}\n\
              never run it:   {}",
             command("inbox retry"),
             command("inbox skip"),

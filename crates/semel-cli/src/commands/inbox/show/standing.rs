@@ -36,6 +36,15 @@ pub(super) fn fields(detail: &Detail, now: Timestamp) -> Vec<(&'static str, Stri
         found.push(("outcome", outcome));
         found.push(("kept until", moment(settled.expires_at)));
     }
+    if let Some(edited) = detail.edits.last() {
+        let times = text::plural(edited.version.into(), "time", "times");
+        let reason = edited.reason.as_deref().map(flat).unwrap_or_default();
+        let by = text::printable(&edited.by);
+        found.push((
+            "edited",
+            format!("{times}, last by {by} {}: {reason}", moment(edited.at)),
+        ));
+    }
     match &detail.message {
         Some(message) => found.extend(carried(message)),
         None => found.push(("payload", "no longer kept".to_owned())),

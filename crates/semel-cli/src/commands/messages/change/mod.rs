@@ -73,13 +73,12 @@ impl ChangeArgs {
         open.check_order(&operation).await?;
         let repeats = matches!(change.action, Action::Retry { new_key: true });
         if (select.may_be_many() || repeats) && !self.dry_run && !self.yes {
-            let forecast = dry(&operation);
-            let report = open.inbox.operate(forecast).await?;
+            let report = operate(open, dry(&operation), select.group()).await?;
             if report.changed > 0 {
                 confirm(&operation, &report)?;
             }
         }
-        let report = all(open, &operation).await?;
+        let report = all(open, &operation, select.group()).await?;
         if report.changed == 0 && !select.may_be_many() {
             return Err(unchanged(open, &change, &report).await?);
         }
@@ -99,6 +98,7 @@ impl ChangeArgs {
             reason: self.reason.clone(),
             verb: change.verb,
             dry_run: self.dry_run,
+            edit: None,
         })
     }
 
@@ -129,16 +129,20 @@ fn dry(operation: &Operation) -> Operation {
     }
 }
 
+async fn operate(open: &OpenInbox, operation: Operation, group: Option<&str>) -> Result<Report> {
+    Ok(semel_admin::messages::operate(open.inbox.as_ref(), operation, group).await?)
+}
+
 /// Rounds until nothing is left. A replayed message may be done and match again before the next round,
 /// so replays are not repeated.
-async fn all(open: &OpenInbox, operation: &Operation) -> Result<Report> {
-    let mut total = open.inbox.operate(operation.clone()).await?;
+async fn all(open: &OpenInbox, operation: &Operation, group: Option<&str>) -> Result<Report> {
+    let mut total = operate(open, operation.clone(), group).await?;
     let repeats = !operation.dry_run && !matches!(operation.action, Action::Replay { .. });
     for _ in 1..ROUNDS_MAX {
         if !total.more || !repeats {
             break;
         }
-        let next = open.inbox.operate(operation.clone()).await?;
+        let next = operate(open, operation.clone(), group).await?;
         total.matched += next.changed;
         total.changed += next.changed;
         total.conflicts += next.conflicts;

@@ -7,8 +7,8 @@ use crate::text;
 /// What becomes of messages that change.
 pub(super) const fn becomes(action: Action, dry_run: bool) -> &'static str {
     match (action, dry_run) {
-        (Action::Retry { .. }, false) => "run again",
-        (Action::Retry { .. }, true) => "would run again",
+        (Action::Retry { .. } | Action::Edit { .. }, false) => "run again",
+        (Action::Retry { .. } | Action::Edit { .. }, true) => "would run again",
         (Action::Park, false) => "set aside",
         (Action::Park, true) => "would be set aside",
         (Action::Unpark, false) => "go on",
