@@ -61,9 +61,24 @@ const MESSAGES: &str = "Messages";
 const PROCESS: &str = "Process";
 
 /// The table.
-pub(super) static PAGES: &[Route] = &[Route::new("/", NOW, Some("Overview"), |ask| {
-    Box::pin(pages::overview::page(ask))
-})];
+pub(super) static PAGES: &[Route] = &[
+    Route::new("/", NOW, Some("Overview"), |ask| {
+        Box::pin(pages::overview::page(ask))
+    }),
+    Route::new("/inbox", MESSAGES, Some("Inbox"), |ask| {
+        Box::pin(pages::inbox::page(ask))
+    })
+    .acting(Needs::Operate, |act| Box::pin(pages::inbox::act(act))),
+    Route::new("/inbox/one", MESSAGES, None, |ask| {
+        Box::pin(pages::inbox::one::page(ask))
+    }),
+    Route::new("/dead-letters", MESSAGES, Some("Dead letters"), |ask| {
+        Box::pin(pages::dead_letters::page(ask))
+    }),
+    Route::new("/intents", MESSAGES, Some("Intents"), |ask| {
+        Box::pin(pages::intents::page(ask))
+    }),
+];
 
 /// The page at an address.
 pub(super) fn find(path: &str) -> Option<&'static Route> {

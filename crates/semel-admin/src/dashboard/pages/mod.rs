@@ -1,3 +1,6 @@
 //! The pages, one file or folder each.
 
+pub(super) mod dead_letters;
+pub(super) mod inbox;
+pub(super) mod intents;
 pub(super) mod overview;

@@ -1,0 +1,155 @@
+//! Dead letters: what failed for good or is parked, over all consumers, in groups and one by one; and replays of what was dealt with.
+
+use maud::{Markup, html};
+use semel_core::inbox::{Cause, Counts, State};
+
+use super::inbox::acts;
+use super::inbox::filters::Filters;
+use super::inbox::{lead, list};
+use crate::api::inbox as api;
+use crate::api::inbox::Verb;
+use crate::dashboard::ui::Tone;
+use crate::dashboard::{Ask, Page, ui};
+use crate::messages::{Failures, Group, WALK_MAX, failures};
+use crate::refused::{Refused, ask as wait};
+use crate::tokens::Needs;
+
+/// The page's address.
+pub(super) const PATH: &str = "/dead-letters";
+/// How many groups are shown.
+const GROUPS_SHOWN: usize = 50;
+
+/// The page. It is not live: its groups are counted over many messages.
+pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
+    let filters: Filters = ask.query()?;
+    let (part, now) = (api::part(&ask.app)?, ask.app.now());
+    let consumer = filters.consumer()?;
+    let counts = wait(part.inbox.counts()).await?;
+    let found = wait(failures(part.inbox.as_ref(), consumer.as_ref())).await?;
+    let chosen = filters.group.as_deref().map(|id| found.group(id));
+    let page = match chosen {
+        Some(Some(group)) => members(part.inbox.as_ref(), group).await?,
+        Some(None) => semel_core::inbox::Page::default(),
+        None => listed(part.inbox.as_ref(), &filters, now).await?,
+    };
+    let content = html! {
+        @if let Some(chosen) = chosen { (one_group(&ask, chosen)) }
+        @else { (ui::section("What is wrong", groups(&ask, &found))) }
+        (ui::section("Messages", list::table(&ask, &page, now, none())))
+        (ui::pager(&ask, page.next.map(|next| next.to_string()).as_deref()))
+        @if ask.may(Needs::Operate) { (acting(&ask, &filters, &counts)) }
+    };
+    let lead = lead(&ask, &filters, &counts);
+    Ok(Page::new("Dead letters").lead(lead).rest(content))
+}
+
+/// Failed for good and parked, unless one of them is asked for.
+async fn listed(
+    inbox: &dyn semel_core::inbox::Inbox,
+    filters: &Filters,
+    now: semel_core::Timestamp,
+) -> Result<semel_core::inbox::Page, Refused> {
+    if filters.id.is_some() {
+        return list::load(inbox, filters, now).await;
+    }
+    let mut query = filters.query(now)?;
+    if query.states.is_empty() {
+        query.states = vec![State::FailedTerminal, State::Parked];
+    }
+    wait(inbox.list_messages(query)).await
+}
+
+/// The newest messages of a group.
+async fn members(
+    inbox: &dyn semel_core::inbox::Inbox,
+    group: &Group,
+) -> Result<semel_core::inbox::Page, Refused> {
+    let mut page = semel_core::inbox::Page::default();
+    for identity in group.members.iter().take(20) {
+        let found = wait(inbox.message(identity.clone())).await?;
+        page.entries.extend(found.map(|detail| detail.entry));
+    }
+    Ok(page)
+}
+
+fn groups(ask: &Ask, found: &Failures) -> Markup {
+    let now = ask.app.now();
+    let row = |group: &Group| {
+        let consumer = group.consumer.to_string();
+        let link = ui::link_to(PATH, &[("consumer", &consumer), ("group", &group.id)]);
+        ui::Row::new(&group.id)
+            .cell(html! { a href=(link) { (ui::count(group.count)) } @if group.retrying > 0 { " " span.hint { (ui::count(group.retrying)) " retrying" } } })
+            .text(&consumer)
+            .text(group.cause.map_or("", Cause::name))
+            .text(list::short(&group.error))
+            .cell(ui::ago(group.first, now))
+            .cell(ui::ago(group.last, now))
+    };
+    let table = ui::Table::new("Failures in groups, the largest first")
+        .number("Messages")
+        .column("Consumer")
+        .column("Why");
+    let table = table.column("Error").column("First").column("Last");
+    html! {
+        (table.rows(found.groups.iter().take(GROUPS_SHOWN).map(row)).or(none()))
+        @if found.groups.len() > GROUPS_SHOWN { p.hint { "The largest " (GROUPS_SHOWN) " of " (ui::count(found.groups.len() as u64)) " groups." } }
+        @if found.is_cut { (ui::notice(Tone::Warn, html! { "Of the newest " (ui::count(WALK_MAX as u64)) " failures; there are more." })) }
+    }
+}
+
+fn one_group(ask: &Ask, group: Option<&Group>) -> Markup {
+    let Some(group) = group else {
+        return ui::empty(
+            "No failure of this group is left.",
+            html! { a href=(PATH) { "See all dead letters" } },
+        );
+    };
+    let now = ask.app.now();
+    html! {
+        (ui::section("One group", ui::facts(&[
+            ("Consumer", html! { (group.consumer) }),
+            ("Why", html! { (group.cause.map_or("", Cause::name)) }),
+            ("Error", html! { (group.error) }),
+            ("The newest says", html! { (group.example.as_deref().unwrap_or_default()) }),
+            ("Messages", html! { (ui::count(group.count)) @if group.retrying > 0 { ", " (ui::count(group.retrying)) " of them are tried again by themselves" } }),
+            ("Between", html! { (ui::time(group.first, now)) " and " (ui::time(group.last, now)) }),
+        ])))
+        p { a href=(ask.link(&[("group", None)])) { "All groups" } }
+    }
+}
+
+/// What can be done to all that matches, and to what was dealt with.
+fn acting(ask: &Ask, filters: &Filters, counts: &[Counts]) -> Markup {
+    let consumer = filters.consumer().ok().flatten();
+    let Some(consumer) =
+        consumer.filter(|consumer| counts.iter().any(|counts| counts.consumer == *consumer))
+    else {
+        return html! { p.hint { "Choose a consumer, or a group, to act on all of its messages that match." } };
+    };
+    let verbs: &[Verb] = match filters.group {
+        Some(_) => &acts::OF_GROUPS,
+        None => &[Verb::Retry, Verb::Unpark, Verb::Skip],
+    };
+    let dealt_with = Filters {
+        state: None,
+        cause: None,
+        group: None,
+        ..filters.clone()
+    };
+    html! {
+        (ui::section("Act on all that match", acts::many(ask, filters, verbs)))
+        @if filters.group.is_none() {
+            (ui::section("Replay what was dealt with", html! {
+                (acts::policy(ask, &consumer))
+                (acts::many(ask, &dealt_with, &[Verb::Replay]))
+            }))
+        }
+    }
+}
+
+fn none() -> Markup {
+    ui::empty(
+        "There are no dead letters.",
+        html! { "A message comes here when its attempts are used up, or when its handler says that trying again does not help." },
+    )
+}

@@ -1,0 +1,51 @@
+//! Keys that wait for versions.
+
+use maud::{Markup, html};
+use semel_core::Timestamp;
+use semel_core::inbox::Gap;
+
+use crate::dashboard::ui;
+
+/// How many keys are shown.
+pub(super) const SHOWN_MAX: usize = 50;
+/// How many ranges of a key are shown.
+const RANGES_MAX: usize = 8;
+
+/// Keys one to a row, with the versions that are missing.
+pub(super) fn table(gaps: &[Gap], now: Timestamp) -> Markup {
+    let row = |gap: &Gap| {
+        let ranges = gap.missing.iter().take(RANGES_MAX).map(range);
+        let mut missing = ranges.collect::<Vec<_>>().join(", ");
+        if gap.missing.len() > RANGES_MAX {
+            missing.push_str(", …");
+        }
+        ui::Row::new(&format!("{} {}", gap.tenant, gap.lane))
+            .text(gap.lane.as_str())
+            .text(gap.tenant.as_str())
+            .text(gap.done.map_or("none".to_owned(), |done| done.to_string()))
+            .text(missing)
+            .text(ui::count(gap.waiting))
+            .cell(match gap.deadline {
+                Some(at) if at > now => html! { "in " (ui::duration(at.since(now))) },
+                Some(_) => html! { "has passed" },
+                None => html! { "none" },
+            })
+    };
+    let table = ui::Table::new("Keys that wait for versions")
+        .column("Key")
+        .column("Tenant")
+        .number("Applied")
+        .column("Missing");
+    table
+        .number("Waiting")
+        .column("Waits until")
+        .rows(gaps.iter().map(row))
+        .show()
+}
+
+fn range((from, to): &(u64, u64)) -> String {
+    match from == to {
+        true => from.to_string(),
+        false => format!("{from}–{to}"),
+    }
+}

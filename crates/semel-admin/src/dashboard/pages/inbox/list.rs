@@ -1,0 +1,118 @@
+//! Messages in a list.
+
+use maud::{Markup, html};
+use semel_core::inbox::{Cause, Entry, Inbox, Page};
+use semel_core::{Identity, Tenant, Timestamp};
+
+use super::filters::Filters;
+use crate::dashboard::{Ask, ui};
+use crate::refused::{Refused, ask as wait};
+
+/// How many messages a part of a list has.
+pub(super) const SHOWN_MAX: usize = 50;
+/// The most characters of an error in a list.
+const ERROR_CHARS_MAX: usize = 140;
+
+/// The messages that match. An id is looked up; all else is listed.
+pub(in crate::dashboard::pages) async fn load(
+    inbox: &dyn Inbox,
+    filters: &Filters,
+    now: Timestamp,
+) -> Result<Page, Refused> {
+    let (query, Some(id)) = (filters.query(now)?, filters.id()?) else {
+        return wait(inbox.list_messages(filters.query(now)?)).await;
+    };
+    let tenant = query.tenant.clone().unwrap_or_else(Tenant::public);
+    let consumers = match &query.consumer {
+        Some(consumer) => vec![consumer.clone()],
+        None => {
+            let counts = wait(inbox.counts()).await?;
+            counts.into_iter().map(|counts| counts.consumer).collect()
+        }
+    };
+    let mut page = Page::default();
+    for consumer in consumers.into_iter().take(SHOWN_MAX) {
+        let identity = Identity::new(tenant.clone(), consumer, id.clone());
+        let found = wait(inbox.message(identity)).await?;
+        page.entries.extend(found.map(|detail| detail.entry));
+    }
+    Ok(page)
+}
+
+/// The address of a message.
+pub(in crate::dashboard::pages) fn address(identity: &Identity) -> String {
+    let consumer = identity.scope().to_string();
+    let mut pairs = vec![
+        ("consumer", consumer.as_str()),
+        ("id", identity.key().as_str()),
+    ];
+    if *identity.tenant() != Tenant::public() {
+        pairs.push(("tenant", identity.tenant().as_str()));
+    }
+    ui::link_to(super::one::PATH, &pairs)
+}
+
+/// Messages one to a row, or what is said where there are none.
+pub(in crate::dashboard::pages) fn table(
+    ask: &Ask,
+    page: &Page,
+    now: Timestamp,
+    empty: Markup,
+) -> Markup {
+    let is_of_all = !ask.here().contains("consumer=");
+    let has_tenants = page
+        .entries
+        .iter()
+        .any(|entry| *entry.identity.tenant() != Tenant::public());
+    let mut table = ui::Table::new("Messages, the newest first").column("Id");
+    if is_of_all {
+        table = table.column("Consumer");
+    }
+    if has_tenants {
+        table = table.column("Tenant");
+    }
+    table = table
+        .column("State")
+        .column("Why")
+        .column("Error")
+        .column("Key")
+        .number("Attempts")
+        .column("Received");
+    let row = |entry: &Entry| {
+        let identity = &entry.identity;
+        let mut row = ui::Row::new(&identity.to_string()).cell(html! {
+            a.mono href=(address(identity)) { (identity.key()) }
+            @if entry.duplicates > 0 { " " span.hint { "+" (ui::count(entry.duplicates)) " duplicates" } }
+        });
+        if is_of_all {
+            row = row.text(identity.scope().to_string());
+        }
+        if has_tenants {
+            row = row.text(identity.tenant().as_str());
+        }
+        row.cell(ui::state(entry.state.name()))
+            .text(entry.cause.map_or("", Cause::name))
+            .text(short(entry.error.as_deref().unwrap_or_default()))
+            .text(place(entry))
+            .text(ui::count(entry.attempts.into()))
+            .cell(ui::ago(entry.received_at, now))
+    };
+    table.rows(page.entries.iter().map(row)).or(empty)
+}
+
+/// A lane, and the place in it.
+pub(super) fn place(entry: &Entry) -> String {
+    let lane = entry.lane.as_ref().map(ToString::to_string);
+    match (lane, entry.sequence) {
+        (Some(lane), Some(sequence)) => format!("{lane} · {sequence}"),
+        (lane, _) => lane.unwrap_or_default(),
+    }
+}
+
+/// The beginning of an error.
+pub(in crate::dashboard::pages) fn short(error: &str) -> String {
+    match error.char_indices().nth(ERROR_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &error[..end]),
+        None => error.to_owned(),
+    }
+}
