@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::compile;
 use crate::error::{Error, Kind, Result};
 use crate::file::{
-    Admin, Consumer, Gateway, IdempotentConsumer, InboxListen, Log, ProcessLimits, Target,
+    Admin, Consumer, Gateway, IdempotentConsumer, InboxListen, Log, ProcessLimits, Target, Tracing,
 };
 use crate::limits::FILE_BYTES_MAX;
 use crate::tree::fill::{self, Variables};
@@ -20,9 +20,10 @@ use crate::tree::{Node, Value, overlay, yaml};
 use crate::value::{Named, StoreUrl};
 
 /// The sections that a variable can stand for.
-const SECTIONS: [&str; 9] = [
+const SECTIONS: [&str; 10] = [
     "store",
     "log",
+    "tracing",
     "limits",
     "admin",
     "gateway",
@@ -58,6 +59,8 @@ pub struct File {
     pub store: Option<StoreUrl>,
     /// What is logged, and how.
     pub log: Log,
+    /// Which requests and messages are traced, and where the traces are sent. Default: nowhere.
+    pub tracing: Tracing,
     /// What all doors share.
     pub limits: ProcessLimits,
     /// The door for operators, or off. Default: on loopback.
@@ -110,6 +113,7 @@ impl File {
         file.check_memory(&routes).map_err(located)?;
         compile::quota::terms(&file.limits).map_err(located)?;
         file.check_tokens().map_err(located)?;
+        file.check_tracing().map_err(located)?;
         file.compile_messages().map_err(located)?;
         Ok(file)
     }

@@ -6,7 +6,7 @@ use super::server::Server;
 use super::servers::{KAFKA, NATS, POSTGRES, RABBITMQ, REDIS, REDIS_CLUSTER, SQS};
 use super::tool::Tool;
 use super::tools::{
-    APPS, CLIENTS, KAFKA_JAVA, MCP, NGINX, PGBOUNCER, POSTGRES_BIN, SCHEMATHESIS, STRIPE,
+    APPS, CLIENTS, KAFKA_JAVA, MCP, NGINX, OTLP, PGBOUNCER, POSTGRES_BIN, SCHEMATHESIS, STRIPE,
 };
 
 const ALL: &[Need] = &[
@@ -25,6 +25,7 @@ const ALL: &[Need] = &[
     Need::Tool(&SCHEMATHESIS),
     Need::Tool(&MCP),
     Need::Tool(&CLIENTS),
+    Need::Tool(&OTLP),
     Need::Tool(&KAFKA_JAVA),
 ];
 

@@ -74,6 +74,16 @@ pub(super) const CLIENTS: Tool = Tool {
     )],
 };
 
+/// OpenTelemetry's own protocol buffers, which read what is sent to a collector.
+pub(super) const OTLP: Tool = Tool {
+    name: "otlp",
+    variable: "SEMEL_TEST_OTLP",
+    parts: &[Part::Python(
+        "opentelemetry-proto==1.45.2 protobuf==7.36.2",
+        "opentelemetry.proto.collector.trace.v1.trace_service_pb2 google.protobuf",
+    )],
+};
+
 /// Java's own client of Kafka, in `jars`, and a compiler: tests hand `java` a program as it stands.
 pub(super) const KAFKA_JAVA: Tool = Tool {
     name: "kafka-java",
@@ -104,7 +114,7 @@ mod tests {
 
     #[test]
     fn every_package_is_pinned_to_one_version() {
-        let pins = [STRIPE, APPS, SCHEMATHESIS, MCP, CLIENTS].into_iter();
+        let pins = [STRIPE, APPS, SCHEMATHESIS, MCP, CLIENTS, OTLP].into_iter();
         let pins = pins
             .flat_map(|tool| tool.parts)
             .filter_map(|part| match part {

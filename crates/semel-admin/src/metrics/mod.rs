@@ -12,6 +12,7 @@ mod inbox;
 mod limited;
 mod ports;
 mod requests;
+mod spans;
 mod verbs;
 
 pub use inbox::{CONSUMERS_MAX, EVENT_TYPES_MAX};
@@ -42,6 +43,7 @@ use inbox::{Circuits, Counted, Sources};
 use limited::Limited;
 use ports::Ports;
 use requests::Requests;
+use spans::Spans;
 use verbs::Verbs;
 
 /// The media type of [`Metrics::text`].
@@ -68,6 +70,7 @@ pub struct Metrics {
     circuits: Circuits,
     sources: Sources,
     ports: Ports,
+    spans: Spans,
     stats_asked: Asked,
     inbox_asked: Asked,
 }
@@ -106,6 +109,7 @@ impl Metrics {
             circuits: Circuits::register(&mut registry),
             sources: Sources::register(&mut registry),
             ports: Ports::register(&mut registry),
+            spans: Spans::register(&mut registry),
             registry,
             stats_asked: Asked::default(),
             inbox_asked: Asked::default(),
@@ -121,6 +125,7 @@ impl Metrics {
     pub fn text(&self) -> String {
         self.budgets.refresh();
         self.ports.refresh();
+        self.spans.refresh();
         self.sources.refresh();
         let mut text = String::new();
         // Writing to a string cannot fail, and no metric of ours does.
@@ -135,6 +140,11 @@ impl Metrics {
         look: impl Fn() -> semel_listen::Load + Send + Sync + 'static,
     ) {
         self.ports.watch(port, Box::new(look));
+    }
+
+    /// Shows what became of spans from now on: each result with how many came to it so far.
+    pub fn watch_spans(&self, look: Box<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>) {
+        self.spans.watch(look);
     }
 
     /// Shows how the sources of an engine stand, and those of no engine before it; with nothing, those of none.

@@ -10,6 +10,7 @@ pub(super) fn changed(old: &File, new: &File, store_is_named: bool) -> Vec<&'sta
     let text = |file: &File| file.store.as_ref().map(semel_policy::value::StoreUrl::text);
     let mut table = vec![
         ("store", !store_is_named && text(old) != text(new)),
+        ("tracing", old.tracing != new.tracing),
         ("log.format", old.log.format != new.log.format),
         ("admin.listen", listens(&old.admin) != listens(&new.admin)),
         ("admin.tls", shown(&old.admin).0 != shown(&new.admin).0),
@@ -93,13 +94,14 @@ mod tests {
     fn what_needs_a_restart_is_named_key_by_key() {
         let old = file("gateway: { upstream: 'http://127.0.0.1:1' }");
         let new = file(
-            "store: sqlite:other.db\nlog: { format: json, level: debug }\nadmin: off\n\
+            "store: sqlite:other.db\ntracing: { sample: 0.1 }\nlog: { format: json, level: debug }\nadmin: off\n\
              gateway: { upstream: 'http://127.0.0.1:2', listen: '127.0.0.1:9' }\n\
              inbox: { listen: '127.0.0.1:8', timeouts: { body: 1s, idle: 1s, drain: 1s } }",
         );
         let keys = changed(&old, &new, false);
         let expected = [
             "store",
+            "tracing",
             "log.format",
             "admin.listen",
             "gateway.listen",

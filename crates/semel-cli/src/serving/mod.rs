@@ -5,6 +5,7 @@
 //! - `gateway` turns the file's section into a gateway, `inbox` the consumers and targets into an engine; `policies` is what
 //!   operators' acts need of them.
 //! - `listening` turns what the file says about a port into what the listener takes, `tokens` what it says about callers of the admin side.
+//! - `traces` begins spans and has them sent.
 //! - `signals` waits for the outside world; `reload` takes a changed file over, and `fixed` knows what it cannot take.
 //! - `unserved` names messages that nothing runs.
 
@@ -18,6 +19,7 @@ mod reload;
 mod signals;
 mod source;
 mod tokens;
+mod traces;
 mod unserved;
 mod watch;
 
@@ -35,7 +37,7 @@ use std::sync::Arc;
 
 use semel_admin::{Admin, Current, Health, InboxPart, Metered, Metrics, Parts, Policies};
 use semel_core::inbox::Inbox;
-use semel_core::{Cached, Once};
+use semel_core::{Cached, Once, Tracer};
 use semel_gateway::Gateway;
 use semel_http::quota::Terms;
 use semel_http::{Memory, Quotas};
@@ -47,6 +49,7 @@ use crate::exit::Exit;
 use crate::stores::{Opened, StoreArgs};
 use inbox::Messages;
 use reload::Live;
+use traces::Traces;
 use watch::{StoreWatch, Watchers};
 
 /// How much of the settled records is kept in memory for duplicates that come soon.
@@ -70,7 +73,8 @@ pub(crate) async fn run_until(
     if needs_inbox(&file)? {
         store.must_have_inbox()?;
     }
-    let process = Process::open(&store, &file.limits).await?;
+    let traces = Traces::begin(&file)?;
+    let process = Process::open(&store, &file.limits, &traces).await?;
     process.quotas.set(tenant_limits(&file)?);
     process.tell_of_servers().await?;
     let policies = Current::new(policies_of(&file, &source)?);
@@ -125,6 +129,7 @@ pub(crate) async fn run_until(
             tokio::join!(serving, admin.serve(async { drop(drained.await) }));
         }
     }
+    traces.end().await;
     tracing::info!("semel ends");
     Ok(())
 }
@@ -181,11 +186,18 @@ struct Process {
     memory: Memory,
     /// What each tenant may bring to all doors together.
     quotas: Quotas,
+    /// What begins the spans of all doors.
+    tracer: Tracer,
 }
 
 impl Process {
-    async fn open(store: &StoreArgs, limits: &file::ProcessLimits) -> Result<Self> {
+    async fn open(
+        store: &StoreArgs,
+        limits: &file::ProcessLimits,
+        traces: &Traces,
+    ) -> Result<Self> {
         let (metrics, health) = (Arc::new(Metrics::new()), Health::default());
+        traces.show(&metrics);
         let watch = Arc::new(StoreWatch {
             metrics: metrics.clone(),
             health: health.clone(),
@@ -206,6 +218,7 @@ impl Process {
             health,
             memory,
             quotas,
+            tracer: traces.tracer.clone(),
         })
     }
 
@@ -283,6 +296,7 @@ impl Process {
         let mut config = gateway::config(section)?;
         config.memory = self.memory.clone();
         config.quotas = self.quotas.clone();
+        config.tracer = self.tracer.clone();
         let watch = Arc::new(self.watchers.clone());
         let gateway = Gateway::bind(config, self.once.clone(), watch).map_err(gateway::error)?;
         for (name, budget) in gateway.handle().budgets().all() {

@@ -107,6 +107,7 @@ impl Live<'_> {
             return Ok(None);
         };
         let mut config = gateway::config(section)?;
+        config.tracer = self.process.tracer.clone();
         if let Some(started) = &self.started_with.gateway {
             config.listen = listening::address(&started.listen);
         }

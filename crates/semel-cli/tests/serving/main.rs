@@ -5,6 +5,7 @@
 )]
 
 mod admin;
+mod collector;
 mod consumers_paused;
 mod consumers_reloaded;
 mod discovering;
@@ -19,3 +20,4 @@ mod python;
 mod reloading;
 mod support;
 mod tokens;
+mod traces;

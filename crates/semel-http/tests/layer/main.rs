@@ -15,3 +15,4 @@ mod replays;
 mod reserved;
 mod stored;
 mod support;
+mod traces;

@@ -23,6 +23,7 @@ mod shutdowns;
 mod sources;
 mod steps;
 mod support;
+mod traces;
 mod transactions;
 mod unknowns;
 mod webhooks;

@@ -15,6 +15,7 @@ mod reconcile;
 mod retry;
 pub mod target;
 mod tokens;
+mod tracing;
 
 pub use consumer::CompiledConsumer;
 pub use reconcile::CompiledReconcile;

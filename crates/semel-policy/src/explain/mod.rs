@@ -6,6 +6,7 @@ mod quota;
 mod route;
 mod store;
 mod target;
+mod tracing;
 mod unguarded;
 mod waits;
 mod warn;
@@ -31,6 +32,9 @@ pub fn explain(file: &File) -> String {
         line(&mut out, &said);
     }
     for said in quota::describe(file) {
+        line(&mut out, &said);
+    }
+    for said in tracing::describe(&file.tracing) {
         line(&mut out, &said);
     }
     match &file.gateway {

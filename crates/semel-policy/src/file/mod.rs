@@ -12,6 +12,7 @@ mod quota;
 mod route;
 mod settings;
 mod token;
+mod tracing;
 
 pub use admin::Admin;
 pub use consumer::{Consumer, IdempotentConsumer};
@@ -25,3 +26,4 @@ pub use quota::{Quota, Quotas};
 pub use route::{Match, Method, Pattern, Route};
 pub use settings::*;
 pub use token::{Role, Token};
+pub use tracing::{Callers, Messages, Sample, Tracing};

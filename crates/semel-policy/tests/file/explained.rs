@@ -255,3 +255,19 @@ gateway:
         assert!(said.contains(line), "{line:?} in {said}");
     }
 }
+
+#[test]
+fn traces_in_words() {
+    let text = |more: &str| format!("tracing: {{ endpoint: 'http://127.0.0.1:4318'{more} }}");
+    let all = "traces are sent to http://127.0.0.1:4318: all that begin here, and those that callers and producers record";
+    assert!(explained(&text("")).contains(all));
+    let some = explained(&text(", sample: 0.25, callers: link, messages: join"));
+    for said in [
+        "25 % of those that begin here",
+        "callers' traces are linked and not continued",
+        "handling a message is a part of its producer's trace",
+    ] {
+        assert!(some.contains(said), "{some}");
+    }
+    assert!(!explained("tracing: { sample: parent }").contains("traces"));
+}

@@ -162,6 +162,7 @@ fn engine(
     let mut engine = Engine::builder(inbox)
         .clock(process.opened.clock.clone())
         .watch(observer)
+        .traced(process.tracer.clone())
         .client(client.clone())
         .settings(Settings {
             drain: file.inbox.timeouts.drain.0,

@@ -63,6 +63,7 @@ pub(super) fn ready(
         let log = log(consumer, &named.targets)?
             .clock(process.opened.clock.clone())
             .watch(watch.clone())
+            .traced(process.tracer.clone())
             .drain(file.inbox.timeouts.drain.0);
         let handler = parts::handler(consumer, &client)?;
         Ok((log, Arc::new(handler) as _))

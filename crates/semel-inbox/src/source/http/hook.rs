@@ -340,7 +340,7 @@ fn kept(message: Message, span: &SpanHandle) -> semel_core::Result<Message> {
     let fields = message.headers().iter().filter(|(name, _)| fits(name));
     let fields = fields.map(|(name, value)| (name.to_owned(), value.clone()));
     let headers = Headers::new(fields.collect())?;
-    Ok(message.with_headers(trace::carry(&headers, span)))
+    Ok(message.with_headers(trace::carry(headers, span)))
 }
 
 fn unavailable(error: &Error) -> Response {

@@ -1,0 +1,218 @@
+//! Traces: what begins spans in all doors, and what sends them to a collector.
+//!
+//! The file says where they go; what it leaves out, the variables of OpenTelemetry may say.
+
+use http::{HeaderName, HeaderValue};
+use semel_admin::Metrics;
+use semel_core::Tracer;
+use semel_core::trace::Sampling;
+use semel_otel::{Config, Exporter};
+use semel_policy::File;
+use semel_policy::file::{Callers, Messages, Tracing};
+
+use crate::error::Result;
+
+/// A variable of the environment that says something.
+type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// What begins spans, and what sends them as long as the process lives.
+pub(super) struct Traces {
+    pub(super) tracer: Tracer,
+    exporter: Option<Exporter>,
+}
+
+impl Traces {
+    /// Begins to export what the file wants traced, if it or the environment names a collector.
+    pub(super) fn begin(file: &File) -> Result<Self> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let Some(config) = config(file, &variable) else {
+            return Ok(Self {
+                tracer: Tracer::off(),
+                exporter: None,
+            });
+        };
+        let endpoint = config.endpoint.clone();
+        let (sink, exporter) = semel_otel::start(config)?;
+        tracing::info!(endpoint, "traces are exported");
+        Ok(Self {
+            tracer: Tracer::new(sink, sampling(&file.tracing)),
+            exporter: Some(exporter),
+        })
+    }
+
+    /// Shows what becomes of spans.
+    pub(super) fn show(&self, metrics: &Metrics) {
+        if let Some(exporter) = &self.exporter {
+            let counts = exporter.counts();
+            metrics.watch_spans(Box::new(move || {
+                vec![
+                    ("exported", counts.exported()),
+                    ("queue-full", counts.queue_full()),
+                    ("failed", counts.failed()),
+                ]
+            }));
+        }
+    }
+
+    /// Sends what still waits.
+    pub(super) async fn end(self) {
+        if let Some(exporter) = self.exporter {
+            exporter.shutdown().await;
+        }
+    }
+}
+
+fn sampling(tracing: &Tracing) -> Sampling {
+    let share = tracing.sample.map(|sample| sample.0.get());
+    Sampling {
+        share: share.unwrap_or(Sampling::default().share),
+        trust_callers: tracing.callers == Callers::Trust,
+        join_messages: tracing.messages == Messages::Join,
+    }
+}
+
+/// Where traces go; `None` if nothing names a collector.
+fn config(file: &File, variable: Variables<'_>) -> Option<Config> {
+    let tracing = &file.tracing;
+    let named = tracing.endpoint.as_ref();
+    let endpoint = named.map(|endpoint| endpoint.as_str().to_owned());
+    let mut config = Config::new(endpoint.or_else(|| endpoint_of(variable))?);
+    let headers = file.tracing_headers().into_iter();
+    config.headers = headers
+        .filter_map(|(name, value)| Some((name, secret(value.expose())?)))
+        .collect();
+    if config.headers.is_empty() {
+        config.headers = headers_of(variable);
+    }
+    let service = tracing.service.as_ref().map(|name| name.0.0.clone());
+    let service = service.or_else(|| variable("OTEL_SERVICE_NAME"));
+    config.service = service.unwrap_or(config.service);
+    config.timeout = tracing.timeout.map_or(config.timeout, |time| time.0);
+    config.every = tracing.every.map_or(config.every, |time| time.0);
+    config.queue_max = tracing.queue.map_or(config.queue_max, |count| count.0.0);
+    Some(config)
+}
+
+/// The collector that the environment names, unless it wants to be spoken to in another protocol or not at all.
+fn endpoint_of(variable: Variables<'_>) -> Option<String> {
+    let first = |names: [&str; 2]| names.into_iter().find_map(variable);
+    let endpoint = first([
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+    ])?;
+    let protocol = first([
+        "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+        "OTEL_EXPORTER_OTLP_PROTOCOL",
+    ]);
+    if let Some(protocol) = protocol.filter(|protocol| protocol != "http/protobuf") {
+        tracing::warn!(
+            protocol,
+            "the environment names a collector for a protocol that is not spoken, so nothing is traced: expected http/protobuf"
+        );
+        return None;
+    }
+    let is_off = variable("OTEL_SDK_DISABLED").is_some_and(|off| off.eq_ignore_ascii_case("true"));
+    let exports = variable("OTEL_TRACES_EXPORTER").is_none_or(|exporter| exporter == "otlp");
+    (!is_off && exports).then_some(endpoint)
+}
+
+/// `name=value,name=value`, as the environment writes headers. What cannot be one is left out.
+fn headers_of(variable: Variables<'_>) -> Vec<(HeaderName, HeaderValue)> {
+    let text = variable("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default();
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    let headers = pairs.filter_map(|(name, value)| {
+        Some((name.trim().parse().ok()?, secret(&decoded(value.trim()))?))
+    });
+    headers.collect()
+}
+
+/// Values are percent-encoded there.
+fn decoded(value: &str) -> String {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..2).filter(|_| *first == b'%');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn secret(value: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(value).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str, variables: &[(&str, &str)]) -> Option<Config> {
+        let file = File::parse("semel.yaml", text, []).unwrap();
+        let find = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        config(&file, &find)
+    }
+
+    #[test]
+    fn the_file_comes_before_the_environment() {
+        let there = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://there:4318");
+        let name = ("OTEL_SERVICE_NAME", "theirs");
+        let file = "tracing: { endpoint: 'http://here:4318', service: ours, queue: 7 }";
+        let config = of(file, &[there, name]).unwrap();
+        assert_eq!(
+            (
+                config.endpoint.as_str(),
+                config.service.as_str(),
+                config.queue_max
+            ),
+            ("http://here:4318", "ours", 7)
+        );
+        let config = of("tracing: { sample: 0.1 }", &[there, name]).unwrap();
+        assert_eq!(
+            (config.endpoint.as_str(), config.service.as_str()),
+            ("http://there:4318", "theirs")
+        );
+        assert!(of("tracing: { sample: 0.1 }", &[]).is_none());
+    }
+
+    #[test]
+    fn a_collector_of_the_environment_may_be_off_or_speak_another_protocol() {
+        let there = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://there:4317");
+        for other in [
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+            ("OTEL_SDK_DISABLED", "true"),
+            ("OTEL_TRACES_EXPORTER", "none"),
+        ] {
+            assert!(of("", &[there, other]).is_none(), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn headers_of_the_environment_are_decoded() {
+        let there = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://there:4318");
+        let headers = (
+            "OTEL_EXPORTER_OTLP_HEADERS",
+            "api-key=a%20b, x=1%,=,bad name=2",
+        );
+        let config = of("", &[there, headers]).unwrap();
+        let found = config.headers.iter();
+        let found: Vec<_> = found
+            .map(|(name, value)| (name.as_str(), value.as_bytes()))
+            .collect();
+        assert_eq!(found, [("api-key", &b"a b"[..]), ("x", b"1%")]);
+        assert!(config.headers.iter().all(|(_, value)| value.is_sensitive()));
+    }
+}

@@ -1,0 +1,58 @@
+//! What lies between requests and the collector.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use semel_core::trace::{FinishedSpan, SpanSink};
+use tokio::sync::mpsc;
+
+/// What became of spans.
+#[derive(Debug, Default)]
+pub struct Counts {
+    exported: AtomicU64,
+    queue_full: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl Counts {
+    /// The collector has taken them.
+    pub fn exported(&self) -> u64 {
+        self.exported.load(Ordering::Relaxed)
+    }
+
+    /// Dropped, because too many waited.
+    pub fn queue_full(&self) -> u64 {
+        self.queue_full.load(Ordering::Relaxed)
+    }
+
+    /// Dropped, because the collector refused them or was away for too long.
+    pub fn failed(&self) -> u64 {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn sent(&self, exported: usize, failed: usize) {
+        self.exported.fetch_add(exported as u64, Ordering::Relaxed);
+        self.failed.fetch_add(failed as u64, Ordering::Relaxed);
+    }
+}
+
+/// Takes spans as long as there is room.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    spans: mpsc::Sender<FinishedSpan>,
+    counts: Arc<Counts>,
+}
+
+impl Queue {
+    pub(crate) const fn new(spans: mpsc::Sender<FinishedSpan>, counts: Arc<Counts>) -> Self {
+        Self { spans, counts }
+    }
+}
+
+impl SpanSink for Queue {
+    fn ended(&self, span: FinishedSpan) {
+        if self.spans.try_send(span).is_err() {
+            self.counts.queue_full.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
