@@ -87,7 +87,7 @@ impl Policies {
         consumer: &Scope,
         action: Action,
     ) -> Result<()> {
-        let runs = !matches!(action, Action::Park | Action::Skip);
+        let runs = !matches!(action, Action::Park | Action::Skip | Action::EraseContents);
         if !self.is_complete || self.knows(consumer) || !runs {
             return Ok(());
         }

@@ -120,6 +120,7 @@ pub(crate) fn routes() -> Vec<Route> {
         post("/api/v1/inbox/unpark", Needs::Operate, inbox::unpark),
         post("/api/v1/inbox/skip", Needs::Operate, inbox::skip),
         post("/api/v1/inbox/replay", Needs::Operate, inbox::replay),
+        post("/api/v1/inbox/erase", Needs::Admin, inbox::erase),
         post("/api/v1/inbox/pause", Needs::Operate, inbox::pause),
         post("/api/v1/inbox/resume", Needs::Operate, inbox::resume),
     ]

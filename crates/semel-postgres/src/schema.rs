@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::sql;
 
 /// Each step brings the tables to the version that is its place in this list, counted from 1.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("../migrations/0001_records.sql"),
     include_str!("../migrations/0002_inbox.sql"),
     include_str!("../migrations/0003_sweep.sql"),
@@ -17,6 +17,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("../migrations/0005_known.sql"),
     include_str!("../migrations/0006_positions.sql"),
     include_str!("../migrations/0007_edits.sql"),
+    include_str!("../migrations/0008_erased.sql"),
 ];
 
 /// The version that this build works with.

@@ -49,11 +49,11 @@ const ENTRY: &str = "m.tenant, m.scope, m.version, m.key, m.number, coalesce(w.s
     coalesce(w.generation, (SELECT max(t.generation) FROM {s}semel_transitions t \
         WHERE t.digest = m.digest AND t.at_ms >= m.received_ms), 0), \
     coalesce((SELECT d.count FROM {s}semel_duplicates d WHERE d.digest = m.digest AND d.last_ms >= m.received_ms), 0), \
-    CASE WHEN w.state = 1 THEN w.worker END, octet_length(m.payload)";
+    CASE WHEN w.state = 1 THEN w.worker END, CASE WHEN m.erased_ms IS NULL THEN octet_length(m.payload) END";
 
 /// The columns that an operation chooses messages by.
 const SELECTED: &str = "m.digest, m.expires_ms, m.number, m.received_ms, m.tenant, m.scope, m.version, m.key, m.fingerprint, \
-    m.lane, m.sequence, w.state, w.cause";
+    m.lane, m.sequence, w.state, w.cause, m.erased_ms IS NOT NULL";
 
 /// A message without work, the newest of its id, whose record stands: it is COMPLETED.
 const KEPT: &str = "(w.digest IS NOT NULL OR (r.digest IS NOT NULL AND NOT EXISTS ( \
@@ -216,6 +216,7 @@ statements! {
     trim_edits,
     newest_edits,
     edits,
+    erase,
     trim_attempts,
     trim_transitions,
     archive_ended,

@@ -29,7 +29,7 @@ async fn twenty_stores_at_once_make_the_tables_once() {
     assert_eq!(
         count(
             &schema,
-            "{s}.semel_meta WHERE name = 'schema_version' AND value = 7"
+            "{s}.semel_meta WHERE name = 'schema_version' AND value = 8"
         )
         .await,
         1

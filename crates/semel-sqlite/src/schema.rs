@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::error::from_sqlite;
 
 /// The migrations in order; a file at version `n` has had the first `n`.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     include_str!("../migrations/0001_records.sql"),
     include_str!("../migrations/0002_bars.sql"),
     include_str!("../migrations/0003_inbox.sql"),
@@ -16,9 +16,10 @@ const MIGRATIONS: [&str; 8] = [
     include_str!("../migrations/0006_known.sql"),
     include_str!("../migrations/0007_positions.sql"),
     include_str!("../migrations/0008_edits.sql"),
+    include_str!("../migrations/0009_erased.sql"),
 ];
 /// The oldest version whose tables are this version's, so that it can be looked at as it is.
-const SAME_TABLES_SINCE: usize = 8;
+const SAME_TABLES_SINCE: usize = 9;
 
 /// Refuses, before anything is written, a file that a newer version wrote, and one that is no store
 /// of ours where it was to be one.

@@ -63,6 +63,7 @@ use crate::probes;
         inbox::unpark,
         inbox::skip,
         inbox::replay,
+        inbox::erase,
         inbox::pause,
         inbox::resume,
     ),

@@ -189,3 +189,42 @@ async fn a_group_is_not_unparked_replayed_or_named_with_ids() {
     let both = json!({ "consumer": "mailer", "group": "0", "ids": ["parked"] });
     assert_eq!(server.act("retry", both).await.json()["field"], "group");
 }
+
+#[tokio::test]
+async fn contents_are_erased_with_a_reason_and_a_redelivery_is_a_duplicate() {
+    let server = filled().await;
+    let mut erase = json!({ "consumer": "mailer", "ids": ["parked", "done", "waiting"] });
+    let refused = server.act("erase", erase.clone()).await;
+    assert_eq!(refused.json()["field"], "reason");
+    erase["reason"] = json!("request 4711");
+    let done = server.act("erase", erase).await.json();
+    assert_eq!(done["action"], "erase-contents");
+    // What waits to run keeps its contents.
+    assert_eq!((&done["changed"], &done["skipped"]), (&json!(2), &json!(1)));
+    for (id, state) in [("parked", "SKIPPED_DUPLICATE"), ("done", "COMPLETED")] {
+        let path = format!("/api/v1/inbox/one?consumer=mailer&id={id}&payload=true&answers=true");
+        let one = server.get(&path).await;
+        assert!(!one.body.contains("secret"), "{}", one.body);
+        let one = one.json();
+        assert_eq!(one["message"]["state"], state);
+        assert!(
+            one["arrived"].is_null() && one["erased_at"].is_string(),
+            "{one}"
+        );
+        server.arrive(id).await;
+        assert_eq!(server.get(&path).await.json()["message"]["duplicates"], 1);
+    }
+    let replay = json!({ "consumer": "mailer", "ids": ["done"], "force": true, "reason": "x" });
+    let replayed = server.act("replay", replay).await.json();
+    assert_eq!(
+        (&replayed["changed"], &replayed["gone"]),
+        (&json!(0), &json!(1))
+    );
+    let audit = server.get("/api/v1/inbox/audit").await.json();
+    let line = audit["audit"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|line| line["action"] == "erase-contents");
+    assert_eq!(line.unwrap()["reason"], "request 4711");
+}

@@ -190,6 +190,7 @@ async fn one_message_comes_with_its_history_and_its_payload_only_if_asked_for() 
         }
       ],
       "edits": [],
+      "erased_at": null,
       "message": {
         "age_ms": 1000,
         "attempts": 1,

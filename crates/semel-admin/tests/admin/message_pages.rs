@@ -217,6 +217,28 @@ async fn a_payload_is_edited_after_a_look_at_the_difference() {
 }
 
 #[tokio::test]
+async fn contents_are_erased_after_a_look_and_the_page_says_so() {
+    let server = filled().await;
+    let mut browser = server.browser();
+    let path = "/inbox/one?consumer=mailer%401&id=parked";
+    let page = browser.open(path).await;
+    let look = browser
+        .submit(
+            &page,
+            "value=\"erase\"",
+            &[("verb", "erase"), ("reason", "request 4711"), BY],
+        )
+        .await;
+    assert!(look.body.contains("Erase 1 messages"), "{}", look.body);
+    let after = browser.confirm(&look.body, "Erase 1 messages", &[]).await;
+    assert!(
+        after.contains("Its contents were erased.") && !after.contains("X-Trace"),
+        "{after}"
+    );
+    assert_eq!(server.newest_audit().await["action"], "erase-contents");
+}
+
+#[tokio::test]
 async fn dead_letters_are_shown_in_groups_and_acted_on_as_one() {
     let server = Server::start().await;
     for n in 0..3 {

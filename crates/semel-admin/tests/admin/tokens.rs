@@ -71,6 +71,7 @@ fn expected(method: &str, path: &str) -> &'static [&'static str] {
         }
         ("get", "/api/v1/claims") => &["claims", "read", "operate", "boss"],
         (_, path) if path.starts_with("/api/v1/claims") => &["claims", "boss"],
+        (_, path) if path.contains("/erase") => &["boss"],
         ("get", _) => &["read", "operate", "boss"],
         _ => &["operate", "boss"],
     }

@@ -34,6 +34,8 @@ pub struct Facts {
     pub is_older: bool,
     /// Whether the operation names its id.
     pub is_named: bool,
+    /// Whether its contents were erased.
+    pub is_erased: bool,
 }
 
 /// What becomes of it.
@@ -53,6 +55,10 @@ pub enum Decision {
     Skip,
     /// It runs once more, in a new generation and with no step done.
     Replay(Rerun),
+    /// Its contents are erased.
+    Erase,
+    /// It is never run, and its contents are erased.
+    SkipAndErase,
 }
 
 /// Why a message stays as it is.
@@ -66,6 +72,8 @@ pub enum Stay {
     Older,
     /// It waits for others of its lane.
     Waiting,
+    /// Its contents are gone.
+    Gone,
 }
 
 /// How a message begins anew.
@@ -85,6 +93,11 @@ pub fn decide(action: Action, facts: &Facts) -> Decision {
         return Decision::Stay(Stay::State);
     }
     match action {
+        Action::EraseContents | Action::Replay { .. } if facts.is_erased => {
+            Decision::Stay(Stay::Gone)
+        }
+        Action::EraseContents if facts.state.is_final() => Decision::Erase,
+        Action::EraseContents => Decision::SkipAndErase,
         Action::Park => Decision::Park,
         Action::Skip => Decision::Skip,
         Action::Replay { rebuild: true } => Decision::Replay(Rerun::Rebuild),
@@ -180,6 +193,7 @@ mod tests {
         is_settled: false,
         is_older: false,
         is_named: true,
+        is_erased: false,
     };
     const RETRY: Action = Action::Retry { new_key: false };
 
@@ -270,6 +284,37 @@ mod tests {
             let facts = Facts { state, ..PARKED };
             assert_eq!(decide(edit, &facts), Decision::Stay(Stay::State));
         }
+    }
+
+    #[test]
+    fn contents_are_erased_only_where_nothing_runs_any_more() {
+        let decide = |state, is_erased| {
+            let facts = Facts {
+                state,
+                is_erased,
+                ..PARKED
+            };
+            super::decide(Action::EraseContents, &facts)
+        };
+        for state in [State::Received, State::InProgress, State::FailedRetryable] {
+            assert_eq!(
+                decide(state, false),
+                Decision::Stay(Stay::State),
+                "{state:?}"
+            );
+        }
+        for state in [State::Parked, State::FailedTerminal] {
+            assert_eq!(decide(state, false), Decision::SkipAndErase, "{state:?}");
+        }
+        assert_eq!(decide(State::Completed, false), Decision::Erase);
+        assert_eq!(decide(State::Completed, true), Decision::Stay(Stay::Gone));
+        let erased = Facts {
+            state: State::Completed,
+            is_erased: true,
+            ..PARKED
+        };
+        let replay = Action::Replay { rebuild: true };
+        assert_eq!(super::decide(replay, &erased), Decision::Stay(Stay::Gone));
     }
 
     #[test]

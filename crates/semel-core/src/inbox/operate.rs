@@ -62,6 +62,10 @@ pub enum Action {
         /// that were applied are skipped again as older.
         rebuild: bool,
     },
+    /// Erase what it holds: payload, headers, edits, results of steps, errors and what handlers answered. COMPLETED and SKIPPED_DUPLICATE stay what they
+    /// are; FAILED_TERMINAL and PARKED become SKIPPED_DUPLICATE, because nothing is left that could run. What still runs by itself is left alone: it is
+    /// parked first. Identity, fingerprint, state and record stay, so that a redelivery is still a duplicate.
+    EraseContents,
 }
 
 impl Action {
@@ -77,6 +81,7 @@ impl Action {
             Self::Skip => "skip",
             Self::Replay { rebuild: false } => "replay",
             Self::Replay { rebuild: true } => "rebuild",
+            Self::EraseContents => "erase-contents",
         }
     }
 
@@ -91,6 +96,7 @@ impl Action {
             Self::Unpark => &[Parked],
             Self::Skip => &[Received, FailedRetryable, FailedTerminal, Parked],
             Self::Replay { .. } => &[Completed, SkippedDuplicate],
+            Self::EraseContents => &[Completed, FailedTerminal, Parked, SkippedDuplicate],
         }
     }
 }

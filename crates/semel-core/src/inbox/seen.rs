@@ -87,7 +87,7 @@ pub struct Entry {
     pub duplicates: u64,
     /// Who works on it.
     pub worker: Option<String>,
-    /// The length of its payload; `None` if the message is no longer kept.
+    /// The length of its payload; `None` if the message is no longer kept, or its contents were erased.
     pub payload_bytes: Option<u64>,
 }
 
@@ -96,8 +96,10 @@ pub struct Entry {
 pub struct Detail {
     /// What lists show.
     pub entry: Entry,
-    /// The message as it arrived, as long as it is kept.
+    /// The message as it arrived, as long as it is kept and its contents are not erased.
     pub message: Option<Message>,
+    /// When its contents were erased, if they were.
+    pub erased_at: Option<Timestamp>,
     /// What operators made of it, oldest first, at most [`super::edit::EDITS_MAX`] (the newest ones). The last one is what runs.
     pub edits: Vec<Edited>,
     /// The outcome, once it is settled.

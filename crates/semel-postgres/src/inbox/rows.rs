@@ -117,6 +117,9 @@ pub(crate) fn cause_of(name: Option<&str>) -> Result<Option<Cause>> {
     }
 }
 
+/// How many columns `{message}` has.
+pub(crate) const MESSAGE_COLUMNS: usize = 15;
+
 /// Reads `{message}` from column `at` on, and when it was received.
 pub(crate) fn message_of(row: &Row, at: usize) -> Result<(Message, Timestamp)> {
     let identity = identity_of(row, at)?;

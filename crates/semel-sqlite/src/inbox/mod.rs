@@ -10,6 +10,7 @@
 
 mod claim;
 mod edits;
+mod erase;
 mod filter;
 mod finish;
 mod history;

@@ -54,6 +54,8 @@ struct Acting<'a> {
 struct Home {
     tenant: String,
     lane: Option<(String, Option<u64>)>,
+    /// Whether its contents were erased.
+    is_erased: bool,
 }
 
 impl Home {
@@ -81,6 +83,10 @@ impl Acting<'_> {
             Stay::Settled => self.report.settled += 1,
             Stay::Older => self.report.older += 1,
             Stay::Waiting => self.report.waiting += 1,
+            Stay::Gone => {
+                self.report.skipped -= 1;
+                self.report.gone += 1;
+            }
         }
     }
 }
@@ -150,7 +156,19 @@ impl Session<'_> {
                 self.replay(acting, number, &home, rerun)?;
                 self.tally(acting, number, None)?;
             }
+            (Decision::Erase, work) => {
+                self.erase_contents(number)?;
+                let state = work.map_or(State::Completed, |work| work.state);
+                self.keep_erased(acting, number, state)?;
+                self.tally(acting, number, None)?;
+            }
             (_, None) => acting.stay(Stay::State),
+            (Decision::SkipAndErase, Some(work)) => {
+                self.skip_by_hand(acting, &work)?;
+                self.erase_contents(number)?;
+                self.keep_erased(acting, number, State::SkippedDuplicate)?;
+                self.tally(acting, number, work.cause)?;
+            }
             (Decision::Run(run) | Decision::RunAtOnce(run), Some(work)) => {
                 self.run_again(acting, &work, &home, run)?;
                 self.keep_edit(number, acting.operation)?;
@@ -188,7 +206,12 @@ impl Session<'_> {
                 acting.stay(why);
                 return Ok(());
             }
-            Decision::Later | Decision::Park | Decision::Skip | Decision::Replay(_) => {
+            Decision::Later
+            | Decision::Park
+            | Decision::Skip
+            | Decision::Erase
+            | Decision::SkipAndErase
+            | Decision::Replay(_) => {
                 unreachable!("what waits for others runs or stays")
             }
         }
@@ -220,6 +243,7 @@ impl Session<'_> {
             is_settled: self.is_dealt_with(acting.of, number)?,
             is_older,
             is_named: !acting.operation.select.ids.is_empty(),
+            is_erased: home.is_erased,
         })
     }
 
@@ -258,6 +282,12 @@ impl Session<'_> {
     fn put_by_hand(&mut self, acting: &Acting<'_>, number: i64, placed: Placed) -> Result<()> {
         self.put(acting.of, number, placed, true)?;
         self.keep_transition(number, placed.state, Some(Cause::Operator), acting.by())
+    }
+
+    /// Who erased it, in its history.
+    fn keep_erased(&mut self, acting: &Acting<'_>, number: i64, state: State) -> Result<()> {
+        let detail = format!("{}: contents erased", acting.operation.by.as_str());
+        self.keep_transition(number, state, Some(Cause::Operator), Some(&detail))
     }
 
     /// Retry and unpark: it takes its place again.
@@ -373,14 +403,19 @@ impl Session<'_> {
     }
 
     fn home(&self, of: Consumer<'_>, number: i64) -> Result<Home> {
-        let sql = "SELECT tenant, lane, sequence FROM semel_messages WHERE number = ?1";
+        let sql = "SELECT tenant, lane, sequence, erased_ms IS NOT NULL FROM semel_messages WHERE number = ?1";
         let found = sql::one(self.connection, sql, params![number], |row| {
-            Ok((row.get(0)?, row.get::<_, Option<String>>(1)?, row.get(2)?))
+            let lane: Option<String> = row.get(1)?;
+            Ok((row.get(0)?, lane, row.get(2)?, row.get(3)?))
         })?;
-        let (tenant, lane, sequence) = found.unwrap_or_default();
+        let (tenant, lane, sequence, is_erased) = found.unwrap_or_default();
         let stands = lanes::stands(of.plan.order, lane.is_some(), sequence);
         let lane = lane.zip(stands);
-        Ok(Home { tenant, lane })
+        Ok(Home {
+            tenant,
+            lane,
+            is_erased,
+        })
     }
 
     /// Whether the record of a message is settled.

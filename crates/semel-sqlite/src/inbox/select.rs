@@ -1,7 +1,8 @@
 //! Which messages an operation is about.
 
+use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
-use semel_core::inbox::{Operation, Selection, State};
+use semel_core::inbox::{Action, Operation, Selection, State};
 use semel_core::{Identity, Key, Result, Tenant};
 
 use super::filter::{Filter, Source};
@@ -26,6 +27,11 @@ pub(super) fn select(
     if select.ids.is_empty() {
         let from = Source::of(states);
         let filter = filter(select, states, from, consumer);
+        let filter = match operation.action {
+            // What was erased before is not met again by every step.
+            Action::EraseContents => filter.and("m.erased_ms IS ?", Value::Null),
+            _ => filter,
+        };
         return ask(connection, from, filter, limit);
     }
     let mut found = Vec::with_capacity(select.ids.len());

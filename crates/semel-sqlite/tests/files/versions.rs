@@ -22,6 +22,7 @@ fn file_of_version(dir: &TempDir, count: usize) -> Connection {
         include_str!("../../migrations/0005_lanes.sql"),
         include_str!("../../migrations/0006_known.sql"),
         include_str!("../../migrations/0007_positions.sql"),
+        include_str!("../../migrations/0008_edits.sql"),
     ];
     for migration in &migrations[..count] {
         connection.execute_batch(migration).unwrap();
@@ -58,7 +59,7 @@ async fn looking_at_a_file_of_this_version_leaves_it_as_it_is() {
 
 #[test]
 fn looking_at_a_file_that_is_older_says_what_to_do() {
-    for version in [2, 5, 6, 7] {
+    for version in [2, 5, 6, 7, 8] {
         let dir = dir();
         let connection = file_of_version(&dir, version);
         let before = layout(&connection);
@@ -73,7 +74,7 @@ fn looking_at_a_file_that_is_older_says_what_to_do() {
         assert_eq!(layout(&connection), before);
         // A process that serves the file brings it up to date.
         drop(open(&dir));
-        assert_eq!(layout(&connection).0, 8);
+        assert_eq!(layout(&connection).0, 9);
     }
 }
 

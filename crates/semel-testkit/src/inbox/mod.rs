@@ -26,6 +26,7 @@ pub mod clocks;
 pub mod conflicts;
 pub mod doors;
 pub mod editing;
+pub mod erasing;
 pub mod finishing;
 pub mod intents;
 pub mod lanes;
@@ -218,6 +219,12 @@ suite! { $ all inbox_conformance in inbox:
     editing::only_the_newest_edits_are_kept,
     editing::an_edit_is_of_one_message_of_one_tenant,
     editing::an_edit_changes_no_message_of_another_tenant,
+    erasing::nothing_is_left_of_contents_that_were_erased,
+    erasing::a_redelivery_of_what_was_erased_is_a_duplicate,
+    erasing::what_still_runs_keeps_its_contents,
+    erasing::what_was_erased_is_never_replayed,
+    erasing::contents_of_one_tenant_are_erased_together,
+    erasing::a_lane_goes_on_past_what_was_erased,
     replaying::a_replayed_message_is_the_same_with_the_flag_set,
     replaying::a_replay_leaves_the_settled_record_alone,
     replaying::a_duplicate_that_arrives_during_a_replay_is_a_duplicate,

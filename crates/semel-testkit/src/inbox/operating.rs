@@ -95,7 +95,7 @@ pub async fn an_action_changes_only_the_states_it_is_for(s: Subject) {
         let after = states(&s).await;
         let becomes = match action {
             Action::Park => State::Parked,
-            Action::Skip => State::SkippedDuplicate,
+            Action::Skip | Action::EraseContents => State::SkippedDuplicate,
             Action::Retry { .. } | Action::Edit { .. } | Action::Unpark | Action::Replay { .. } => {
                 State::Received
             }

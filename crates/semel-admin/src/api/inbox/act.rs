@@ -102,6 +102,23 @@ pub(crate) async fn replay(
     act(&app, &caller, input.value, Verb::Replay).await
 }
 
+/// Erases what messages hold: payload, headers, edits, errors, results of steps and what handlers answered. Identity, fingerprint, state and record stay, so that
+/// a redelivery is still a duplicate. What failed for good or is parked is skipped by it; what still runs by itself is left alone: park it first.
+#[utoipa::path(post, path = "/api/v1/inbox/erase", tag = "inbox", operation_id = "erase_messages", request_body = ActInput,
+    responses(
+        (status = 200, description = "What changed, or would", body = view::Report),
+        (status = 400, description = "`invalid-input`", body = Problem),
+        (status = 404, description = "`not-found`: the store has no inbox", body = Problem),
+        (status = 503, description = "`store-unavailable`", body = Problem),
+    ))]
+pub(crate) async fn erase(
+    State(app): State<Shared>,
+    caller: Caller,
+    input: input::Json<ActInput>,
+) -> Result<Json<view::Report>, Refused> {
+    act(&app, &caller, input.value, Verb::Erase).await
+}
+
 /// What is done to messages that a selection names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
@@ -110,16 +127,18 @@ pub(crate) enum Verb {
     Unpark,
     Skip,
     Replay,
+    Erase,
 }
 
 impl Verb {
     /// All of them.
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Retry,
         Self::Park,
         Self::Unpark,
         Self::Skip,
         Self::Replay,
+        Self::Erase,
     ];
 
     /// The name in the API, and of the field of the dashboard's forms.
@@ -130,6 +149,7 @@ impl Verb {
             Self::Unpark => "unpark",
             Self::Skip => "skip",
             Self::Replay => "replay",
+            Self::Erase => "erase",
         }
     }
 
@@ -140,11 +160,13 @@ impl Verb {
             (Self::Unpark, Door::Api) => "api inbox unpark",
             (Self::Skip, Door::Api) => "api inbox skip",
             (Self::Replay, Door::Api) => "api inbox replay",
+            (Self::Erase, Door::Api) => "api inbox erase",
             (Self::Retry, Door::Dashboard) => "dashboard retry",
             (Self::Park, Door::Dashboard) => "dashboard park",
             (Self::Unpark, Door::Dashboard) => "dashboard unpark",
             (Self::Skip, Door::Dashboard) => "dashboard skip",
             (Self::Replay, Door::Dashboard) => "dashboard replay",
+            (Self::Erase, Door::Dashboard) => "dashboard erase",
         }
     }
 
@@ -157,6 +179,10 @@ impl Verb {
             Self::Park => Action::Park,
             Self::Unpark => Action::Unpark,
             Self::Skip => Action::Skip,
+            Self::Erase => {
+                input.must_say_why()?;
+                Action::EraseContents
+            }
             Self::Replay => {
                 let policy = part(app)?.policies.get().replay(input.consumer());
                 // To look at what a replay would do is always allowed.

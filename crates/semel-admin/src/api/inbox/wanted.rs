@@ -100,6 +100,17 @@ impl ActInput {
         }
     }
 
+    /// What cannot be taken back needs a reason.
+    pub(super) fn must_say_why(&self) -> Result<(), Refused> {
+        match self.reason.as_deref().unwrap_or_default().trim() {
+            "" => Err(refuse_field(
+                "reason",
+                "to erase contents needs a reason, found none",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// The reason for overriding the consumer's policy, if that is wanted.
     pub(super) fn forced(&self) -> Option<&str> {
         self.force

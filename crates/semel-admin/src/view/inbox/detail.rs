@@ -14,8 +14,10 @@ use crate::view::{Body, Header, Outcome, Payload, Settled};
 pub struct Detail {
     /// The message as lists show it.
     message: Entry,
-    /// What arrived; null if it is no longer kept.
+    /// What arrived; null if it is no longer kept or was erased.
     arrived: Option<Arrived>,
+    /// When its contents were erased; null if they were not.
+    erased_at: Option<String>,
     /// What operators made of it, oldest first, at most 8; the last one is what runs.
     edits: Vec<Edit>,
     /// When it was settled and how long that is kept; null if it is not settled.
@@ -135,6 +137,7 @@ impl Detail {
                 .message
                 .as_ref()
                 .map(|message| Arrived::of(message, payload)),
+            erased_at: detail.erased_at.map(|at| at.to_string()),
             edits: detail
                 .edits
                 .iter()

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = OperationReport)]
 pub struct Report {
-    /// `retry`, `retry-with-new-key`, `edit`, `edit-with-new-key`, `park`, `unpark`, `skip`, `replay` or `rebuild`.
+    /// `retry`, `retry-with-new-key`, `edit`, `edit-with-new-key`, `park`, `unpark`, `skip`, `replay`, `rebuild` or `erase-contents`.
     action: &'static str,
     /// Whose messages, as `name@version`.
     consumer: String,

@@ -3,7 +3,8 @@
 use semel_core::inbox::{Action, State};
 
 use crate::commands::messages::{Change, ChangeArgs, OpenInbox, Select};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::exit::Exit;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -44,6 +45,15 @@ pub(crate) async fn unpark(args: &Args, open: &OpenInbox) -> Result<()> {
 
 pub(crate) async fn skip(args: &Args, open: &OpenInbox) -> Result<()> {
     args.change(open, Action::Skip, "inbox skip").await
+}
+
+pub(crate) async fn erase(args: &Args, open: &OpenInbox) -> Result<()> {
+    if args.change.reason.is_none() {
+        let message = "to erase contents needs a reason for the audit: --reason WHY";
+        return Err(Error::new(Exit::Usage, message));
+    }
+    args.change(open, Action::EraseContents, "inbox erase")
+        .await
 }
 
 impl Args {

@@ -49,6 +49,8 @@ enum Command {
     Unpark(act::Args),
     /// Pass messages over for good: they never run, and duplicates of them are suppressed
     Skip(act::Args),
+    /// Erase what messages hold; their records stay, so that a redelivery is still a duplicate
+    Erase(act::Args),
     /// Stop running the messages of a consumer, in all processes; they are received all the same
     Pause(pause::Args),
     /// Let a paused consumer go on
@@ -80,6 +82,7 @@ pub(crate) async fn run(args: Args, store: StoreArgs, config: &ConfigArg) -> Res
         Command::Park(args) => act::park(&args, &open).await,
         Command::Unpark(args) => act::unpark(&args, &open).await,
         Command::Skip(args) => act::skip(&args, &open).await,
+        Command::Erase(args) => act::erase(&args, &open).await,
         Command::Pause(args) => pause::run(&args, true, &open).await,
         Command::Resume(args) => pause::run(&args, false, &open).await,
         Command::Send(args) => send::run(&args, &open).await,

@@ -5,6 +5,7 @@ use semel_core::outcome::Settled;
 use semel_core::{Identity, Record, Result, Timestamp};
 
 use super::super::edits::edited_of;
+use super::super::rows::MESSAGE_COLUMNS;
 use super::super::rows::{cause_of, message_of, small, state_of};
 use super::list::{ENTRY_COLUMNS, entry_of};
 use crate::engine::Engine;
@@ -48,9 +49,14 @@ impl Engine {
 }
 
 fn found(row: &Row) -> Result<Detail> {
+    let erased_ms = row.int(ENTRY_COLUMNS + MESSAGE_COLUMNS)?;
     Ok(Detail {
         entry: entry_of(row, 0)?,
-        message: Some(message_of(row, ENTRY_COLUMNS)?.0),
+        message: match erased_ms {
+            None => Some(message_of(row, ENTRY_COLUMNS)?.0),
+            Some(_) => None,
+        },
+        erased_at: erased_ms.map(Timestamp::from_millis),
         edits: Vec::new(),
         settled: None,
         attempts: Vec::new(),
@@ -89,6 +95,7 @@ fn only_record(record: &Record) -> Detail {
             payload_bytes: None,
         },
         message: None,
+        erased_at: None,
         edits: Vec::new(),
         settled: None,
         attempts: Vec::new(),

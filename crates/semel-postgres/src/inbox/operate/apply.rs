@@ -6,7 +6,7 @@ use bytes::Bytes;
 use semel_core::inbox::decide::{Decision, Facts, Run, Stay, decide, decide_waiting};
 use semel_core::inbox::lanes::{Event, Rerun, Row, Spot};
 use semel_core::inbox::{Action, Cause, Operation, Plan, Report, State};
-use semel_core::{Result, Timestamp};
+use semel_core::{Fence, Result, Timestamp};
 use uuid::Uuid;
 
 use super::super::edits::Edits;
@@ -39,6 +39,8 @@ pub(super) struct Applying<'a> {
     pub(super) forgotten: Vec<Uuid>,
     /// The message that the operation edits, if it runs because of it.
     pub(super) edited: Option<Edits>,
+    /// Messages whose contents are erased, with the ends of their retention.
+    pub(super) erased: Vec<(Uuid, i64)>,
     pub(super) due: bool,
 }
 
@@ -62,6 +64,7 @@ impl<'a> Applying<'a> {
             replayed: Vec::new(),
             forgotten: Vec::new(),
             edited: None,
+            erased: Vec::new(),
             due: false,
         }
     }
@@ -110,7 +113,21 @@ impl<'a> Applying<'a> {
                 self.forgotten.push(selected.digest);
                 self.replay_skipped(&selected, work, rerun)?;
             }
+            (Decision::Erase, work) => {
+                self.count(&selected);
+                if let Some(mut work) = work {
+                    work.error = None;
+                    self.keep(work);
+                }
+                self.erase(&selected, facts.state);
+            }
             (_, None) => self.stay(Stay::State),
+            (Decision::SkipAndErase, Some(mut work)) => {
+                self.count(&selected);
+                work.error = None;
+                self.skip(work)?;
+                self.erase(&selected, State::SkippedDuplicate);
+            }
             (Decision::Run(run) | Decision::RunAtOnce(run), Some(mut work)) => {
                 self.count(&selected);
                 begin_anew(&mut work, run);
@@ -148,7 +165,12 @@ impl<'a> Applying<'a> {
                     self.stay(why);
                     continue;
                 }
-                Decision::Later | Decision::Park | Decision::Skip | Decision::Replay(_) => {
+                Decision::Later
+                | Decision::Park
+                | Decision::Skip
+                | Decision::Erase
+                | Decision::SkipAndErase
+                | Decision::Replay(_) => {
                     unreachable!("what waits for others runs or stays")
                 }
             };
@@ -186,6 +208,7 @@ impl<'a> Applying<'a> {
             is_settled: self.settled.contains(&selected.digest),
             is_older,
             is_named: !self.operation.select.ids.is_empty(),
+            is_erased: selected.is_erased,
         }
     }
 
@@ -201,6 +224,10 @@ impl<'a> Applying<'a> {
             Stay::Settled => self.report.settled += 1,
             Stay::Older => self.report.older += 1,
             Stay::Waiting => self.report.waiting += 1,
+            Stay::Gone => {
+                self.report.skipped -= 1;
+                self.report.gone += 1;
+            }
         }
     }
 
@@ -289,6 +316,22 @@ impl<'a> Applying<'a> {
         (work.replay, work.stepped) = (true, false);
         work.rebuild = rerun == Rerun::Rebuild;
         self.take_place(selected, work, Cause::Replayed)
+    }
+
+    /// Its contents go with the rest of the operation, and its history says who erased them.
+    fn erase(&mut self, selected: &Selected, state: State) {
+        self.erased.push((selected.digest, selected.expires_ms));
+        self.notes.push(Transition {
+            digest: selected.digest,
+            expires_ms: selected.expires_ms,
+            at_ms: self.now.as_millis(),
+            fence: Fence::new(0),
+            generation: 0,
+            state,
+            cause: Some(Cause::Operator),
+            detail: Some(format!("{}: contents erased", self.operation.by.as_str())),
+            key_generation: 0,
+        });
     }
 
     fn note(&mut self, work: &Work, cause: Cause) {

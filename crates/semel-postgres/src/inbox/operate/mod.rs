@@ -169,6 +169,15 @@ impl<D: Driver> Session<'_, D> {
         if let Some(edited) = applying.edited.take() {
             self.note_edit(applying.operation, edited, now).await?;
         }
+        let erased = std::mem::take(&mut applying.erased);
+        if !erased.is_empty() {
+            let params = vec![
+                Value::Uuids(erased.iter().map(|(digest, _)| *digest).collect()),
+                Value::ints(erased.iter().map(|(_, expires_ms)| *expires_ms)),
+                Value::int(now.as_millis()),
+            ];
+            self.driver.rows(&self.sql.inbox.erase, params).await?;
+        }
         let notes = std::mem::take(&mut applying.notes);
         self.note_transitions(&notes).await
     }

@@ -1,7 +1,7 @@
 //! Which messages an operation is about.
 
 use semel_core::inbox::operate::{OPERATE_MAX, SELECT_IDS_MAX};
-use semel_core::inbox::{Cause, Operation, Selection, State};
+use semel_core::inbox::{Action, Cause, Operation, Selection, State};
 use semel_core::{Error, Fingerprint, Identity, Kind, Result, Tenant};
 use uuid::Uuid;
 
@@ -26,6 +26,8 @@ pub(super) struct Selected {
     pub(super) sequence: Option<i64>,
     pub(super) state: State,
     pub(super) cause: Option<Cause>,
+    /// Whether its contents were erased.
+    pub(super) is_erased: bool,
     /// Whether only the record is left of it.
     pub(super) is_gone: bool,
 }
@@ -43,7 +45,8 @@ impl Selected {
             sequence: row.int(10)?,
             state: row.int(11)?.map_or(Ok(State::Completed), state_of)?,
             cause: cause_of(row.text(12)?)?,
-            is_gone: row.number(13)? != 0,
+            is_erased: row.number(13)? != 0,
+            is_gone: row.number(14)? != 0,
         })
     }
 }
@@ -91,6 +94,7 @@ impl<D: Driver> Session<'_, D> {
         params.extend(filters(&operation.select, states));
         params.push(Value::Text(operation.select.tenant.clone()));
         params.push(limit());
+        params.push(without_erased(operation));
         self.selected(&self.sql.inbox.select_work, params).await
     }
 
@@ -105,6 +109,7 @@ impl<D: Driver> Session<'_, D> {
             until,
             Value::Text(select.tenant.clone()),
             limit(),
+            without_erased(operation),
         ];
         self.selected(&self.sql.inbox.select_kept, params).await
     }
@@ -148,6 +153,11 @@ impl<D: Driver> Session<'_, D> {
         let rows = self.driver.rows(sql, params).await?;
         Ok(rows.iter().map(Selected::of).collect::<Result<_>>()?)
     }
+}
+
+/// What was erased before is not met again by every step of an erasure.
+fn without_erased(operation: &Operation) -> Value {
+    Value::int(operation.action == Action::EraseContents)
 }
 
 fn limit() -> Value {

@@ -13,7 +13,7 @@ WHERE (w.digest IS NOT NULL OR r.digest IS NOT NULL)
   AND ($5::bigint IS NULL OR m.received_ms >= $5::bigint)
   AND ($6::bigint IS NULL OR m.received_ms < $6::bigint)
 UNION ALL
-SELECT r.digest, 0, 0, r.claimed_ms, r.tenant, r.scope, r.version, r.key, r.fingerprint, NULL, NULL, NULL, NULL, true
+SELECT r.digest, 0, 0, r.claimed_ms, r.tenant, r.scope, r.version, r.key, r.fingerprint, NULL, NULL, NULL, NULL, false, true
 FROM unnest($1::uuid[]) AS i (digest)
 JOIN {s}semel_records r ON r.digest = i.digest AND r.state = 2 AND r.expires_ms > {now}
 WHERE NOT EXISTS (SELECT FROM {s}semel_messages m WHERE m.digest = i.digest)

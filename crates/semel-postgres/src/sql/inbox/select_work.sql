@@ -8,6 +8,7 @@ SELECT x.* FROM (
        AND ($5::bigint IS NULL OR w.received_ms >= $5::bigint)
        AND ($6::bigint IS NULL OR w.received_ms < $6::bigint)
        AND ($7::text IS NULL OR m.tenant = $7::text)
+       AND ($9::bigint = 0 OR m.erased_ms IS NULL)
      ORDER BY w.number LIMIT $8::bigint)
     UNION ALL
     (SELECT {selected}, false
@@ -18,6 +19,7 @@ SELECT x.* FROM (
        AND ($5::bigint IS NULL OR w.received_ms >= $5::bigint)
        AND ($6::bigint IS NULL OR w.received_ms < $6::bigint)
        AND ($7::text IS NULL OR m.tenant = $7::text)
+       AND ($9::bigint = 0 OR m.erased_ms IS NULL)
      ORDER BY w.number LIMIT $8::bigint)
 ) x
 ORDER BY x.number LIMIT $8::bigint

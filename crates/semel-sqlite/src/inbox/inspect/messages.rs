@@ -19,7 +19,7 @@ use crate::reader::Snapshot;
 macro_rules! entry_columns {
     () => {
         "c.scope, c.version, m.tenant, m.key, m.number, m.kind, m.lane, m.sequence, m.received_ms, \
-         length(m.payload), w.state, w.cause, w.error, w.changed_ms, w.due_ms, w.attempts, w.worker, \
+         iif(m.erased_ms IS NULL, length(m.payload), NULL), w.state, w.cause, w.error, w.changed_ms, w.due_ms, w.attempts, w.worker, \
          coalesce(w.generation, g.generation, 0), coalesce(d.count, 0)"
     };
 }
@@ -55,7 +55,7 @@ struct Unnamed {
     generation: u32,
     duplicates: u64,
     worker: Option<String>,
-    payload_bytes: u64,
+    payload_bytes: Option<u64>,
 }
 
 fn raw_entry_of(row: &Row<'_>) -> rusqlite::Result<RawEntry> {
@@ -121,7 +121,7 @@ impl RawEntry {
             generation: raw.generation,
             duplicates: raw.duplicates,
             worker: raw.worker.filter(|_| in_progress),
-            payload_bytes: Some(raw.payload_bytes),
+            payload_bytes: raw.payload_bytes,
         })
     }
 }
@@ -204,7 +204,7 @@ pub(in crate::inbox) fn message(
         entry_columns!(),
         ", ",
         message_columns!(),
-        " FROM semel_messages m LEFT JOIN semel_work w ON w.number = m.number ",
+        ", m.erased_ms FROM semel_messages m LEFT JOIN semel_work w ON w.number = m.number ",
         entry_tables!(),
         "WHERE m.consumer = ?1 AND m.key = ?2 AND m.tenant = ?3"
     );
@@ -215,16 +215,21 @@ pub(in crate::inbox) fn message(
     let found = match notes::number_of(connection, identity.scope())? {
         None => None,
         Some(consumer) => sql::one(connection, SQL, params![consumer, key, tenant], |row| {
-            Ok((raw_entry_of(row)?, message_of(row, 19)?))
+            let erased_ms: Option<i64> = row.get(31)?;
+            Ok((raw_entry_of(row)?, message_of(row, 19)?, erased_ms))
         })?,
     };
-    let Some((raw, message)) = found else {
+    let Some((raw, message, erased_ms)) = found else {
         return Ok(record.and_then(known_by_its_record));
     };
     let entry = raw.checked(connection)?;
     let number = i64::try_from(entry.number).unwrap_or(i64::MAX);
     Ok(Some(Detail {
-        message: Some(message.checked(identity.scope())?),
+        message: match erased_ms {
+            None => Some(message.checked(identity.scope())?),
+            Some(_) => None,
+        },
+        erased_at: erased_ms.map(Timestamp::from_millis),
         edits: edits::all(connection, number)?,
         settled: record.and_then(settled_of),
         attempts: attempts(connection, number)?,
@@ -288,6 +293,7 @@ fn known_by_its_record(record: Record) -> Option<Detail> {
     Some(Detail {
         entry,
         message: None,
+        erased_at: None,
         edits: Vec::new(),
         settled: Some(settled),
         attempts: Vec::new(),

@@ -14,6 +14,7 @@ use crate::dashboard::ui::Tone;
 use crate::dashboard::{Act, Acted, Ask, Page, ui};
 use crate::input::refuse_field;
 use crate::refused::Refused;
+use crate::tokens::Needs;
 
 /// What is done by hand to messages that were not dealt with.
 pub(in crate::dashboard::pages) const BY_HAND: [Verb; 4] =
@@ -46,6 +47,9 @@ pub(crate) async fn act(act: Act) -> Result<Acted, Refused> {
     let verb = Verb::ALL.into_iter().find(|verb| verb.name() == name);
     let verb =
         verb.ok_or_else(|| refuse_field("verb", "expected what is to be done, found none"))?;
+    if verb == Verb::Erase {
+        act.ask.caller.must(Needs::Admin)?;
+    }
     let filters = filters.settled(act.ask.app.now())?;
     let is_confirmed = form.confirmed.is_some();
     let input = input(&form, &filters, verb, !is_confirmed)?;
@@ -119,6 +123,7 @@ const fn label(verb: Verb) -> &'static str {
         Verb::Unpark => "Unpark: go on with the attempts they had",
         Verb::Skip => "Skip: never run them",
         Verb::Replay => "Replay: run once more what was dealt with",
+        Verb::Erase => "Erase contents: payload, headers, edits, errors; the record stays",
     }
 }
 
@@ -154,14 +159,14 @@ fn forecast(
         @if must_force { (ui::keep(&[("force", "yes")])) }
         label.field.wide {
             span { "Reason, for the audit" }
-            input name="reason" maxlength="1000" value=[form.reason.as_deref()] required[must_force || form.new_key.is_some()];
+            input name="reason" maxlength="1000" value=[form.reason.as_deref()] required[must_force || form.new_key.is_some() || verb == Verb::Erase];
         }
         @match &form.by {
             Some(by) => (ui::keep(&[("by", by)])),
             None => (ask.who()),
         }
         div.buttons {
-            @if verb == Verb::Skip || verb == Verb::Replay { (ui::danger("go", "yes", &button)) } @else { (ui::button("go", "yes", &button)) }
+            @if matches!(verb, Verb::Skip | Verb::Replay | Verb::Erase) { (ui::danger("go", "yes", &button)) } @else { (ui::button("go", "yes", &button)) }
             a href=(back(form)) { "Change nothing" }
         }
     };
@@ -254,6 +259,7 @@ fn done_in_words(verb: Verb, report: &Report) -> String {
         Verb::Unpark => "go on",
         Verb::Skip => "are passed over for good",
         Verb::Replay => "run once more",
+        Verb::Erase => "hold nothing any more",
     };
     let more = if report.more { "; there are more" } else { "" };
     let stay = match report.skipped {

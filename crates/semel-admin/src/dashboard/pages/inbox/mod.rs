@@ -40,9 +40,9 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
         } @else {
             (ui::section("Consumers", consumers::table(&ask, PATH, &shown, no_consumer())))
         }
+        @if !gaps.is_empty() { (ui::section("Versions that keys wait for", gaps::table(&gaps, now))) }
         (ui::section("Messages", list::table(&ask, &page, now, nothing(&filters))))
         (ui::pager(&ask, page.next.map(|next| next.to_string()).as_deref()))
-        @if !gaps.is_empty() { (ui::section("Versions that keys wait for", gaps::table(&gaps, now))) }
     };
     let page = Page::new("Inbox")
         .lead(lead(&ask, &filters, &counts))

@@ -47,9 +47,17 @@ pub(super) fn fields(detail: &Detail, now: Timestamp) -> Vec<(&'static str, Stri
     }
     match &detail.message {
         Some(message) => found.extend(carried(message)),
-        None => found.push(("payload", "no longer kept".to_owned())),
+        None => found.push(("payload", gone(detail, now))),
     }
     found
+}
+
+/// Why there is no payload.
+fn gone(detail: &Detail, now: Timestamp) -> String {
+    match detail.erased_at {
+        Some(at) => format!("erased {}", text::moment(at, now)),
+        None => "no longer kept".to_owned(),
+    }
 }
 
 fn kind(detail: &Detail) -> Option<String> {

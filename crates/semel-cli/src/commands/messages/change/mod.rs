@@ -180,6 +180,7 @@ fn confirm(operation: &Operation, report: &Report) -> Result<()> {
 /// What a person should know before saying yes.
 const fn warning(action: Action) -> &'static str {
     match action {
+        Action::EraseContents => "; what is erased cannot be brought back",
         Action::Retry { new_key: true } => {
             "; the provider is given a new key and may do once more what it did before"
         }

@@ -15,6 +15,8 @@ pub(super) const fn becomes(action: Action, dry_run: bool) -> &'static str {
         (Action::Unpark, true) => "would go on",
         (Action::Skip, false) => "passed over for good",
         (Action::Skip, true) => "would be passed over for good",
+        (Action::EraseContents, false) => "contents erased",
+        (Action::EraseContents, true) => "would lose their contents",
         (Action::Replay { .. }, false) => "run once more",
         (Action::Replay { .. }, true) => "would run once more",
     }
@@ -31,7 +33,10 @@ pub(super) fn lines(operation: &Operation, report: &Report) -> String {
         (becomes, report.changed, rebuilt),
         ("unchanged", report.skipped, ""),
     ];
-    let runs = !matches!(operation.action, Action::Park | Action::Skip);
+    let runs = !matches!(
+        operation.action,
+        Action::Park | Action::Skip | Action::EraseContents
+    );
     if runs || report.conflicts > 0 {
         let what = "among those that change: another payload under a known id";
         lines.push(("conflicts", report.conflicts, what));

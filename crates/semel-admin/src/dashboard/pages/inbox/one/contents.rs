@@ -11,6 +11,12 @@ const SHOWN_MAX: usize = 64 * 1024;
 
 /// The contents, or a link that asks for them.
 pub(super) fn show(ask: &Ask, detail: &Detail, is_shown: bool) -> Markup {
+    if let Some(at) = detail.erased_at {
+        return ui::empty(
+            "Its contents were erased.",
+            html! { (ui::time(at, ask.app.now())) ". A redelivery is still a duplicate." },
+        );
+    }
     let Some(message) = &detail.message else {
         return ui::empty(
             "It is no longer kept.",

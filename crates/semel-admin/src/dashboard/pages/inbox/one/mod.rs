@@ -5,7 +5,7 @@ pub(super) mod edit;
 mod history;
 
 use maud::{Markup, html};
-use semel_core::inbox::{Detail, State};
+use semel_core::inbox::{Action, Detail, State};
 use semel_core::{Identity, Tenant};
 use semel_http::problem::{Problem, Type};
 use serde::Deserialize;
@@ -50,7 +50,7 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
         ))
     })?;
     let live = html! {
-        (standing(&ask, &detail))
+        (ui::section("Where it stands", standing(&ask, &detail)))
         (ui::section("Timeline", history::timeline(&detail, &ask)))
         @if !detail.attempts.is_empty() {
             (ui::section("Attempts that did not complete", history::attempts(&detail, &ask, asked.answers.is_some())))
@@ -177,6 +177,9 @@ fn acting(ask: &Ask, detail: &Detail, is_shown: bool) -> Markup {
             p.hint { "A worker has it. It can be acted on when the attempt has ended." }
         } @else {
             (ui::section("Decide", acts::many(ask, &filters, verbs)))
+        }
+        @if ask.may(Needs::Admin) && detail.message.is_some() && Action::EraseContents.states().contains(&detail.entry.state) {
+            (ui::section("Erase contents", acts::many(ask, &filters, &[Verb::Erase])))
         }
         @if can_edit { (ui::section("Edit and retry", edit::form(ask, detail, is_shown))) }
     }

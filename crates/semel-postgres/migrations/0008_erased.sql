@@ -1,0 +1,3 @@
+-- {s} stands for the schema. When the contents of a message were erased; null as long as they are there. What is left tells a redelivery from
+-- another message.
+ALTER TABLE {s}semel_messages ADD COLUMN erased_ms bigint;

@@ -1,0 +1,29 @@
+//! Contents of messages that are erased. What is left tells a redelivery from another message.
+
+use rusqlite::params;
+use semel_core::Result;
+
+use super::sql;
+use crate::verbs::Session;
+
+impl Session<'_> {
+    /// Erases what a message holds. Its fingerprint, its place and who decided what stay.
+    pub(super) fn erase_contents(&self, number: i64) -> Result<()> {
+        sql::run(
+            self.connection,
+            "UPDATE semel_messages SET payload = x'', headers = NULL, erased_ms = ?2 WHERE number = ?1",
+            params![number, self.now.as_millis()],
+        )?;
+        for sql in [
+            "DELETE FROM semel_edits WHERE number = ?1",
+            "DELETE FROM semel_steps WHERE number = ?1",
+            "UPDATE semel_attempts SET error = NULL, answer = NULL WHERE number = ?1",
+            "UPDATE semel_work SET error = NULL WHERE number = ?1",
+            // Why a message could not be read may quote it.
+            "UPDATE semel_transitions SET detail = NULL WHERE number = ?1 AND cause = 'unreadable'",
+        ] {
+            sql::run(self.connection, sql, params![number])?;
+        }
+        Ok(())
+    }
+}
