@@ -9,6 +9,7 @@ mod browsing;
 mod claims;
 mod docs;
 mod editing;
+mod erasing;
 mod fuzz;
 mod gate;
 mod health;

@@ -72,6 +72,7 @@ fn expected(method: &str, path: &str) -> &'static [&'static str] {
         ("get", "/api/v1/claims") => &["claims", "read", "operate", "boss"],
         (_, path) if path.starts_with("/api/v1/claims") => &["claims", "boss"],
         ("get", _) => &["read", "operate", "boss"],
+        (_, path) if path.contains("/erase") => &["boss"],
         _ => &["operate", "boss"],
     }
 }
