@@ -23,6 +23,7 @@ mod metrics;
 mod nonces;
 mod openapi;
 mod operating;
+mod pages;
 mod races;
 mod records;
 mod refusals;

@@ -91,7 +91,7 @@ pub(crate) async fn resolve(
 }
 
 /// Carries out a decision about one record.
-async fn resolve_now(app: &App, request: ResolveRequest) -> Result<(), Refused> {
+pub(crate) async fn resolve_now(app: &App, request: ResolveRequest) -> Result<(), Refused> {
     let (store, claim) = (app.parts.store.clone(), request.claim.clone());
     match change(async move { store.resolve_one(request).await }).await? {
         ResolveAnswer::Resolved => Ok(()),
