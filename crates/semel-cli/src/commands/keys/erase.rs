@@ -91,8 +91,10 @@ impl Args {
             let (identity, fence) = (&record.identity, record.fence);
             output::note(&format!("erased the contents of {identity}, fence {fence}"));
         }
-        output::note("duplicates get the status without a body");
-        output::note(&caches_forget_in());
+        if current.is_some() {
+            output::note("duplicates get the status without a body");
+            output::note(&caches_forget_in());
+        }
         Ok(())
     }
 
@@ -211,7 +213,7 @@ fn must_be_settled(record: &Record, opened: &Opened) -> Result<()> {
         State::Running { .. } | State::Unknown { .. } => {
             let standing = clause(record, opened.now());
             Err(Error::refused(format!(
-                "{} {standing}; only of a settled record contents can be erased",
+                "{} {standing}; contents are erased of settled records only",
                 record.identity
             ))
             .hint("wait until it is settled, or decide what came of it first"))
