@@ -90,7 +90,6 @@ fn lines(shown: &[&AuditEntry], now: Timestamp) -> Markup {
             .cell(ui::time(line.at, now))
             .text(&line.by)
             .text(&line.verb)
-            .text(&line.action)
             .text(line.scope.to_string())
             .text(ui::count(line.changed))
             .text(&line.selection)
@@ -100,14 +99,13 @@ fn lines(shown: &[&AuditEntry], now: Timestamp) -> Markup {
         .column("When")
         .column("Who")
         .column("Verb")
-        .column("Action")
         .column("Scope")
         .number("Changed")
         .column("Which")
         .column("Why")
         .rows(shown.iter().map(row))
         .or(ui::empty(
-            "Nobody has decided anything by hand that matches.",
+            "No decision by hand matches.",
             html! { "Every decision of a person, on this page, over the API and on the command line, leaves a line here." },
         ))
 }

@@ -36,7 +36,7 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
 fn lead(ask: &Ask, filters: &Filters) -> Markup {
     html! {
         p.hint {
-            "Nobody knows whether these took effect, so none of them runs again by itself unless its scope says so. "
+            "Whether these took effect is not known, so none of them runs again by itself unless its scope says so. "
             "Ask the provider, then say what happened."
         }
         (ui::filter(ask, html! {
@@ -57,28 +57,24 @@ const fn since(record: &Record) -> Option<Timestamp> {
 fn queue(records: &[&Record], now: Timestamp) -> Markup {
     let row = |record: &&Record| {
         let identity = &record.identity;
-        let (status, because, took) = known(record);
+        let (because, took) = known(record);
         ui::Row::new(&format!("{identity} {}", record.fence))
             .cell(record::link(identity))
             .text(record::request(record))
             .text(identity.scope().to_string())
             .text(identity.tenant().as_str())
-            .text(status)
             .text(because)
             .text(took)
             .cell(since(record).map_or_else(Markup::default, |since| ui::ago(since, now)))
-            .text(record.attempt.to_string())
     };
     ui::Table::new("Unknown outcomes, the newest claim first")
         .column("Key")
         .column("Request")
         .column("Scope")
         .column("Tenant")
-        .number("Upstream")
         .column("Because")
         .number("Ran for")
         .column("Unknown since")
-        .number("Attempt")
         .rows(records.iter().map(row))
         .or(ui::empty(
             "No outcome is unknown.",
@@ -86,24 +82,27 @@ fn queue(records: &[&Record], now: Timestamp) -> Markup {
         ))
 }
 
-/// What the upstream answered, what went wrong, and how long it took.
-fn known(record: &Record) -> (String, String, String) {
+/// What the upstream answered or what went wrong, and how long the run took.
+fn known(record: &Record) -> (String, String) {
     let State::Unknown {
         cause, evidence, ..
     } = &record.state
     else {
         return Default::default();
     };
-    match evidence {
-        Some(evidence) => (
-            evidence
-                .status
-                .map_or_else(String::new, |status| status.to_string()),
-            evidence.error().unwrap_or("no answer").to_owned(),
-            ui::duration(evidence.after),
-        ),
-        None => (String::new(), record::why(*cause, None), String::new()),
-    }
+    let Some(evidence) = evidence else {
+        return (record::why(*cause, None), String::new());
+    };
+    let status = evidence
+        .status
+        .map(|status| format!("{status} from the upstream"));
+    let error = evidence.error().map(str::to_owned);
+    let parts: Vec<String> = status.into_iter().chain(error).collect();
+    let because = match parts.is_empty() {
+        true => "no answer".to_owned(),
+        false => parts.join(": "),
+    };
+    (because, ui::duration(evidence.after))
 }
 
 /// Decisions about all that match.

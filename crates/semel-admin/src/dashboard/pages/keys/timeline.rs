@@ -12,6 +12,7 @@ struct Moment {
     at: Timestamp,
     fence: u64,
     tone: Tone,
+    name: &'static str,
     words: String,
 }
 
@@ -24,12 +25,14 @@ pub(super) fn timeline(record: Option<&Record>, history: &[Event], now: Timestam
         ui::Row::new(&at.to_string())
             .cell(ui::time(moment.at, now))
             .text(moment.fence.to_string())
-            .cell(html! { (ui::badge(moment.tone, &moment.words)) })
+            .cell(ui::badge(moment.tone, moment.name))
+            .text(&moment.words)
     };
     ui::Table::new("What happened, oldest first")
         .column("When")
         .number("Fence")
         .column("What")
+        .column("In words")
         .rows(moments.iter().enumerate().map(row))
         .or(ui::empty(
             "Nothing is known of it.",
@@ -52,24 +55,27 @@ fn of_event(event: &Event) -> Moment {
         at: event.at,
         fence: event.fence.get(),
         tone,
+        name: event.kind.name(),
         words: words(&event.kind),
     }
 }
 
 fn of_record(record: &Record) -> Vec<Moment> {
-    let moment = |at, tone, words: String| Moment {
+    let moment = |at, tone, name, words: String| Moment {
         at,
         fence: record.fence.get(),
         tone,
+        name,
         words,
     };
-    let claimed = format!("claimed, attempt {}", record.attempt);
-    let mut moments = vec![moment(record.claimed_at, Tone::Busy, claimed)];
+    let claimed = format!("attempt {}", record.attempt);
+    let mut moments = vec![moment(record.claimed_at, Tone::Busy, "claimed", claimed)];
     match &record.state {
         State::Running { lease_until } => moments.push(moment(
             *lease_until,
             Tone::Plain,
-            "its lease ends unless it is renewed".to_owned(),
+            "lease",
+            "ends unless it is renewed".to_owned(),
         )),
         State::Unknown { .. } => {}
         State::Settled(settled) => {
@@ -82,15 +88,15 @@ fn of_record(record: &Record) -> Vec<Moment> {
                 true => String::new(),
                 false => format!(", after {}", ui::duration(settled.took)),
             };
-            let words = format!("{how}: {}{took}", summary(&settled.outcome));
-            moments.push(moment(settled.at, Tone::Good, words));
+            let words = format!("{}{took}", summary(&settled.outcome));
+            moments.push(moment(settled.at, Tone::Good, how, words));
             let then = if settled.archive {
                 "archived"
             } else {
                 "deleted"
             };
-            let words = format!("its retention ends, and it is {then}");
-            moments.push(moment(settled.expires_at, Tone::Plain, words));
+            let words = format!("ends, and it is {then}");
+            moments.push(moment(settled.expires_at, Tone::Plain, "retention", words));
         }
     }
     moments
