@@ -1,7 +1,13 @@
-//! Decisions about many unknown records at once, by what they have in common: one implementation for the API and for `semel keys`.
+//! Decisions about many records at once, by what they have in common: one implementation for the API and for `semel keys`.
 //!
 //! A call looks at a bounded number of records and says where the next one goes on. A selection names a moment: what
-//! became unknown after it is left alone, so that exactly that is decided which a dry run has shown.
+//! became unknown, or was settled, after it is left alone, so that exactly that is decided which a dry run has shown.
+
+mod erase;
+pub mod find;
+pub mod late;
+
+pub use erase::erase;
 
 use std::str::FromStr;
 
@@ -46,9 +52,11 @@ impl std::fmt::Display for Method {
     }
 }
 
-/// Which unknown records are meant.
+/// Which records are meant.
 #[derive(Debug, Clone)]
 pub struct Selection {
+    /// Only those in this state: unknown ones are decided about, of settled and archived ones contents are erased.
+    pub state: StateFilter,
     /// Only this tenant's.
     pub tenant: Option<Tenant>,
     /// Only this scope's.
@@ -57,14 +65,14 @@ pub struct Selection {
     pub key: Option<Key>,
     /// Only what was asked with this HTTP method.
     pub method: Option<Method>,
-    /// Only what has been unknown since this moment or longer.
+    /// Only what has been unknown, or was settled, since this moment or longer.
     pub until: Timestamp,
 }
 
 impl Selection {
     fn query(&self, before: Option<Cursor>, limit: usize) -> Query {
         Query {
-            state: Some(StateFilter::Unknown),
+            state: Some(self.state),
             tenant: self.tenant.as_ref().map(ToString::to_string),
             scope: self.scope.as_ref().map(ToString::to_string),
             key: self.key.as_ref().map(ToString::to_string),
@@ -74,9 +82,13 @@ impl Selection {
         }
     }
 
-    /// Whether a listed record is old enough.
+    /// Whether a listed record is old enough, and has contents to be erased if it is settled.
     fn takes(&self, record: &Record) -> bool {
-        matches!(record.state, State::Unknown { since, .. } if since <= self.until)
+        match &record.state {
+            State::Running { .. } => false,
+            State::Unknown { since, .. } => *since <= self.until,
+            State::Settled(settled) => settled.at <= self.until && !settled.erased,
+        }
     }
 }
 
@@ -86,8 +98,8 @@ pub struct Decision {
     /// Who decides.
     pub by: Actor,
     /// Why.
-    pub reason: Reason,
-    /// That they happened, or that they did not.
+    pub reason: Option<Reason>,
+    /// That they happened, or that they did not, or that their contents go.
     pub resolution: Resolution,
 }
 
@@ -110,7 +122,7 @@ impl Decision {
                 fence: record.fence,
             },
             by: self.by.clone(),
-            reason: Some(self.reason.clone()),
+            reason: self.reason.clone(),
             resolution: self.resolution.clone(),
         }
     }

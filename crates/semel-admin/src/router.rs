@@ -101,6 +101,12 @@ pub(crate) fn routes() -> Vec<Route> {
             Needs::Operate,
             records::resolve_many,
         ),
+        post("/api/v1/records/erase", Needs::Admin, records::erase),
+        post(
+            "/api/v1/records/erase-many",
+            Needs::Admin,
+            records::erase_many,
+        ),
         get("/api/v1/audit", Needs::Read, audit::audit),
         get("/api/v1/stats", Needs::Read, stats::stats),
         get(

@@ -17,7 +17,7 @@ use crate::protocol::{self, Change, Step};
 use crate::record::{Claim, Event, EventKind, Fence, Record, State};
 use crate::store::{
     Answer, Answers, AuditEntry, Batch, ClaimAnswer, ClaimRequest, EVENTS_MAX, Limits, MarkAnswer,
-    MarkRequest, Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer,
+    MarkRequest, Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, Resolution, ResolveAnswer,
     ResolveRequest, SettleAnswer, SettleRequest, StateFilter, Stats, Store, Swept, check_batch,
     each_fails,
 };
@@ -91,6 +91,9 @@ impl Default for MemoryStore {
 impl Table {
     fn apply<A>(&mut self, identity: &Identity, step: Step<A>) -> A {
         let digest = identity.digest();
+        if matches!(step.change, Change::EraseContents(_)) {
+            self.erase_history(digest);
+        }
         if !step.events.is_empty() {
             let history = self.history.entry(digest).or_default();
             history.extend(step.events);
@@ -129,6 +132,43 @@ impl Table {
             }
             _ => false,
         }
+    }
+
+    fn erase_history(&mut self, digest: Digest) {
+        for event in self.history.get_mut(&digest).into_iter().flatten() {
+            // A cheap stand-in while the event is taken apart.
+            let kind = std::mem::replace(&mut event.kind, EventKind::Released);
+            event.kind = kind.without_contents();
+        }
+    }
+
+    fn resolve(&mut self, request: &ResolveRequest, now: Timestamp) -> ResolveAnswer {
+        let Claim { identity, fence } = &request.claim;
+        let step = protocol::resolve(self.current(identity), request, now);
+        if step.answer == ResolveAnswer::Refused
+            && let Resolution::EraseContents = request.resolution
+            && let Some(archived) = self.archive.get(fence)
+            && archived.identity == *identity
+        {
+            return self.resolve_archived(archived.clone(), request, now);
+        }
+        self.apply(identity, step)
+    }
+
+    /// What is decided about an archived record changes it there, and not what is current.
+    fn resolve_archived(
+        &mut self,
+        archived: Record,
+        request: &ResolveRequest,
+        now: Timestamp,
+    ) -> ResolveAnswer {
+        let mut step = protocol::resolve(Some(&archived), request, now);
+        let (identity, fence) = (archived.identity.clone(), archived.fence);
+        let change = std::mem::replace(&mut step.change, Change::None);
+        self.erase_history(identity.digest());
+        self.archive
+            .extend(change.apply(Some(archived)).map(|record| (fence, record)));
+        self.apply(&identity, step)
     }
 
     fn claim(&mut self, request: &ClaimRequest, now: Timestamp) -> Result<ClaimAnswer> {
@@ -298,10 +338,7 @@ impl Store for MemoryStore {
     }
 
     fn resolve(&self, items: Batch<ResolveRequest>) -> Answers<'_, ResolveAnswer> {
-        self.each(items, |table, item, now| {
-            let step = protocol::resolve(table.current(&item.claim.identity), &item, now);
-            Ok(table.apply(&item.claim.identity, step))
-        })
+        self.each(items, |table, item, now| Ok(table.resolve(&item, now)))
     }
 
     fn look_up(&self, identities: Batch<Identity>) -> Answers<'_, Option<Arc<Record>>> {

@@ -278,6 +278,20 @@ impl Outcome {
         }
         self
     }
+
+    /// The same outcome without its contents: verdict, status, and the body's length and digest are left.
+    #[must_use]
+    pub fn without_contents(&self) -> Self {
+        Self {
+            verdict: self.verdict,
+            status: self.status,
+            headers: Headers::default(),
+            body: Body::Omitted {
+                len: self.body.len(),
+                digest: self.body.digest(),
+            },
+        }
+    }
 }
 
 /// An outcome that is on record, with when and how it came about.
@@ -295,6 +309,25 @@ pub struct Settled {
     pub archive: bool,
     /// Whether a decision about an unknown outcome put it on record, rather than the run itself.
     pub resolved: bool,
+    /// Whether the contents of the outcome were erased: headers, the body, and what was asked.
+    pub erased: bool,
+}
+
+impl Settled {
+    /// The same without contents, kept for as long.
+    #[must_use]
+    pub fn without_contents(&self) -> Self {
+        Self {
+            outcome: self.outcome.without_contents(),
+            erased: true,
+            ..self.clone()
+        }
+    }
+
+    /// Whether this is `outcome` on record, or what an erasure has left of it.
+    pub fn is_of(&self, outcome: &Outcome) -> bool {
+        self.outcome == *outcome || self.erased && self.outcome == outcome.without_contents()
+    }
 }
 
 #[cfg(test)]

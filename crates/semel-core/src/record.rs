@@ -194,6 +194,13 @@ pub enum EventKind {
         /// Why.
         reason: Option<String>,
     },
+    /// A person erased the contents of a settled record, and those in its history; the record stays.
+    ContentsErased {
+        /// Who erased them.
+        by: String,
+        /// Why.
+        reason: Option<String>,
+    },
 }
 
 /// How an unknown outcome was decided.
@@ -256,6 +263,28 @@ impl EventKind {
             Self::LateOutcome(_) => "late-outcome",
             Self::Mismatch(_) => "mismatch",
             Self::Erased { .. } => "erased",
+            Self::ContentsErased { .. } => "contents-erased",
+        }
+    }
+
+    /// What is left of the event when contents are erased: no evidence, and of a late outcome verdict, status and length.
+    #[must_use]
+    pub fn without_contents(self) -> Self {
+        match self {
+            Self::BecameUnknown { cause, .. } => Self::BecameUnknown {
+                cause,
+                evidence: None,
+            },
+            Self::LateOutcome(outcome) => Self::LateOutcome(Outcome {
+                body: outcome.body.left_out(),
+                ..outcome.without_contents()
+            }),
+            kept @ (Self::TookOver { .. }
+            | Self::Released
+            | Self::Resolved { .. }
+            | Self::Mismatch(_)
+            | Self::Erased { .. }
+            | Self::ContentsErased { .. }) => kept,
         }
     }
 }

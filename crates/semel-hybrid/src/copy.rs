@@ -59,6 +59,11 @@ pub(crate) fn drop_copy(claim: Claim) -> ResolveRequest {
     decided(claim, Resolution::Erase)
 }
 
+/// Erases the contents of a copy and of its history.
+pub(crate) fn erase_copy(claim: Claim) -> ResolveRequest {
+    decided(claim, Resolution::EraseContents)
+}
+
 fn decided(claim: Claim, resolution: Resolution) -> ResolveRequest {
     ResolveRequest {
         claim,
@@ -68,9 +73,10 @@ fn decided(claim: Claim, resolution: Resolution) -> ResolveRequest {
     }
 }
 
-/// Whether an event of the fast store tells only of a copy that was removed.
+/// Whether an event of the fast store tells only of a copy that was removed or erased.
 pub(crate) fn is_about_a_copy(event: &semel_core::Event) -> bool {
-    matches!(&event.kind, semel_core::EventKind::Erased { by, .. } if by == HYBRID)
+    use semel_core::EventKind::{ContentsErased, Erased};
+    matches!(&event.kind, Erased { by, .. } | ContentsErased { by, .. } if by == HYBRID)
 }
 
 pub(crate) fn claim_of(record: &Record) -> Claim {

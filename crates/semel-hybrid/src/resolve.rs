@@ -11,7 +11,7 @@ use semel_core::store::{
 use semel_core::{Fence, Outcome, Result, Retention, State};
 
 use crate::Hybrid;
-use crate::copy::{claim_of, copy_retention, drop_copy, is_settled};
+use crate::copy::{claim_of, copy_retention, drop_copy, erase_copy, is_settled};
 
 impl Hybrid {
     /// One after another: decisions are rare, and each depends on what the one before has done.
@@ -37,6 +37,7 @@ impl Hybrid {
             Resolution::Release => self.resolve_as_not_happened(item).await,
             Resolution::Erase => self.erase(item).await,
             Resolution::Correct { .. } => self.correct(item).await,
+            Resolution::EraseContents => self.erase_contents(item).await,
         }
     }
 
@@ -119,6 +120,21 @@ impl Hybrid {
             self.drop_copy_of(claim).await?;
         }
         Ok(corrected)
+    }
+
+    /// The durable store's word counts; the copy goes, and before it what the fast store's history holds. A history whose copy
+    /// is gone is out of reach there and shown without contents.
+    async fn erase_contents(&self, item: ResolveRequest) -> Result<ResolveAnswer> {
+        let claim = item.claim.clone();
+        let erased = self.durable.resolve_one(item).await?;
+        if erased == ResolveAnswer::Resolved {
+            let copy = self.fast.look_up_one(claim.identity.clone()).await?;
+            if let Some(copy) = copy.filter(|copy| is_settled(copy)) {
+                self.fast.resolve_one(erase_copy(claim_of(&copy))).await?;
+            }
+            self.drop_copy_of(claim).await?;
+        }
+        Ok(erased)
     }
 
     async fn drop_copy_of(&self, claim: Claim) -> Result<()> {

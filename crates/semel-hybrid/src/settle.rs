@@ -185,5 +185,5 @@ fn request_of(item: &SettleRequest, record: &Record) -> KeepRequest {
 
 fn is_outcome_of(record: &Record, item: &SettleRequest) -> bool {
     record.fence == item.claim.fence
-        && matches!(&record.state, State::Settled(settled) if settled.outcome == item.outcome)
+        && matches!(&record.state, State::Settled(settled) if settled.is_of(&item.outcome))
 }

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use semel_core::record::{Event, EventKind, Record};
+use semel_core::record::{Event, EventKind, Record, State};
 use semel_core::store::{
-    AuditEntry, Batch, Cursor, EVENTS_MAX, PAGE_MAX, Page, Query, StateFilter, Stats, Swept, all,
+    AuditEntry, Batch, Cursor, EVENTS_MAX, PAGE_MAX, Page, Query, StateFilter, Stats, StoreExt,
+    Swept, all,
 };
 use semel_core::{Fence, Identity, Result};
 
@@ -41,8 +42,13 @@ impl Hybrid {
     pub(crate) async fn merged_history(&self, identity: Identity) -> Result<Vec<Event>> {
         let mut events = self.fast.history(identity.clone()).await?;
         events.retain(|event| !is_about_a_copy(event));
-        events.extend(self.durable.history(identity).await?);
+        events.extend(self.durable.history(identity.clone()).await?);
         events.sort_by_key(|event| event.at);
+        if let Some(erased) = self.erased_up_to(identity, &events).await? {
+            for event in events.iter_mut().filter(|event| event.fence <= erased) {
+                event.kind = event.kind.clone().without_contents();
+            }
+        }
         // Each store bounds its own; together they hold to the same limits.
         for late in [true, false] {
             let of_kind = |event: &Event| is_late(event) == late;
@@ -54,6 +60,18 @@ impl Hybrid {
             });
         }
         Ok(events)
+    }
+
+    /// The newest claim whose contents were erased: what the fast store's history still holds of it is not shown.
+    async fn erased_up_to(&self, identity: Identity, events: &[Event]) -> Result<Option<Fence>> {
+        let record = self.durable.look_up_one(identity).await?;
+        let record = record
+            .filter(|record| matches!(&record.state, State::Settled(settled) if settled.erased));
+        let said = events
+            .iter()
+            .filter(|event| matches!(event.kind, EventKind::ContentsErased { .. }));
+        let fences = said.map(|event| event.fence);
+        Ok(fences.chain(record.map(|record| record.fence)).max())
     }
 
     /// What runs or is unknown stands in the fast store, what is settled in the durable one.
@@ -201,7 +219,6 @@ fn merged(pages: [Page; 3], page_len: usize) -> Result<Page> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use semel_core::record::State;
     use semel_core::{Fingerprint, Timestamp};
 
     #[test]

@@ -17,6 +17,7 @@ pub mod consumer;
 mod audit;
 mod connection;
 mod engine;
+mod erase;
 mod error;
 pub mod helpers;
 pub mod inbox;

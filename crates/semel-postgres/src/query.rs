@@ -204,6 +204,10 @@ fn kind_of(row: &Row) -> Result<EventKind> {
             by: detail()?,
             reason: note()?,
         },
+        "contents-erased" => EventKind::ContentsErased {
+            by: detail()?,
+            reason: note()?,
+        },
         other => return Err(damaged(&format!("an event of the kind {other:?}"))),
     })
 }

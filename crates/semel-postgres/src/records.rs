@@ -20,6 +20,8 @@ const FLAG_ARCHIVE: i64 = 2;
 pub(crate) const FLAG_BARRED: i64 = 4;
 /// The outcome was decided, not brought by its run.
 const FLAG_RESOLVED: i64 = 8;
+/// The contents were erased.
+const FLAG_ERASED: i64 = 16;
 
 /// The place of an identity in the tables.
 pub(crate) fn digest(identity: &Identity) -> Uuid {
@@ -105,6 +107,7 @@ fn state_of(row: &Row) -> Result<Option<State>> {
             archive: row.number(17)? & FLAG_ARCHIVE != 0,
             outcome: outcome_of(row, 17)?,
             resolved: row.number(17)? & FLAG_RESOLVED != 0,
+            erased: row.number(17)? & FLAG_ERASED != 0,
         }),
         3 => return Ok(None),
         other => return Err(damaged(&format!("a record has the state {other}"))),

@@ -175,6 +175,11 @@ impl<'a, D: Driver> Session<'a, D> {
                 self.change(&sql.settle_one, stored, settled_values(settled))
                     .await
             }
+            Change::EraseContents(settled) => {
+                self.change(&sql.erase, stored, erased_values(settled))
+                    .await?;
+                self.erase_history(identity).await
+            }
             Change::Remove => {
                 let until = now.after(VACANT_FOR).as_millis();
                 let state = stored.record.as_ref().map(|record| &record.state);
@@ -282,6 +287,15 @@ pub(crate) fn settled_values(settled: &Settled) -> [Value; 9] {
     ]
 }
 
+/// Length and digest of the body whose contents are erased.
+pub(crate) fn erased_values(settled: &Settled) -> [Value; 2] {
+    let columns = OutcomeColumns::of(&settled.outcome, settled.archive);
+    [
+        Value::Int(columns.omitted_len),
+        Value::Bytes(columns.omitted_digest),
+    ]
+}
+
 /// What was asked, as a column.
 pub(crate) fn about_value(about: Option<&About>) -> Value {
     Value::Text(about.map(|about| about.as_str().to_owned()))
@@ -304,7 +318,7 @@ fn event_values(kind: &EventKind) -> Vec<Value> {
         }
         EventKind::LateOutcome(late) => outcome = Some(OutcomeColumns::of(late, false)),
         EventKind::Mismatch(found) => print = Some(found.as_bytes().to_vec().into()),
-        EventKind::Erased { by, reason } => {
+        EventKind::Erased { by, reason } | EventKind::ContentsErased { by, reason } => {
             (detail, note) = (Some(by.clone()), reason.clone());
         }
     }

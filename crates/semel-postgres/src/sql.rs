@@ -23,6 +23,11 @@ const ARCHIVED: &str = "'00000000-0000-0000-0000-000000000000'::uuid, r.fence, 0
     r.took_ms, r.flags, r.status, r.headers, NULL::bytea, coalesce(r.omitted_len, octet_length(r.body), 0)::bigint, \
     NULL::bytea, r.about, NULL::text";
 
+/// The same of an archived record with its body.
+const ARCHIVED_WHOLE: &str = "'00000000-0000-0000-0000-000000000000'::uuid, r.fence, 0, 2, r.tenant, r.scope, r.version, r.key, \
+    r.fingerprint, r.attempt, r.claimed_ms, NULL::bigint, NULL::bigint, NULL::text, r.expires_ms, r.settled_ms, \
+    r.took_ms, r.flags, r.status, r.headers, r.body, r.omitted_len, r.omitted_digest, r.about, NULL::text";
+
 /// A new fence: see `migrations/0003_sweep.sql`.
 const FENCE: &str = "{s}semel_draw()";
 
@@ -88,6 +93,7 @@ pub(crate) fn text(schema: &str, template: &str) -> String {
         .replace("{record}", RECORD)
         .replace("{listed}", LISTED)
         .replace("{archived}", ARCHIVED)
+        .replace("{archived_whole}", ARCHIVED_WHOLE)
         .replace("{s}", &format!("{schema}."))
         .replace("{schema}", schema)
 }
@@ -133,6 +139,10 @@ statements! {
     settle_one,
     vacate,
     note_erased,
+    erase,
+    erase_history,
+    erase_archived,
+    archived,
     archive,
     remember,
     trim,

@@ -20,7 +20,8 @@ if done then
   redis.call('PEXPIRE', token, token_ms)
   return {{us, 'done', done}}
 end
-local found = redis.call('GETRANGE', record, 0, 33)
+local changed = change == 'erase-archived' and archive or record
+local found = redis.call('GETRANGE', changed, 0, 33)
 if found ~= expected or (alive == '1' and tonumber(string.sub(found, 19, 34)) <= ms) then
   return {{us, 'changed'}}
 end
@@ -40,6 +41,24 @@ redis.call('SET', token, fence, 'PX', token_ms)
 if line ~= '' then
   redis.call('RPUSH', audit, line)
   redis.call('LTRIM', audit, -lines_max, -1)
+end
+
+if change == 'erase' or change == 'erase-archived' then
+  -- Contents in the history go: what is known of an unknown outcome, and all of a late one but verdict, status and length.
+  for i, event in ipairs(redis.call('LRANGE', history, 0, -1)) do
+    local note = string.sub(event, 53, 53) == 'u' and string.find(event, '\n', 54, true)
+    if note then
+      redis.call('LSET', history, i - 1, string.sub(event, 1, note - 1))
+    end
+  end
+  for i = 0, redis.call('LLEN', late) - 1 do
+    local event = redis.call('LINDEX', late, i)
+    local head_len = struct.unpack('<I4', event, 55)
+    local kind = string.byte(event, 69)
+    local body_len = kind == 0 and struct.pack('<I8', #event - 58 - head_len) or string.sub(event, 70, 77)
+    redis.call('LSET', late, i, string.sub(event, 1, 54) .. struct.pack('<I4', 19) .. string.sub(event, 59, 68)
+      .. '\1' .. body_len)
+  end
 end
 
 for event = 12, #ARGV, 3 do
@@ -88,6 +107,14 @@ elseif change == 'settle' then
   redis.call('ZREM', unknown, digest)
   redis.call('ZREM', unknown_by_fence, digest)
   redis.call('ZADD', expiring, score, digest)
+elseif change == 'erase' then
+  if to_archive == '1' then
+    redis.call('SET', record, value)
+  else
+    redis.call('SET', record, value, 'PXAT', score)
+  end
+elseif change == 'erase-archived' then
+  redis.call('SET', archive, value)
 elseif change == 'remove' then
   redis.call('DEL', record)
   for _, index in ipairs({running, all, expiring, unknown, unknown_by_fence}) do

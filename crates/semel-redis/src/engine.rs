@@ -51,6 +51,8 @@ pub(crate) struct Asked {
     pub(crate) again: Again,
     /// Which outcome the decision needs, beside its verdict.
     pub(crate) outcome: Wanted,
+    /// Whether the change is made to the archived record of a claim.
+    pub(crate) is_archived: bool,
 }
 
 impl Asked {
@@ -61,6 +63,7 @@ impl Asked {
             deadline,
             again: Again::Always,
             outcome: Wanted::None,
+            is_archived: false,
         }
     }
 }
@@ -155,7 +158,7 @@ impl Engine {
     }
 
     /// Makes a change; `None` if the record is no longer what it was decided on.
-    async fn apply<A>(
+    pub(crate) async fn apply<A>(
         &self,
         identity: &Identity,
         current: &Loaded,
@@ -197,7 +200,10 @@ impl Engine {
             .map_or(asked.nonce, |stored| stored.nonce);
         let needs_lease = matches!(step.change, Change::Extend { .. })
             || matches!((&step.change, current.record().map(|r| &r.state)), (Change::Settle(_), Some(State::Running { lease_until })) if *lease_until > current.now);
-        let (name, score, archive) = change_parts(&step.change, current.record());
+        let (mut name, score, archive) = change_parts(&step.change, current.record());
+        if asked.is_archived {
+            name = "erase-archived";
+        }
         let deadline = is_grant.then(|| self.deadline_ms(asked.deadline).to_string());
         let value = after.map(|record| records::encode(&record, nonce, self.keys.bucket(identity)));
         let token_ms = self.link.timeout().as_millis() * 4;
@@ -285,6 +291,9 @@ fn change_parts(change: &Change, current: Option<&Record>) -> (&'static str, i64
         Change::Extend { lease_until } => ("extend", lease_until.as_millis(), false),
         Change::Unknown { since, .. } => ("unknown", since.as_millis(), false),
         Change::Settle(settled) => ("settle", settled.expires_at.as_millis(), settled.archive),
+        Change::EraseContents(settled) => {
+            ("erase", settled.expires_at.as_millis(), settled.archive)
+        }
         Change::Remove => ("remove", 0, false),
     }
 }

@@ -60,6 +60,10 @@ pub(crate) fn encode(event: &Event) -> Vec<u8> {
             out.push(b'e');
             out.extend(noted(by, reason.as_deref()));
         }
+        EventKind::ContentsErased { by, reason } => {
+            out.push(b'c');
+            out.extend(noted(by, reason.as_deref()));
+        }
     }
     out
 }
@@ -129,7 +133,7 @@ fn kind_of(kind: u8, detail: &[u8], whole: &Bytes) -> Result<EventKind> {
             let len = u32::from_le_bytes(*len) as usize;
             let (head, body) = rest.split_at_checked(len).ok_or_else(cut)?;
             let body = Kept::Whole(whole.slice_ref(body));
-            EventKind::LateOutcome(take_outcome(head, *flags, body)?.0)
+            EventKind::LateOutcome(take_outcome(head, *flags, body)?.outcome)
         }
         b'm' => {
             let print = detail.first_chunk().ok_or_else(cut)?;
@@ -138,6 +142,10 @@ fn kind_of(kind: u8, detail: &[u8], whole: &Bytes) -> Result<EventKind> {
         b'e' => {
             let (by, reason) = take_noted(detail)?;
             EventKind::Erased { by, reason }
+        }
+        b'c' => {
+            let (by, reason) = take_noted(detail)?;
+            EventKind::ContentsErased { by, reason }
         }
         _ => return Err(damaged("the history has an event that is not known")),
     })

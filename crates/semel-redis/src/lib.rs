@@ -45,6 +45,7 @@ mod batch;
 mod checks;
 mod connection;
 mod engine;
+mod erase;
 mod error;
 mod events;
 mod held;

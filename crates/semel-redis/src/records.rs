@@ -38,6 +38,10 @@ const FLAG_FAILED: u8 = 1;
 const FLAG_ARCHIVE: u8 = 2;
 /// The outcome was decided, not brought by its run.
 const FLAG_RESOLVED: u8 = 4;
+/// Where the head of an outcome says what there is of the body, and what is added there once contents are erased. Scripts of
+/// older builds read flags as one digit, so that there is no room for another.
+const BODY_KIND_AT: usize = 10;
+const KIND_ERASED: u8 = 4;
 
 /// A record as the server holds it.
 #[derive(Debug, Clone)]
@@ -96,7 +100,9 @@ pub(crate) fn encode(record: &Record, nonce: Nonce, bucket: Bucket) -> Vec<u8> {
             (b'u', *since, 0, cause_code(*cause))
         }
         State::Settled(settled) => {
-            middle.extend(outcome_head(&settled.outcome, settled.took));
+            let mut head = outcome_head(&settled.outcome, settled.took);
+            head[BODY_KIND_AT] |= if settled.erased { KIND_ERASED } else { 0 };
+            middle.extend(head);
             body = body_bytes(&settled.outcome);
             let resolved = if settled.resolved { FLAG_RESOLVED } else { 0 };
             let flags = b'0' + (flags(&settled.outcome, settled.archive) | resolved);
@@ -186,12 +192,17 @@ fn decode_as(
         b's' => {
             let flags = head[124].wrapping_sub(b'0');
             let left_out = |len: usize| len.saturating_sub(middle_end) as u64;
-            let (outcome, took) = match part {
+            let Taken {
+                outcome,
+                took,
+                erased,
+            } = match part {
                 Part::Whole => take_outcome(middle, flags, Kept::Whole(bytes.slice(middle_end..)))?,
                 Part::WithoutBody(len) => {
                     take_outcome(middle, flags, Kept::LeftOut(left_out(len)))?
                 }
-                Part::Start(len) => (unread_outcome(flags, left_out(len)), Duration::ZERO),
+                // What was erased is too small for this.
+                Part::Start(len) => Taken::unread(flags, left_out(len)),
             };
             State::Settled(Settled {
                 outcome,
@@ -200,6 +211,7 @@ fn decode_as(
                 expires_at: time,
                 archive: flags & FLAG_ARCHIVE != 0,
                 resolved: flags & FLAG_RESOLVED != 0,
+                erased,
             })
         }
         _ => return Err(damaged("a record has a state that is not known")),
@@ -366,13 +378,27 @@ const fn verdict_of(flags: u8) -> Verdict {
     }
 }
 
-/// Stands for an outcome of which only the verdict was read.
-fn unread_outcome(flags: u8, len: u64) -> Outcome {
-    Outcome {
-        verdict: verdict_of(flags),
-        status: 0,
-        headers: Headers::default(),
-        body: Body::Omitted { len, digest: None },
+/// What the head of an outcome says.
+pub(crate) struct Taken {
+    pub(crate) outcome: Outcome,
+    took: Duration,
+    /// Whether its contents were erased.
+    erased: bool,
+}
+
+impl Taken {
+    /// Stands for an outcome of which only the verdict was read.
+    fn unread(flags: u8, len: u64) -> Self {
+        Self {
+            outcome: Outcome {
+                verdict: verdict_of(flags),
+                status: 0,
+                headers: Headers::default(),
+                body: Body::Omitted { len, digest: None },
+            },
+            took: Duration::ZERO,
+            erased: false,
+        }
     }
 }
 
@@ -385,7 +411,7 @@ pub(crate) enum Kept {
 }
 
 /// The inverse of [`outcome_head`], with the body that goes with it.
-pub(crate) fn take_outcome(mut head: &[u8], flags: u8, body: Kept) -> Result<(Outcome, Duration)> {
+pub(crate) fn take_outcome(mut head: &[u8], flags: u8, body: Kept) -> Result<Taken> {
     let cut = || damaged("an outcome ends in the middle");
     let mut take = |len: usize| -> Result<&[u8]> {
         let (part, rest) = head.split_at_checked(len).ok_or_else(cut)?;
@@ -394,7 +420,9 @@ pub(crate) fn take_outcome(mut head: &[u8], flags: u8, body: Kept) -> Result<(Ou
     };
     let took = Duration::from_millis(u64::from_le_bytes(array(take(8)?)));
     let status = u16::from_le_bytes(array(take(2)?));
-    let body = match (take(1)?[0], body) {
+    let kind = take(1)?[0];
+    let erased = kind & KIND_ERASED != 0;
+    let body = match (kind & !KIND_ERASED, body) {
         (0, Kept::Whole(bytes)) => Body::Kept(bytes),
         (0, Kept::LeftOut(len)) => Body::Omitted { len, digest: None },
         (kind @ (1 | 2), body) => {
@@ -417,5 +445,9 @@ pub(crate) fn take_outcome(mut head: &[u8], flags: u8, body: Kept) -> Result<(Ou
         headers: Headers::decode(head)?,
         body,
     };
-    Ok((outcome, took))
+    Ok(Taken {
+        outcome,
+        took,
+        erased,
+    })
 }

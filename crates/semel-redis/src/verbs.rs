@@ -5,8 +5,8 @@ use semel_core::protocol::{self, Standing, Step};
 use semel_core::record::{Claim, Lease};
 use semel_core::store::batcher::Item;
 use semel_core::store::{
-    Batch, ClaimAnswer, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, ResolveAnswer,
-    ResolveRequest, SettleAnswer, Takeover, check_batch, each_fails, merge,
+    Batch, ClaimAnswer, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, Resolution,
+    ResolveAnswer, ResolveRequest, SettleAnswer, Takeover, check_batch, each_fails, merge,
 };
 use semel_core::{Error, Fence, Identity, Kind, Result, Timestamp};
 use tokio::time::Instant;
@@ -76,6 +76,7 @@ impl Engine {
                     deadline: item.deadline,
                     again: Again::UnlessReadOnly,
                     outcome: Wanted::Replayed(item.request.fingerprint),
+                    is_archived: false,
                 };
                 let verb = |loaded: &Loaded| claim_step(loaded, item);
                 let (answer, fence) = self.decide(identity, Some(loaded), asked, verb).await?;
@@ -244,6 +245,7 @@ impl Engine {
         &self,
         items: Batch<I>,
         identity: impl Fn(&I) -> &Identity,
+        wanted: impl Fn(&I) -> Wanted,
         verb: impl Fn(&I, &Loaded) -> Step<A>,
     ) -> Batch<Result<A>> {
         if let Err(error) = check_batch(items.len()) {
@@ -255,10 +257,11 @@ impl Engine {
             let identities: Vec<Identity> =
                 round.iter().map(|i| identity(&items[*i]).clone()).collect();
             let loaded = self.load(&identities, deadline).await;
-            let (items, identity, verb) = (&items, &identity, &verb);
+            let (items, identity, wanted, verb) = (&items, &identity, &wanted, &verb);
             let each = round.into_iter().zip(loaded).map(|(i, loaded)| async move {
                 let item = &items[i];
-                let asked = Asked::until(deadline);
+                let mut asked = Asked::until(deadline);
+                asked.outcome = wanted(item);
                 let decided = match loaded {
                     Ok(loaded) => {
                         self.decide(identity(item), Some(loaded), asked, |l| verb(item, l))
@@ -279,7 +282,8 @@ impl Engine {
         let verb = |claim: &Claim, loaded: &Loaded| {
             protocol::release(loaded.record(), claim.fence, loaded.now)
         };
-        self.verb(items, |claim| &claim.identity, verb).await
+        self.verb(items, |claim| &claim.identity, |_| Wanted::None, verb)
+            .await
     }
 
     pub(crate) async fn mark_unknown(
@@ -289,8 +293,13 @@ impl Engine {
         let verb = |request: &MarkRequest, loaded: &Loaded| {
             protocol::mark_unknown(loaded.record(), request, loaded.now)
         };
-        self.verb(items, |request| &request.claim.identity, verb)
-            .await
+        self.verb(
+            items,
+            |request| &request.claim.identity,
+            |_| Wanted::None,
+            verb,
+        )
+        .await
     }
 
     pub(crate) async fn resolve(
@@ -300,8 +309,32 @@ impl Engine {
         let verb = |request: &ResolveRequest, loaded: &Loaded| {
             protocol::resolve(loaded.record(), request, loaded.now)
         };
-        self.verb(items, |request| &request.claim.identity, verb)
-            .await
+        // The digest of an erased body is taken from the whole of it.
+        let wanted = |request: &ResolveRequest| match request.resolution {
+            Resolution::EraseContents => Wanted::Compared(request.claim.fence),
+            Resolution::Settle { .. }
+            | Resolution::Release
+            | Resolution::Erase
+            | Resolution::Correct { .. } => Wanted::None,
+        };
+        let answers = self
+            .verb(
+                items.clone(),
+                |request| &request.claim.identity,
+                wanted,
+                verb,
+            )
+            .await;
+        let each = items
+            .into_iter()
+            .zip(answers)
+            .map(|(request, answer)| async move {
+                match answer {
+                    Ok(ResolveAnswer::Refused) => self.resolve_archived(&request).await,
+                    answer => answer,
+                }
+            });
+        join_all(each).await.into()
     }
 }
 

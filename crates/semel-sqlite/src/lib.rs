@@ -17,6 +17,7 @@ mod audit;
 mod checkpoint;
 pub mod config;
 mod connection;
+mod erase;
 mod error;
 mod fences;
 pub mod helpers;

@@ -86,6 +86,10 @@ fn kind_of(row: &Row<'_>, name: &str) -> Result<EventKind> {
             by: detail()?,
             reason: note()?,
         },
+        "contents-erased" => EventKind::ContentsErased {
+            by: detail()?,
+            reason: note()?,
+        },
         other => return Err(damaged(&format!("the history has an event {other:?}"))),
     })
 }

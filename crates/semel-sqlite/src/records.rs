@@ -14,6 +14,7 @@ use semel_core::{
     Result, Scope, State, Tenant, Timestamp, Verdict,
 };
 
+use crate::erase::erase;
 use crate::error::{damaged, from_sqlite};
 use crate::fences;
 
@@ -21,11 +22,16 @@ const FLAG_FAILED: u8 = 1;
 const FLAG_ARCHIVE: u8 = 2;
 /// The outcome was decided, not brought by its run. 4 means something else in another store.
 const FLAG_RESOLVED: u8 = 8;
+/// The contents were erased.
+pub(crate) const FLAG_ERASED: u8 = 16;
 
 /// The columns that [`record_of`] reads, in its order; lists read the length of bodies instead of them.
 macro_rules! record_columns {
     (whole) => {
         record_columns!("o.body", "o.omitted_len", "c.nonce")
+    };
+    (archived) => {
+        record_columns!("o.body", "o.omitted_len", "NULL")
     };
     (listed) => {
         record_columns!("NULL", "coalesce(o.omitted_len, length(o.body), 0)", "NULL")
@@ -172,6 +178,7 @@ fn settled_of(row: &Row<'_>, expires_ms: i64) -> Result<Settled> {
         expires_at: Timestamp::from_millis(expires_ms),
         archive: flags & FLAG_ARCHIVE != 0,
         resolved: flags & FLAG_RESOLVED != 0,
+        erased: flags & FLAG_ERASED != 0,
     })
 }
 
@@ -297,9 +304,16 @@ fn write(
             }
             settle(connection, record.fence, settled)
         }
+        (Change::EraseContents(settled), Some(record)) => {
+            erase(connection, identity, record, settled)
+        }
         (Change::Remove, Some(record)) => remove(connection, identity, record),
         (
-            Change::Extend { .. } | Change::Unknown { .. } | Change::Settle(_) | Change::Remove,
+            Change::Extend { .. }
+            | Change::Unknown { .. }
+            | Change::Settle(_)
+            | Change::EraseContents(_)
+            | Change::Remove,
             None,
         ) => unreachable!("the protocol changes only records that there are"),
     }

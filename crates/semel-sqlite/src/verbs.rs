@@ -133,9 +133,13 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn resolve(&mut self, request: &ResolveRequest) -> Result<ResolveAnswer> {
-        self.decide(&request.claim.identity, |current, now| {
+        let answer = self.decide(&request.claim.identity, |current, now| {
             protocol::resolve(current, request, now)
-        })
+        })?;
+        match answer {
+            ResolveAnswer::Refused => self.resolve_archived(request),
+            ResolveAnswer::Resolved => Ok(answer),
+        }
     }
 
     fn decide<A>(
@@ -217,7 +221,7 @@ pub(crate) fn remember(
         }
         EventKind::LateOutcome(late) => outcome = Some(records::outcome_columns(late, false)),
         EventKind::Mismatch(found) => print = Some(*found.as_bytes()),
-        EventKind::Erased { by, reason } => {
+        EventKind::Erased { by, reason } | EventKind::ContentsErased { by, reason } => {
             (detail, note) = (Some(by.clone()), reason.clone());
         }
     }

@@ -65,6 +65,23 @@ pub(super) static PAGES: &[Route] = &[
     Route::new("/", NOW, Some("Overview"), |ask| {
         Box::pin(pages::overview::page(ask))
     }),
+    Route::new("/keys", REQUESTS, Some("Keys"), |ask| {
+        Box::pin(pages::keys::page(ask))
+    })
+    .acting(Needs::Admin, |act| Box::pin(pages::keys::act(act))),
+    Route::new("/keys/one", REQUESTS, None, |ask| {
+        Box::pin(pages::keys::one::page(ask))
+    })
+    .acting(Needs::Operate, |act| {
+        Box::pin(pages::keys::decide::act(act))
+    }),
+    Route::new("/unknown", REQUESTS, Some("Unknown"), |ask| {
+        Box::pin(pages::unknown::page(ask))
+    })
+    .acting(Needs::Operate, |act| Box::pin(pages::unknown::act(act))),
+    Route::new("/audit", PROCESS, Some("Audit"), |ask| {
+        Box::pin(pages::audit::page(ask))
+    }),
     Route::new("/inbox", MESSAGES, Some("Inbox"), |ask| {
         Box::pin(pages::inbox::page(ask))
     })

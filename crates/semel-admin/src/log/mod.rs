@@ -80,6 +80,7 @@ pub(crate) fn resolved(claim: &Claim, by: &str, how: How) {
         How::Release => state!(info, "resolved", claim, by, how = "released"),
         How::Erase => state!(info, "erased", claim, by),
         How::Correct => state!(info, "resolved", claim, by, how = "corrected"),
+        How::EraseContents => state!(info, "contents-erased", claim, by),
     }
 }
 
@@ -90,6 +91,7 @@ pub(crate) enum How {
     Release,
     Erase,
     Correct,
+    EraseContents,
 }
 
 impl How {
@@ -99,6 +101,7 @@ impl How {
             Resolution::Release => Self::Release,
             Resolution::Erase => Self::Erase,
             Resolution::Correct { .. } => Self::Correct,
+            Resolution::EraseContents => Self::EraseContents,
         }
     }
 }

@@ -101,6 +101,7 @@ pub(super) fn resolve(
             match how {
                 log::How::Settle | log::How::Release | log::How::Correct => Met::Resolved,
                 log::How::Erase => Met::Erased,
+                log::How::EraseContents => Met::ContentsErased,
             }
         }
     });

@@ -33,11 +33,12 @@ pub(crate) enum Met {
     MarkLost,
     Resolved,
     Erased,
+    ContentsErased,
     Refused,
 }
 
 impl Met {
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 20] = [
         Self::Granted,
         Self::TookOver,
         Self::Running,
@@ -56,6 +57,7 @@ impl Met {
         Self::MarkLost,
         Self::Resolved,
         Self::Erased,
+        Self::ContentsErased,
         Self::Refused,
     ];
 
@@ -79,6 +81,7 @@ impl Met {
             Self::MarkLost => (Verb::MarkUnknown, "lost"),
             Self::Resolved => (Verb::Resolve, "resolved"),
             Self::Erased => (Verb::Resolve, "erased"),
+            Self::ContentsErased => (Verb::Resolve, "contents-erased"),
             Self::Refused => (Verb::Resolve, "refused"),
         };
         let verb = verb.name();

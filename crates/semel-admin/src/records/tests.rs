@@ -42,6 +42,7 @@ impl World {
 
     fn all(&self) -> Selection {
         Selection {
+            state: StateFilter::Unknown,
             tenant: None,
             scope: None,
             key: None,
@@ -54,7 +55,7 @@ impl World {
 fn release() -> Decision {
     Decision {
         by: Actor::new("ann").unwrap(),
-        reason: Reason::new("INC-7").unwrap(),
+        reason: Some(Reason::new("INC-7").unwrap()),
         resolution: Resolution::Release,
     }
 }

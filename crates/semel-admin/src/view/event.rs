@@ -14,7 +14,7 @@ pub struct Event {
     at: String,
     /// The claim that it concerns.
     fence: u64,
-    /// `took-over`, `released`, `became-unknown`, `resolved`, `late-outcome`, `mismatch` or `erased`.
+    /// `took-over`, `released`, `became-unknown`, `resolved`, `late-outcome`, `mismatch`, `erased` or `contents-erased`.
     event: &'static str,
     /// The claim that was taken over from.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ impl Event {
             }
             EventKind::LateOutcome(outcome) => view.outcome = Some(Outcome::of(outcome, payload)),
             EventKind::Mismatch(found) => view.fingerprint = Some(found.to_string()),
-            EventKind::Erased { by, reason } => {
+            EventKind::Erased { by, reason } | EventKind::ContentsErased { by, reason } => {
                 (view.by, view.reason) = (Some(by.clone()), reason.clone());
             }
         }

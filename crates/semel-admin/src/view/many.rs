@@ -11,17 +11,17 @@ use crate::records;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ManyReport)]
 pub struct Many {
-    /// `resolve` or `release`.
+    /// `resolve`, `release` or `erase`.
     action: &'static str,
     /// Whether nothing was changed because only a forecast was asked for.
     dry_run: bool,
-    /// Unknown records that the selection names.
+    /// Records that the selection names: unknown ones, or for `erase` settled and archived ones that have contents.
     matched: u64,
-    /// Records that were decided.
+    /// Records that were decided, or whose contents were erased.
     changed: u64,
     /// Records that changed between the look and the decision, and were left alone.
     refused: u64,
-    /// What became unknown after this moment is left alone; as `older_than`, it decides what a dry run has shown.
+    /// What became unknown or was settled after this moment is left alone; as `older_than`, it decides what a dry run has shown.
     until: String,
     /// Some of those that matched, at most 10.
     sample: Vec<Record>,

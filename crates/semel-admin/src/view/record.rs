@@ -100,6 +100,8 @@ pub struct Settled {
     body_bytes: u64,
     /// Whether a decision put the outcome on record, rather than the run; such an outcome can be corrected.
     resolved: bool,
+    /// Whether its contents were erased: headers, the body, and what was asked. Duplicates get the status without a body.
+    erased: bool,
 }
 
 impl Record {
@@ -155,6 +157,7 @@ impl Settled {
             status: status(&settled.outcome),
             body_bytes: settled.outcome.body.len(),
             resolved: settled.resolved,
+            erased: settled.erased,
         }
     }
 }

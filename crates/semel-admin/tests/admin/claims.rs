@@ -80,6 +80,7 @@ async fn a_claim_is_granted_settled_and_replayed() {
           "archive": false,
           "at": "2026-11-16T00:00:00.000Z",
           "body_bytes": 13,
+          "erased": false,
           "expires_at": "2026-11-17T00:00:00.000Z",
           "resolved": false,
           "status": 201,

@@ -90,6 +90,7 @@ async fn one_record_comes_with_its_history_and_without_payload() {
           "archive": false,
           "at": "2026-11-16T00:00:00.000Z",
           "body_bytes": 6,
+          "erased": false,
           "expires_at": "2026-11-17T00:00:00.000Z",
           "resolved": false,
           "status": 200,

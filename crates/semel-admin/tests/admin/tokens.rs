@@ -14,7 +14,7 @@ use crate::http::{Response, get_with, raw};
 use crate::server::{Server, about, query};
 
 /// The secret of the token with this name.
-fn secret(name: &str) -> String {
+pub(crate) fn secret(name: &str) -> String {
     format!("secret-of-{name}-0123456789")
 }
 
@@ -33,7 +33,7 @@ fn claims(tenant: Option<&str>, scopes: &[&str]) -> Grant {
 }
 
 /// One token of each role; that for claims is for acme's payments.
-fn each_role() -> Vec<Token> {
+pub(crate) fn each_role() -> Vec<Token> {
     vec![
         token("claims", claims(Some("acme"), &["payments"])),
         token("read", Grant::Read),
@@ -42,12 +42,19 @@ fn each_role() -> Vec<Token> {
     ]
 }
 
-async fn serve(tokens: Vec<Token>) -> Server {
+pub(crate) async fn serve(tokens: Vec<Token>) -> Server {
     let config = Config {
         tokens: Tokens::new(tokens).unwrap(),
         ..Config::default()
     };
     Server::start_with(config, |store| store).await
+}
+
+impl Server {
+    /// A post by the holder of a token.
+    pub(crate) async fn call(&self, name: &str, path: &str, body: Value) -> Response {
+        call(self, name, path, Some(body)).await
+    }
 }
 
 /// A call by the holder of a token.
@@ -73,6 +80,7 @@ fn expected(method: &str, path: &str) -> &'static [&'static str] {
         (_, path) if path.starts_with("/api/v1/claims") => &["claims", "boss"],
         (_, path) if path.contains("/erase") => &["boss"],
         ("get", _) => &["read", "operate", "boss"],
+        (_, path) if path.contains("/erase") => &["boss"],
         _ => &["operate", "boss"],
     }
 }

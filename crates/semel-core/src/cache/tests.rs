@@ -115,6 +115,33 @@ async fn an_operators_hand_is_seen_at_once_here_and_soon_elsewhere() {
 }
 
 #[tokio::test]
+async fn erased_contents_are_served_no_more_at_once_here_and_soon_elsewhere() {
+    let fixture = fixture(1 << 20);
+    let erase = |claim| ResolveRequest {
+        claim,
+        by: Actor::new("ada").unwrap(),
+        resolution: Resolution::EraseContents,
+        reason: None,
+    };
+    let is_erased = async |key| {
+        let answer = fixture.cached.claim_one(request(key)).await.unwrap();
+        match answer {
+            ClaimAnswer::Settled(record) => {
+                matches!(&record.state, State::Settled(settled) if settled.erased)
+            }
+            other => panic!("expected a replay, found {other:?}"),
+        }
+    };
+    let here = fixture.settle("here", "done", DAY).await;
+    fixture.cached.resolve_one(erase(here)).await.unwrap();
+    assert!(is_erased("here").await);
+    let elsewhere = fixture.settle("elsewhere", "done", DAY).await;
+    fixture.beneath.resolve_one(erase(elsewhere)).await.unwrap();
+    fixture.clock.advance(AGE_MAX);
+    assert!(is_erased("elsewhere").await);
+}
+
+#[tokio::test]
 async fn an_answer_from_before_a_decision_is_not_learned() {
     let fixture = fixture(1 << 20);
     let claim = fixture.settle("k", "done", DAY).await;

@@ -65,6 +65,9 @@ pub enum Change {
     },
     /// The record is settled from now on.
     Settle(Settled),
+    /// The record is settled as before and without contents, and those in the history of its identity are gone
+    /// ([`EventKind::without_contents`](crate::EventKind::without_contents)).
+    EraseContents(Settled),
     /// The record is gone.
     Remove,
 }
@@ -87,6 +90,12 @@ impl Change {
                 evidence,
             }),
             Self::Settle(settled) => with(crate::State::Settled(settled)),
+            Self::EraseContents(settled) => {
+                with(crate::State::Settled(settled)).map(|record| Record {
+                    about: None,
+                    ..record
+                })
+            }
             Self::Remove => None,
         }
     }

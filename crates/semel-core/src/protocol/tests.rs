@@ -56,7 +56,7 @@ fn verb() -> impl Strategy<Value = Verb> {
         (fence.clone(), 0..3u8).prop_map(|(fence, body)| Verb::Settle { fence, body }),
         fence.clone().prop_map(|fence| Verb::Release { fence }),
         fence.clone().prop_map(|fence| Verb::Mark { fence }),
-        (fence, 0..3u8).prop_map(|(fence, how)| Verb::Resolve { fence, how }),
+        (fence, 0..4u8).prop_map(|(fence, how)| Verb::Resolve { fence, how }),
         Just(Verb::SweepLease),
         (1..60i64).prop_map(|ms| Verb::Pass { ms }),
     ]
@@ -154,6 +154,7 @@ impl World {
                 let resolution = match how {
                     0 => Resolution::Release,
                     1 => Resolution::Erase,
+                    2 => Resolution::EraseContents,
                     _ => Resolution::Settle {
                         outcome: outcome(9),
                         retention: retention(),
@@ -223,13 +224,23 @@ proptest! {
                 && !standing.is_of(Fence::new(fence))
             {
                 let harmless = matches!(change, Change::None)
-                    || matches!(change, Change::Unknown { cause: UnknownCause::LeaseEnded, .. });
+                    || matches!(change, Change::Unknown { cause: UnknownCause::LeaseEnded, .. })
+                    // What is past its retention is held all the same.
+                    || matches!(change, Change::EraseContents(_))
+                        && before.as_ref().is_some_and(|record| record.fence.get() == fence);
                 prop_assert!(harmless, "{verb:?} made {change:?}");
             }
-            // Rule 4: a settled record changes only by erasure or when its retention ended.
-            if let Standing::Settled { record, .. } = standing {
-                let erased = matches!(events.first().map(|e| &e.kind), Some(EventKind::Erased { .. }));
-                prop_assert!(erased || world.record.as_ref() == Some(record));
+            // Rule 4: a settled record changes only by erasure or when its retention ended; erased contents leave all else as it was.
+            if let Standing::Settled { record, settled } = standing {
+                let expected = match events.first().map(|e| &e.kind) {
+                    Some(EventKind::Erased { .. }) => None,
+                    Some(EventKind::ContentsErased { .. }) => {
+                        let state = State::Settled(settled.without_contents());
+                        Some(Record { about: None, state, ..record.clone() })
+                    }
+                    _ => Some(record.clone()),
+                };
+                prop_assert_eq!(&world.record, &expected);
             }
             // Rule 5: a running or unknown record goes only by a decision, which leaves an event.
             if matches!(standing, Standing::Running { .. } | Standing::Unknown { .. } | Standing::Ended { .. })
@@ -254,9 +265,14 @@ proptest! {
                 prop_assert!(events.is_empty() && matches!(change, Change::None));
             } else if let Verb::Settle { fence, body } = verb
                 && !matches!(change, Change::Settle(_))
-                && !(standing.is_of(Fence::new(*fence)) && matches!(standing, Standing::Settled { settled, .. } if settled.outcome == outcome(*body)))
+                && !(standing.is_of(Fence::new(*fence)) && matches!(standing, Standing::Settled { settled, .. } if settled.is_of(&outcome(*body))))
             {
-                prop_assert!(events.iter().any(|e| matches!(&e.kind, EventKind::LateOutcome(o) if *o == outcome(*body))));
+                let late = EventKind::LateOutcome(outcome(*body));
+                let expected = match standing {
+                    Standing::Settled { settled, .. } if settled.erased => late.without_contents(),
+                    _ => late,
+                };
+                prop_assert!(events.iter().any(|e| e.kind == expected));
             }
         }
     }

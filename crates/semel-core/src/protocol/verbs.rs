@@ -215,7 +215,7 @@ pub fn settle(
         }
         // The same settle, sent again because its answer was lost.
         Standing::Settled { record, settled }
-            if record.fence == fence && settled.outcome == request.outcome =>
+            if record.fence == fence && settled.is_of(&request.outcome) =>
         {
             Step::answer(SettleAnswer::Settled)
         }
@@ -224,6 +224,11 @@ pub fn settle(
             now,
             Step::answer(SettleAnswer::Late).lease_ended(now, record.fence, since),
         ),
+        // What was erased does not come back by another way.
+        Standing::Settled { settled, .. } if settled.erased => {
+            let kind = EventKind::LateOutcome(request.outcome.clone()).without_contents();
+            Step::answer(SettleAnswer::Late).event(now, fence, kind)
+        }
         Standing::Absent
         | Standing::Running { .. }
         | Standing::Unknown { .. }
@@ -244,6 +249,7 @@ fn on_record(outcome: &Outcome, took: Duration, retention: Retention, now: Times
         expires_at: now.after(retention.keep()),
         archive: retention.archive(),
         resolved: false,
+        erased: false,
     }
 }
 
@@ -291,12 +297,15 @@ pub fn mark_unknown(
     }
 }
 
-/// Decides an unknown outcome, corrects such a decision, or erases a settled record.
+/// Decides an unknown outcome, corrects such a decision, erases a settled record or its contents.
 pub fn resolve(
     current: Option<&Record>,
     request: &ResolveRequest,
     now: Timestamp,
 ) -> Step<ResolveAnswer> {
+    if let Resolution::EraseContents = request.resolution {
+        return erase_contents(current, request, now);
+    }
     let fence = request.claim.fence;
     let standing = Standing::of(current, now);
     if !standing.is_of(fence) {
@@ -337,6 +346,7 @@ pub fn resolve(
         {
             let corrected = Settled {
                 outcome: outcome.clone(),
+                erased: false,
                 ..settled.clone()
             };
             let how = Resolved::Corrected;
@@ -348,14 +358,43 @@ pub fn resolve(
         }
         (
             Standing::Unknown { .. } | Standing::Ended { .. },
-            Resolution::Erase | Resolution::Correct { .. },
+            Resolution::Erase | Resolution::Correct { .. } | Resolution::EraseContents,
         )
         | (
             Standing::Settled { .. },
-            Resolution::Settle { .. } | Resolution::Release | Resolution::Correct { .. },
+            Resolution::Settle { .. }
+            | Resolution::Release
+            | Resolution::Correct { .. }
+            | Resolution::EraseContents,
         )
         | (Standing::Absent | Standing::Running { .. }, _) => Step::answer(ResolveAnswer::Refused),
     }
+}
+
+/// Erases contents of what is stored, whatever the clock says about it: bytes that nobody is shown any more are held
+/// all the same until the sweep comes by, and may go to the archive then. Erased again, it is erased.
+fn erase_contents(
+    stored: Option<&Record>,
+    request: &ResolveRequest,
+    now: Timestamp,
+) -> Step<ResolveAnswer> {
+    let fence = request.claim.fence;
+    let of_the_claim = stored.filter(|record| record.fence == fence);
+    let Some(State::Settled(settled)) = of_the_claim.map(|record| &record.state) else {
+        return Step::answer(ResolveAnswer::Refused);
+    };
+    let kind = EventKind::ContentsErased {
+        by: request.by.as_str().to_owned(),
+        reason: request
+            .reason
+            .as_ref()
+            .map(|reason| reason.as_str().to_owned()),
+    };
+    let mut step = Step::answer(ResolveAnswer::Resolved)
+        .change(Change::EraseContents(settled.without_contents()))
+        .event(now, fence, kind);
+    step.audit = audit_of(request, now);
+    step
 }
 
 /// Writes down that a lease has ended, if it has; the answer says whether it had.

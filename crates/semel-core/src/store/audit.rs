@@ -102,6 +102,7 @@ const fn verb(request: &ResolveRequest) -> &'static str {
         super::Resolution::Settle { .. } | super::Resolution::Correct { .. } => "resolve",
         super::Resolution::Release => "release",
         super::Resolution::Erase => "purge",
+        super::Resolution::EraseContents => "erase",
     }
 }
 

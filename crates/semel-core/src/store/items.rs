@@ -256,6 +256,10 @@ pub enum Resolution {
         /// What duplicates get from now on.
         outcome: Outcome,
     },
+    /// The contents of the settled record are to go: headers, body, what was asked, and the contents in its history.
+    /// The record stays as it is otherwise and goes on suppressing duplicates, which hear that the body was not kept.
+    /// What a store still holds of the claim is reached also past its retention, and in the archive.
+    EraseContents,
 }
 
 impl Resolution {
@@ -266,6 +270,7 @@ impl Resolution {
             Self::Release => "release",
             Self::Erase => "erase",
             Self::Correct { .. } => "correct",
+            Self::EraseContents => "erase-contents",
         }
     }
 
@@ -273,7 +278,7 @@ impl Resolution {
     pub const fn outcome(&self) -> Option<&Outcome> {
         match self {
             Self::Settle { outcome, .. } | Self::Correct { outcome } => Some(outcome),
-            Self::Release | Self::Erase => None,
+            Self::Release | Self::Erase | Self::EraseContents => None,
         }
     }
 }

@@ -93,6 +93,7 @@ impl KeepRequest {
                 expires_at: now.after(self.retention.keep()),
                 archive: self.retention.archive(),
                 resolved: self.resolved,
+                erased: false,
             }),
         }
     }
@@ -163,9 +164,8 @@ pub fn room(
 pub fn is_kept(room: &Room, request: &KeepRequest) -> bool {
     match room {
         Room::Settled(record) => {
-            let same = |settled: &Settled| settled.outcome == request.outcome;
             record.fence == request.claim.fence
-                && matches!(&record.state, State::Settled(settled) if same(settled))
+                && matches!(&record.state, State::Settled(settled) if settled.is_of(&request.outcome))
         }
         Room::Open | Room::Barred(_) => false,
     }

@@ -1,10 +1,12 @@
 //! Between the two stores' parts of a decision.
 
+use std::time::Duration;
+
 use semel_core::store::{ClaimAnswer, Resolution, ResolveAnswer, SettleAnswer, Verb};
-use semel_core::{Outcome, Retention};
+use semel_core::{EventKind, Outcome, Retention, Store};
 use semel_testkit::faulty::{Call, Fault};
 
-use crate::world::{PAST_LEASE, World, granted, kill, replayed, state};
+use crate::world::{PAST_LEASE, World, granted, identity, kill, replayed, state};
 
 fn happened() -> Resolution {
     Resolution::Settle {
@@ -38,6 +40,29 @@ async fn a_resolution_that_the_fast_store_missed_says_who_decided() {
     assert_eq!(resolved, ResolveAnswer::Resolved);
     assert_eq!(replayed(world.claim("k").await), "found");
     assert!(world.deciders("k").await.contains(&"a person".to_owned()));
+}
+
+/// A copy lasts for minutes, and the fast store's history for days.
+#[tokio::test]
+async fn erased_contents_are_not_shown_from_a_history_whose_copy_is_gone() {
+    let world = World::new();
+    let old = world.granted("k").await.claim;
+    world.pass(PAST_LEASE);
+    let settled = world.settle(&old, "private").await.unwrap();
+    assert_eq!(settled, SettleAnswer::Late);
+    let claim = granted(world.take_over("k").await).claim;
+    world.settle(&claim, "done").await.unwrap();
+    assert_eq!(world.late_bodies("k").await, ["private"]);
+    world.pass(Duration::from_secs(11 * 60));
+    assert_eq!(state(world.fast.as_ref(), "k").await, "absent");
+    let erased = world.resolve(&claim, Resolution::EraseContents).await;
+    assert_eq!(erased.unwrap(), ResolveAnswer::Resolved);
+    let history = world.hybrid.history(identity("k")).await.unwrap();
+    let bodies = history.iter().filter_map(|event| match &event.kind {
+        EventKind::LateOutcome(outcome) => Some(outcome.body.kept().is_some()),
+        _ => None,
+    });
+    assert_eq!(bodies.collect::<Vec<_>>(), [false]);
 }
 
 #[tokio::test]

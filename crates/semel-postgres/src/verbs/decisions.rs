@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use semel_core::protocol::{self, Step};
+use semel_core::protocol::{self, Change, Step};
 use semel_core::record::Claim;
 use semel_core::store::batcher::Item;
 use semel_core::store::{
-    MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer,
+    MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, RenewRequest, Resolution, ResolveAnswer,
     ResolveRequest, SettleAnswer, SettleRequest,
 };
 use semel_core::{Fence, Identity, Outcome, Record, Timestamp};
@@ -35,10 +35,15 @@ pub(crate) trait About: Clone + Send + Sync {
 
     /// How many bytes it brings along.
     fn bytes(&self) -> usize;
+
+    /// Whether it is also about what the archive has of its claim.
+    fn reaches_the_archive(&self) -> bool {
+        false
+    }
 }
 
 macro_rules! about {
-    ($item:ident -> $answer:ident, $claim:expr, $bytes:expr, $decide:expr) => {
+    ($item:ident -> $answer:ident, $claim:expr, $bytes:expr, $decide:expr $(; $more:item)?) => {
         impl About for $item {
             type Answer = $answer;
 
@@ -61,6 +66,8 @@ macro_rules! about {
                 let bytes: fn(&Self) -> usize = $bytes;
                 bytes(self)
             }
+
+            $($more)?
         }
 
         impl Item for Sent<$item> {
@@ -95,6 +102,8 @@ about!(MarkRequest -> MarkAnswer, |item| &item.claim, |_| 0, |item, current, _, 
 });
 about!(ResolveRequest -> ResolveAnswer, |item| &item.claim, |_| 0, |item, current, _, now| {
     protocol::resolve(current, item, now)
+}; fn reaches_the_archive(&self) -> bool {
+    matches!(self.resolution, Resolution::EraseContents)
 });
 
 /// How many bytes of an outcome are sent.
@@ -150,7 +159,14 @@ async fn decide_in<I: About>(
         let stored = locked.get(&digest(identity));
         let current = stored.and_then(|stored| stored.record.as_ref());
         let highest = session.highest(stored).await?;
-        let step = item.decide(current, highest, now);
+        let mut step = item.decide(current, highest, now);
+        if item.reaches_the_archive()
+            && step.change == Change::None
+            && let Some(archived) = session.archived(item.claim()).await?
+        {
+            step = item.decide(Some(&archived), highest, now);
+            session.erase_archived(item.claim(), &mut step).await?;
+        }
         answers.push(session.finish(identity, stored, step, 0, now).await?);
     }
     Ok((answers, now))

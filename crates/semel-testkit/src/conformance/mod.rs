@@ -31,6 +31,7 @@ pub mod batches;
 pub mod claims;
 pub mod clocks;
 pub mod durability;
+pub mod erasing;
 pub mod known;
 pub mod leases;
 pub mod operators;
@@ -213,6 +214,12 @@ suite! { $ all conformance_of_records in conformance:
     known::a_decision_can_be_corrected,
     known::only_decisions_can_be_corrected,
     known::the_audit_tells_who_decided_what_and_why,
+    erasing::erased_contents_are_gone_and_the_outcome_stands,
+    erasing::large_contents_are_erased_too,
+    erasing::an_erasure_of_contents_names_its_claim,
+    erasing::the_history_keeps_no_contents_after_an_erasure,
+    erasing::archived_contents_are_erased_too,
+    erasing::an_erasure_of_contents_is_in_the_audit,
     stalls::replays_are_answered_while_writers_are_at_work,
 }
 

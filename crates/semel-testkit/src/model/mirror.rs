@@ -125,6 +125,7 @@ impl Mirrored {
                 expires_at: at.after(retention().keep()),
                 archive: retention().archive(),
                 resolved,
+                erased: false,
             }),
         }
     }

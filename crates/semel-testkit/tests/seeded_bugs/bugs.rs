@@ -70,6 +70,14 @@ pub(crate) enum Bug {
     CorrectionIgnored,
     EverythingCorrected,
     AuditDropped,
+    // Erased contents.
+    ContentsKept,
+    LargeContentsKept,
+    ContentsLeftInHistory,
+    ContentsLeftInArchive,
+    EraseContentsWithoutFence,
+    ErasureProlongsRetention,
+    ErasureForgetsTheRecord,
     // Keeping outcomes for others.
     KeepIgnored,
     KeepAgainIsSuperseded,
@@ -384,7 +392,35 @@ pub(crate) const FOUND_BY: &[(Bug, &[&str])] = &[
     ),
     (
         Bug::AuditDropped,
-        &["the_audit_tells_who_decided_what_and_why"],
+        &[
+            "the_audit_tells_who_decided_what_and_why",
+            "an_erasure_of_contents_is_in_the_audit",
+        ],
+    ),
+    (
+        Bug::ContentsKept,
+        &["erased_contents_are_gone_and_the_outcome_stands"],
+    ),
+    (Bug::LargeContentsKept, &["large_contents_are_erased_too"]),
+    (
+        Bug::ContentsLeftInHistory,
+        &["the_history_keeps_no_contents_after_an_erasure"],
+    ),
+    (
+        Bug::ContentsLeftInArchive,
+        &["archived_contents_are_erased_too"],
+    ),
+    (
+        Bug::EraseContentsWithoutFence,
+        &["an_erasure_of_contents_names_its_claim"],
+    ),
+    (
+        Bug::ErasureProlongsRetention,
+        &["erased_contents_are_gone_and_the_outcome_stands"],
+    ),
+    (
+        Bug::ErasureForgetsTheRecord,
+        &["erased_contents_are_gone_and_the_outcome_stands"],
     ),
     (
         Bug::HistoryForgottenOnOpening,

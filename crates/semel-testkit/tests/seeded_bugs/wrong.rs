@@ -33,6 +33,8 @@ pub(crate) struct Wrong {
     /// When records expire, for a sweep that is the only one to know.
     expiring: Mutex<Vec<(Claim, Timestamp)>>,
     pub(crate) barred: Mutex<HashSet<Identity>>,
+    /// Histories as they were before contents were erased.
+    unerased: Mutex<HashMap<Identity, Vec<Event>>>,
 }
 
 impl Wrong {
@@ -51,6 +53,7 @@ impl Wrong {
             hidden,
             expiring: Mutex::default(),
             barred: Mutex::default(),
+            unerased: Mutex::default(),
         }
     }
 
@@ -296,8 +299,33 @@ impl Wrong {
         }
     }
 
+    async fn erase_contents(&self, mut item: ResolveRequest) -> Result<ResolveAnswer> {
+        let identity = item.claim.identity.clone();
+        let current = self.current(&identity).await;
+        let len = current.as_ref().map(|record| match &record.state {
+            State::Settled(settled) => settled.outcome.body.len(),
+            State::Running { .. } | State::Unknown { .. } => 0,
+        });
+        match self.bug {
+            Bug::ContentsKept => return Ok(ResolveAnswer::Resolved),
+            Bug::LargeContentsKept if len > Some(100_000) => return Ok(ResolveAnswer::Resolved),
+            Bug::ContentsLeftInArchive if len.is_none() => return Ok(ResolveAnswer::Resolved),
+            Bug::ErasureForgetsTheRecord => item.resolution = Resolution::Erase,
+            Bug::EraseContentsWithoutFence => item.claim = self.unfenced(item.claim, true).await,
+            Bug::ContentsLeftInHistory => {
+                let history = self.memory.history(identity.clone()).await?;
+                self.unerased.lock().unwrap().insert(identity, history);
+            }
+            _ => {}
+        }
+        self.memory.resolve_one(item).await
+    }
+
     async fn resolve_item(&self, mut item: ResolveRequest) -> Result<ResolveAnswer> {
         item.claim = self.unfenced(item.claim, false).await;
+        if matches!(item.resolution, Resolution::EraseContents) {
+            return self.erase_contents(item).await;
+        }
         match self.bug {
             Bug::ResolveIgnored => Ok(ResolveAnswer::Resolved),
             Bug::CorrectionIgnored | Bug::EverythingCorrected
@@ -328,6 +356,10 @@ impl Wrong {
                 let lease_until = since;
                 Arc::make_mut(&mut record).state = State::Running { lease_until };
             }
+            (Bug::ErasureProlongsRetention, State::Settled(mut settled)) if settled.erased => {
+                settled.expires_at = settled.expires_at.after(Duration::from_secs(1));
+                Arc::make_mut(&mut record).state = State::Settled(settled);
+            }
             _ => {}
         }
         Ok(Some(record))
@@ -335,7 +367,11 @@ impl Wrong {
 
     async fn remembered(&self, identity: Identity) -> Result<Vec<Event>> {
         let hidden = self.hidden.get(&identity).copied();
+        let unerased = self.unerased.lock().unwrap().get(&identity).cloned();
         let mut events = self.memory.history(identity).await?;
+        for (event, before) in events.iter_mut().zip(unerased.into_iter().flatten()) {
+            *event = before;
+        }
         let is_late = |event: &Event| matches!(event.kind, EventKind::LateOutcome(_));
         match self.bug {
             Bug::HistoryReversed => events.reverse(),

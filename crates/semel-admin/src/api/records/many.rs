@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use semel_core::store::{Actor, Cursor, Reason, Resolution};
+use semel_core::store::{Actor, Cursor, Reason, Resolution, StateFilter};
 use semel_core::{Key, Scope, Tenant, Timestamp};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -117,6 +117,7 @@ impl ResolveManyInput {
         }
         let until = self.older_than.map_or(now, |when| when.at(now));
         Ok(Selection {
+            state: StateFilter::Unknown,
             tenant: self.tenant.clone(),
             scope: self.scope.clone(),
             key: self.key.clone(),
@@ -126,7 +127,7 @@ impl ResolveManyInput {
     }
 
     fn decision(self, caller: &Caller) -> Result<Decision, Refused> {
-        let (by, reason) = (caller.actor(self.by.clone())?, self.reason.clone());
+        let (by, reason) = (caller.actor(self.by.clone())?, Some(self.reason.clone()));
         Ok(Decision {
             by,
             reason,

@@ -1,13 +1,15 @@
 //! Records for operators: pages, one with its history, and decisions about one and about many.
 
+mod erase;
 mod inputs;
 mod many;
 
+pub(crate) use erase::*;
 pub(crate) use many::*;
 
 use axum::Json;
 use axum::extract::State;
-use semel_core::store::{Query, ResolveAnswer};
+use semel_core::store::{Query, ResolveAnswer, ResolveRequest};
 use semel_core::{Store, StoreExt};
 use semel_http::problem::{self, Type};
 use serde::Serialize;
@@ -82,12 +84,18 @@ pub(crate) async fn resolve(
     input: input::Json<ResolveInput>,
 ) -> Result<Json<Resolved>, Refused> {
     caller.must(input.value.needs())?;
-    let (store, state) = (app.parts.store.clone(), input.value.leads_to());
+    let state = input.value.leads_to();
     let request = input.value.request(&caller)?;
-    let claim = request.claim.clone();
+    resolve_now(&app, request).await?;
+    Ok(Json(Resolved { state }))
+}
+
+/// Carries out a decision about one record.
+pub(crate) async fn resolve_now(app: &App, request: ResolveRequest) -> Result<(), Refused> {
+    let (store, claim) = (app.parts.store.clone(), request.claim.clone());
     match change(async move { store.resolve_one(request).await }).await? {
-        ResolveAnswer::Resolved => Ok(Json(Resolved { state })),
-        ResolveAnswer::Refused => Err(refused(&app, claim).await?),
+        ResolveAnswer::Resolved => Ok(()),
+        ResolveAnswer::Refused => Err(refused(app, claim).await?),
     }
 }
 

@@ -1,6 +1,9 @@
 //! The pages, one file or folder each.
 
+pub(super) mod audit;
 pub(super) mod dead_letters;
 pub(super) mod inbox;
 pub(super) mod intents;
+pub(super) mod keys;
 pub(super) mod overview;
+pub(super) mod unknown;

@@ -52,6 +52,9 @@ fn words(kind: &EventKind) -> String {
         EventKind::Erased { by, reason } => {
             format!("erased by {}", with_reason(by, reason.as_deref()))
         }
+        EventKind::ContentsErased { by, reason } => {
+            format!("contents erased by {}", with_reason(by, reason.as_deref()))
+        }
     }
 }
 

@@ -1,38 +1,10 @@
-//! Which late outcome may be adopted for an unknown record.
-//!
-//! A history can hold late outcomes of earlier lives of a key, from before it was released or
-//! erased. Only those count that were brought under the record's own claim, or under a claim that
-//! it took over from: they are about the operation that is unknown now.
+//! Which late outcome a person means.
 
-use semel_core::{Event, EventKind, Fence, Outcome};
+use semel_admin::records::late::{Late, candidates};
+use semel_core::{Event, Fence, Outcome};
 
 use super::standing::summary;
 use crate::error::{Error, Result};
-
-/// A late outcome and the claim that brought it.
-pub(crate) type Late<'a> = (Fence, &'a Outcome);
-
-/// The late outcomes of a claim and of those before it, oldest first, repeats left out.
-pub(crate) fn candidates(current: Fence, history: &[Event]) -> Vec<Late<'_>> {
-    let mut claims = vec![current];
-    for event in history.iter().rev() {
-        if let EventKind::TookOver { from } = event.kind
-            && claims.contains(&event.fence)
-        {
-            claims.push(from);
-        }
-    }
-    let mut found: Vec<Late<'_>> = Vec::new();
-    for event in history {
-        if let EventKind::LateOutcome(outcome) = &event.kind
-            && claims.contains(&event.fence)
-            && !found.contains(&(event.fence, outcome))
-        {
-            found.push((event.fence, outcome));
-        }
-    }
-    found
-}
 
 /// The one late outcome that is meant; `asked` names the claim that brought it.
 pub(crate) fn choose(asked: Option<Fence>, current: Fence, history: &[Event]) -> Result<&Outcome> {
@@ -71,7 +43,7 @@ fn several(found: &[Late<'_>]) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use semel_core::Timestamp;
+    use semel_core::{EventKind, Timestamp};
 
     fn event(fence: u64, kind: EventKind) -> Event {
         let (at, fence) = (Timestamp::from_millis(0), Fence::new(fence));

@@ -49,7 +49,7 @@ impl Many<'_> {
         })?;
         Ok(Decision {
             by: self.decider.by.actor()?,
-            reason,
+            reason: Some(reason),
             resolution: self.resolution.clone(),
         })
     }

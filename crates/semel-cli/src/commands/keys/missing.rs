@@ -113,7 +113,7 @@ pub(crate) fn not_found(
     store: &StoreArgs,
     now: Timestamp,
 ) -> Error {
-    let message = match target.identity() {
+    let message = match target.wanted().identity() {
         Some(identity) => format!("there is no record of {identity}"),
         None => format!("there is no record with {}", target.words()),
     };
@@ -125,7 +125,7 @@ pub(crate) fn not_found(
             format!("  {command}   # {}", brief(record, now))
         }));
     }
-    if !absent.past.is_empty() && target.identity().is_none() {
+    if !absent.past.is_empty() && target.wanted().identity().is_none() {
         hints.push("it is absent now and has a history:".to_owned());
         hints.extend(absent.past.iter().map(|(identity, _)| {
             let command = target::command("show", identity, "", store);

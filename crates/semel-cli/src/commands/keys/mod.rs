@@ -4,6 +4,7 @@
 //! in its decision: if another process was faster, the store refuses and nothing changes.
 
 mod decide;
+mod erase;
 mod find;
 mod history;
 mod late;
@@ -37,7 +38,9 @@ pub(crate) enum Command {
     Release(Box<release::Args>),
     /// Say that an unknown operation happened, or that many did, and with what outcome
     Resolve(Box<resolve::Args>),
-    /// Erase a settled record before its retention ends, or sweep what has expired
+    /// Erase the contents of a settled record, or of many; the records stay and go on suppressing duplicates
+    Erase(Box<erase::Args>),
+    /// Forget a settled record before its retention ends, so that a request that comes again runs; or sweep what has expired
     Purge(purge::Args),
 }
 
@@ -47,6 +50,7 @@ pub(crate) async fn run(command: Command, store: &StoreArgs) -> Result<()> {
         Command::Show(args) => show::run(&args, store).await,
         Command::Release(args) => release::run(&args, store).await,
         Command::Resolve(args) => resolve::run(&args, store).await,
+        Command::Erase(args) => erase::run(&args, store).await,
         Command::Purge(args) => purge::run(&args, store).await,
     }
 }

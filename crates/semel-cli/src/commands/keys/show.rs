@@ -1,14 +1,15 @@
 //! `semel keys show`: everything about one record. Payloads are private: shown only if asked for.
 
+use semel_admin::records::late::candidates;
 use semel_admin::view::{self, Payload, status};
 use semel_core::outcome::Settled;
 use semel_core::{Body, Event, Identity, Outcome, Record, State, Timestamp, duration};
 
 use super::find::{self, Absent, Found};
+use super::history;
 use super::missing::{self, Matches};
 use super::standing::{summary, why};
 use super::target::{self, Target};
-use super::{history, late};
 use crate::error::Result;
 use crate::output::{self, fields};
 use crate::stores::{Opened, StoreArgs};
@@ -101,7 +102,7 @@ fn next_steps(record: &Record, history: &[Event], store: &StoreArgs) -> String {
         command("release", ""),
         command("resolve", "--succeeded"),
     );
-    if !late::candidates(record.fence, history).is_empty() {
+    if !candidates(record.fence, history).is_empty() {
         text += &format!("\ntake the late outcome:  {}", command("resolve", "--late"));
     }
     text
@@ -170,6 +171,10 @@ impl Seen<'_> {
                 if settled.resolved {
                     let correct = "by a decision, which `semel keys resolve --correct` corrects";
                     fields.push(("decided", correct.to_owned()));
+                }
+                if settled.erased {
+                    let erased = "on request: headers, the body, and what was asked; duplicates get the status";
+                    fields.push(("erased", erased.to_owned()));
                 }
                 // What a person resolved took no time that anybody measured.
                 if !settled.took.is_zero() {

@@ -1,6 +1,7 @@
 //! Which record is meant, on the command line.
 
 use clap::Args;
+use semel_admin::records::find::Wanted;
 use semel_core::{Identity, Key, Scope, Tenant};
 
 use crate::stores::StoreArgs;
@@ -29,19 +30,24 @@ pub(crate) struct Within {
 }
 
 impl Target {
-    /// The identity, if all of it is named.
-    pub(crate) fn identity(&self) -> Option<Identity> {
-        let (scope, tenant) = (self.within.scope.clone()?, self.within.tenant.clone()?);
-        Some(Identity::new(tenant, scope, self.key.clone()))
+    /// The target that is this identity.
+    pub(crate) fn of(identity: &Identity) -> Self {
+        Self {
+            key: identity.key().clone(),
+            within: Within {
+                scope: Some(identity.scope().clone()),
+                tenant: Some(identity.tenant().clone()),
+            },
+        }
     }
 
-    /// Whether scope and tenant, as far as they are named, are those of an identity.
-    pub(crate) fn is_within(&self, identity: &Identity) -> bool {
-        let Within { scope, tenant } = &self.within;
-        scope.as_ref().is_none_or(|scope| scope == identity.scope())
-            && tenant
-                .as_ref()
-                .is_none_or(|tenant| tenant == identity.tenant())
+    /// What is looked for.
+    pub(crate) fn wanted(&self) -> Wanted {
+        Wanted {
+            key: self.key.clone(),
+            tenant: self.within.tenant.clone(),
+            scope: self.within.scope.clone(),
+        }
     }
 
     /// What was looked for, in words.

@@ -3,6 +3,7 @@
 use clap::ArgGroup;
 use semel_admin::When;
 use semel_admin::records::{Method, Selection};
+use semel_core::store::StateFilter;
 use semel_core::{Key, Timestamp};
 
 use super::target::{Target, Within};
@@ -77,6 +78,7 @@ impl Which {
     pub(crate) fn selection(&self, now: Timestamp) -> Selection {
         let until = self.older_than.map_or(now, |when| when.at(now));
         Selection {
+            state: StateFilter::Unknown,
             tenant: self.within.tenant.clone(),
             scope: self.within.scope.clone(),
             key: self.only_key.clone(),
