@@ -65,6 +65,9 @@ pub(super) static PAGES: &[Route] = &[
     Route::new("/", NOW, Some("Overview"), |ask| {
         Box::pin(pages::overview::page(ask))
     }),
+    Route::new("/duplicates", NOW, Some("Duplicates"), |ask| {
+        Box::pin(pages::duplicates::page(ask))
+    }),
     Route::new("/inbox", MESSAGES, Some("Inbox"), |ask| {
         Box::pin(pages::inbox::page(ask))
     })

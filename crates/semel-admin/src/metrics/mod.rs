@@ -6,6 +6,7 @@
 
 mod beneath;
 mod budgets;
+mod duplicates;
 mod gauges;
 mod histogram;
 mod inbox;
@@ -14,6 +15,7 @@ mod ports;
 mod requests;
 mod verbs;
 
+pub(crate) use duplicates::Counted;
 pub use inbox::{CONSUMERS_MAX, EVENT_TYPES_MAX};
 pub use requests::SCOPES_MAX;
 pub(crate) use verbs::Met;
@@ -26,6 +28,7 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use semel_core::clock::Doubt;
+use semel_core::duplicate::Duplicate;
 use semel_core::record::Claim;
 use semel_core::store::{self, Store, Swept};
 use semel_core::{Budget, Error, Kind, Scope, Timestamp};
@@ -34,11 +37,12 @@ use semel_inbox::source::SourceView;
 use tokio::time::{Instant, timeout};
 
 use crate::inbox::InboxPart;
-use crate::log;
+use crate::{log, view};
 use beneath::Beneath;
 use budgets::Budgets;
+use duplicates::Duplicates;
 use gauges::Gauges;
-use inbox::{Circuits, Counted, Sources};
+use inbox::{Circuits, Sources};
 use limited::Limited;
 use ports::Ports;
 use requests::Requests;
@@ -63,7 +67,8 @@ pub struct Metrics {
     budgets: Budgets,
     limited: Limited,
     gauges: Gauges,
-    counted: Counted,
+    counted: inbox::Counted,
+    duplicates: Duplicates,
     inbox: inbox::Gauges,
     circuits: Circuits,
     sources: Sources,
@@ -101,7 +106,8 @@ impl Metrics {
             budgets: Budgets::register(&mut registry),
             limited: Limited::register(&mut registry),
             gauges: Gauges::register(&mut registry),
-            counted: Counted::register(&mut registry),
+            counted: inbox::Counted::register(&mut registry),
+            duplicates: Duplicates::register(&mut registry),
             inbox: inbox::Gauges::register(&mut registry),
             circuits: Circuits::register(&mut registry),
             sources: Sources::register(&mut registry),
@@ -197,6 +203,16 @@ impl Metrics {
         self.counted.forget_alert(consumer, alert);
     }
 
+    /// What came again, by scope, since this was made.
+    pub fn duplicates(&self) -> view::Duplicates {
+        view::Duplicates::of(self.duplicates.since(), self.duplicates.rows())
+    }
+
+    /// Counts a duplicate.
+    pub(crate) fn count_duplicate(&self, duplicate: &Duplicate<'_>) {
+        self.duplicates.count(duplicate);
+    }
+
     /// Counts what a step of the sweep did.
     pub(crate) fn count_swept(&self, swept: &Swept) {
         self.beneath.swept(swept);
@@ -226,6 +242,10 @@ impl fmt::Debug for Metrics {
 impl semel_http::RequestObserver for Metrics {
     fn saw(&self, event: &semel_http::Event<'_>) {
         self.requests.saw(event);
+    }
+
+    fn saw_duplicate(&self, duplicate: &Duplicate<'_>) {
+        self.count_duplicate(duplicate);
     }
 
     fn saw_unguarded(&self, method: &axum::http::Method) {

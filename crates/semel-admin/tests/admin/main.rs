@@ -8,6 +8,7 @@
 mod browsing;
 mod claims;
 mod docs;
+mod duplicates;
 mod editing;
 mod fuzz;
 mod gate;

@@ -1,6 +1,7 @@
 //! The pages, one file or folder each.
 
 pub(super) mod dead_letters;
+pub(super) mod duplicates;
 pub(super) mod inbox;
 pub(super) mod intents;
 pub(super) mod overview;

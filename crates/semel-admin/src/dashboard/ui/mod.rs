@@ -3,13 +3,16 @@
 //! - `table` has rows with stable ids, which become cards on a phone.
 //! - `field` has what forms and filters are made of.
 //! - `show` has times, numbers and states.
+//! - `bars` draws how often something was so large.
 //! - `block` has what stands by itself: sections, lists of facts, empty states, disclosures.
 
+mod bars;
 mod block;
 mod field;
 mod show;
 mod table;
 
+pub(crate) use bars::{Bar, bars};
 pub(crate) use block::{code, disclosure, empty, facts, notice, section};
 pub(crate) use field::{area, button, danger, filter, input, keep, pager, reason, select};
 pub(crate) use show::{Tone, ago, badge, bytes, count, duration, percent, state, time};
