@@ -17,5 +17,6 @@ mod pasted;
 mod programs;
 mod python;
 mod reloading;
+mod repeats;
 mod support;
 mod tokens;
