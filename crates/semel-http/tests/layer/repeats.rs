@@ -97,9 +97,9 @@ async fn a_request_that_is_refused_while_the_first_runs_is_concurrent() {
 async fn the_same_request_under_a_new_key_has_run_twice_and_is_reported() {
     let told = Told::default();
     let service = Service::watched(|_| {}, told.clone()).await;
-    for (key, body) in [("k-1", "1"), ("k-2", "2"), ("k-3", "1")] {
-        assert_eq!(service.pay(key, body).await.status, 201);
+    for key in ["k-1", "k-2"] {
+        assert_eq!(service.pay(key, "1").await.status, 201);
     }
-    assert_eq!(service.effects(), 3);
+    assert_eq!(service.effects(), 2);
     assert_eq!(told.origins(), [Origin::NewKey]);
 }
