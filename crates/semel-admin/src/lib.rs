@@ -9,7 +9,8 @@
 //! 5. `api` has one file or folder per subject; [`view`] is how records and messages look as JSON.
 //! 6. [`records`] decides about many records at once, for the API and for the command line, [`messages`] what people do with messages. [`inbox`] is what the admin side must know of consumers; [`when`] reads moments; [`current`] is what a reload replaces.
 //! 7. `dashboard` has the pages for people; they call what the API calls.
-//! 8. [`admin`] binds the port and serves.
+//! 8. [`duplicates`] judges what came again.
+//! 9. [`admin`] binds the port and serves.
 //!
 //! What this crate does not do: it names no store, it decides nothing by itself, and it never logs
 //! or counts by key, body or header value.
@@ -24,6 +25,7 @@ pub mod current;
     reason = "the kit has what pages need, whichever of it they use"
 )]
 mod dashboard;
+pub mod duplicates;
 mod gate;
 pub mod health;
 pub mod inbox;

@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use tracing::{Instrument, Span};
 
 use crate::admin::Parts;
-use crate::api::{audit, claims, inbox, observations, records, stats};
+use crate::api::{audit, claims, duplicates, inbox, observations, records, stats};
 use crate::dashboard::Dashboard;
 use crate::gate::{Gate, only_json};
 use crate::health::Probed;
@@ -125,6 +125,7 @@ pub(crate) fn routes() -> Vec<Route> {
             Needs::Read,
             observations::observations,
         ),
+        get("/api/v1/duplicates", Needs::Read, duplicates::duplicates),
         get("/api/v1/inbox", Needs::Read, inbox::list),
         get("/api/v1/inbox/one", Needs::Read, inbox::one),
         get("/api/v1/inbox/counts", Needs::Read, inbox::counts),

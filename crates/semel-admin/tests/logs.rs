@@ -265,7 +265,7 @@ fn what_is_unusual_about_a_message_is_logged_and_never_its_payload() {
     };
     let state = State::Received;
     metrics.received(&message, Receipt::Stored { state });
-    metrics.received(&message, Receipt::Duplicate { state });
+    metrics.received(&message, Receipt::duplicate(state));
     metrics.received(&message, Receipt::Conflict);
     metrics.reclaimed(&message);
     let retryable = Some(Cause::Retryable);

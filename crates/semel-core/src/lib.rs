@@ -9,7 +9,7 @@
 //! 5. [`cache`] answers duplicates from memory, in front of any store.
 //! 6. [`once`] runs a function under the protocol: claim, run, settle.
 //! 7. [`inbox`] is the second trait: messages that wait to take effect.
-//! 8. [`budget`] limits how much of anything there is at once.
+//! 8. [`budget`] limits how much of anything there is at once; [`duplicate`] is what is reported of what came again.
 //! 9. [`trace`] says which request or message caused what.
 //!
 //! This crate does no IO: it opens no file and no socket. It reads no clock but the
@@ -19,6 +19,7 @@
 pub mod budget;
 pub mod cache;
 pub mod clock;
+pub mod duplicate;
 pub mod duration;
 pub mod error;
 pub mod fingerprint;
@@ -38,6 +39,7 @@ pub mod trace;
 pub use budget::{Budget, Permit};
 pub use cache::Cached;
 pub use clock::{Clock, ManualClock, ServerClock, SteadyClock, SystemClock, Timestamp};
+pub use duplicate::Duplicate;
 pub use error::{Error, Kind, Result};
 pub use fingerprint::Fingerprint;
 pub use identity::{Digest, Identity, Key, Scope, Tenant};

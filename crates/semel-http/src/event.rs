@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
+use semel_core::duplicate::Duplicate;
 use semel_core::once::Recorded;
 use semel_core::{Identity, Scope};
 
@@ -64,6 +65,9 @@ pub trait RequestObserver: Send + Sync + 'static {
     /// Sees one request.
     fn saw(&self, event: &Event<'_>);
 
+    /// Sees a duplicate, before [`RequestObserver::saw`] sees the same request.
+    fn saw_duplicate(&self, _duplicate: &Duplicate<'_>) {}
+
     /// Sees a request that carries a key and that no route guards: its client believes that it is safe to retry.
     fn saw_unguarded(&self, _method: &Method) {}
 }
@@ -79,6 +83,10 @@ impl RequestObserver for Nobody {
 impl<W: RequestObserver + ?Sized> RequestObserver for Arc<W> {
     fn saw(&self, event: &Event<'_>) {
         (**self).saw(event);
+    }
+
+    fn saw_duplicate(&self, duplicate: &Duplicate<'_>) {
+        (**self).saw_duplicate(duplicate);
     }
 
     fn saw_unguarded(&self, method: &Method) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::CircuitState;
+use semel_core::duplicate::Duplicate;
 use semel_core::inbox::message::Message;
 use semel_core::inbox::state::{Cause, State};
 use semel_core::inbox::work::Receipt;
@@ -12,6 +13,11 @@ use semel_core::{Identity, Scope};
 pub trait Observer: Send + Sync + 'static {
     /// A message arrived, and this became of it.
     fn received(&self, message: &Message, receipt: Receipt);
+
+    /// A message arrived again, or is run again by Semel itself.
+    fn duplicate(&self, duplicate: &Duplicate<'_>) {
+        let _ = duplicate;
+    }
 
     /// An attempt ended; `late` if it came too late and changed nothing.
     fn finished(&self, message: &Message, end: AttemptEnd);

@@ -5,6 +5,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod claims;
+pub(crate) mod duplicates;
 pub(crate) mod fields;
 pub(crate) mod inbox;
 pub(crate) mod observations;

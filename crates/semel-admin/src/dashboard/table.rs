@@ -82,6 +82,9 @@ pub(super) static PAGES: &[Route] = &[
     Route::new("/audit", PROCESS, Some("Audit"), |ask| {
         Box::pin(pages::audit::page(ask))
     }),
+    Route::new("/duplicates", NOW, Some("Duplicates"), |ask| {
+        Box::pin(pages::duplicates::page(ask))
+    }),
     Route::new("/inbox", MESSAGES, Some("Inbox"), |ask| {
         Box::pin(pages::inbox::page(ask))
     })

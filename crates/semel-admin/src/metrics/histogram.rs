@@ -9,6 +9,8 @@ use std::time::Duration;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
+use crate::duplicates::BOUNDS_MS;
+
 /// Upper bounds in nanoseconds: from a fast look-up to a request that is about to time out.
 const SECONDS: &[u64] = &[
     50_000,
@@ -53,6 +55,11 @@ impl Histogram {
         Self::new(SECONDS, 1e9)
     }
 
+    /// Of the ages of duplicates in milliseconds, shown in seconds.
+    pub(crate) fn ages() -> Self {
+        Self::new(&BOUNDS_MS, 1e3)
+    }
+
     /// Of numbers of things.
     pub(crate) fn counts() -> Self {
         Self::new(COUNTS, 1.0)
@@ -71,6 +78,12 @@ impl Histogram {
     /// Counts a duration.
     pub(crate) fn took(&self, took: Duration) {
         self.observe(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// How many there are in each bucket, the one above all bounds last.
+    pub(crate) fn by_bucket(&self) -> Vec<u64> {
+        let counts = self.0.counts.iter();
+        counts.map(|count| count.load(Ordering::Relaxed)).collect()
     }
 
     /// Counts a number.

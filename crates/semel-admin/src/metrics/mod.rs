@@ -7,6 +7,7 @@
 mod beneath;
 mod budgets;
 pub(crate) mod flow;
+mod duplicates;
 mod gauges;
 mod histogram;
 mod inbox;
@@ -16,6 +17,7 @@ mod requests;
 mod spans;
 mod verbs;
 
+pub(crate) use duplicates::Counted;
 pub use inbox::{CONSUMERS_MAX, EVENT_TYPES_MAX};
 pub use requests::SCOPES_MAX;
 pub(crate) use verbs::Met;
@@ -28,6 +30,7 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use semel_core::clock::Doubt;
+use semel_core::duplicate::Duplicate;
 use semel_core::record::Claim;
 use semel_core::store::{self, Store, Swept};
 use semel_core::{Budget, Error, Kind, Scope, Timestamp};
@@ -36,12 +39,13 @@ use semel_inbox::source::SourceView;
 use tokio::time::{Instant, timeout};
 
 use crate::inbox::InboxPart;
-use crate::log;
+use crate::{log, view};
 use beneath::Beneath;
 use budgets::Budgets;
 use flow::{Flow, Through};
+use duplicates::Duplicates;
 use gauges::Gauges;
-use inbox::{Circuits, Counted, Sources};
+use inbox::{Circuits, Sources};
 use limited::Limited;
 use ports::Ports;
 use requests::Requests;
@@ -67,7 +71,8 @@ pub struct Metrics {
     budgets: Budgets,
     limited: Limited,
     gauges: Gauges,
-    counted: Counted,
+    counted: inbox::Counted,
+    duplicates: Duplicates,
     inbox: inbox::Gauges,
     circuits: Circuits,
     sources: Sources,
@@ -107,7 +112,8 @@ impl Metrics {
             budgets: Budgets::register(&mut registry),
             limited: Limited::register(&mut registry),
             gauges: Gauges::register(&mut registry),
-            counted: Counted::register(&mut registry),
+            counted: inbox::Counted::register(&mut registry),
+            duplicates: Duplicates::register(&mut registry),
             inbox: inbox::Gauges::register(&mut registry),
             circuits: Circuits::register(&mut registry),
             sources: Sources::register(&mut registry),
@@ -226,6 +232,16 @@ impl Metrics {
         self.counted.forget_alert(consumer, alert);
     }
 
+    /// What came again, by scope, since this was made.
+    pub fn duplicates(&self) -> view::Duplicates {
+        view::Duplicates::of(self.duplicates.since(), self.duplicates.rows())
+    }
+
+    /// Counts a duplicate.
+    pub(crate) fn count_duplicate(&self, duplicate: &Duplicate<'_>) {
+        self.duplicates.count(duplicate);
+    }
+
     /// Counts what a step of the sweep did.
     pub(crate) fn count_swept(&self, swept: &Swept) {
         self.beneath.swept(swept);
@@ -256,6 +272,10 @@ impl semel_http::RequestObserver for Metrics {
     fn saw(&self, event: &semel_http::Event<'_>) {
         self.flow.saw(event);
         self.requests.saw(event);
+    }
+
+    fn saw_duplicate(&self, duplicate: &Duplicate<'_>) {
+        self.count_duplicate(duplicate);
     }
 
     fn saw_unguarded(&self, method: &axum::http::Method) {

@@ -13,7 +13,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Components, OpenApi};
 use utoipa::{Modify, OpenApi as _};
 
-use crate::api::{audit, claims, inbox, observations, records, stats};
+use crate::api::{audit, claims, duplicates, inbox, observations, records, stats};
 use crate::input::{NoParams, Params};
 use crate::probes;
 
@@ -53,6 +53,7 @@ use crate::probes;
         audit::audit,
         stats::stats,
         observations::observations,
+        duplicates::duplicates,
         inbox::list,
         inbox::one,
         inbox::counts,

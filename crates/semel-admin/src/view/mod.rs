@@ -4,6 +4,7 @@
 //! not have is null. Header values and bodies are there only if they were asked for.
 
 mod audit;
+mod duplicates;
 mod event;
 pub mod inbox;
 mod many;
@@ -13,6 +14,7 @@ mod record;
 mod stats;
 
 pub use audit::{Audit, AuditEntry};
+pub use duplicates::{AgeBucket, Duplicates, RetentionAdvice, ScopeDuplicates};
 pub use event::Event;
 pub use many::Many;
 pub use observed::{LatestKeys, Observed, ObservedRoute};

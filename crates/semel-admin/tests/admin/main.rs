@@ -9,6 +9,7 @@ mod browsing;
 mod claims;
 mod dashboard;
 mod docs;
+mod duplicates;
 mod editing;
 mod erasing;
 mod fuzz;

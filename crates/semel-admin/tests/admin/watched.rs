@@ -41,7 +41,7 @@ fn everything_that_an_engine_reports_has_a_series() {
     metrics.received(&paid, Receipt::Conflict);
     for _ in 0..2 {
         let state = State::Completed;
-        metrics.received(&paid, Receipt::Duplicate { state });
+        metrics.received(&paid, Receipt::duplicate(state));
     }
     metrics.received(&message("mailer@1", None), STORED);
     let state = State::Parked;

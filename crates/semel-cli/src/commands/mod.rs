@@ -1,5 +1,6 @@
 //! The verbs, one file or folder each; `by`, `input` and `messages` are what some of them share.
 
+mod ask;
 mod audit;
 mod bench;
 mod by;
@@ -7,6 +8,7 @@ mod check;
 mod config;
 mod demo;
 mod dlq;
+mod duplicates;
 mod gateway;
 mod inbox;
 mod input;
@@ -45,6 +47,8 @@ pub(crate) enum Command {
     Audit(audit::Args),
     /// Show what a gateway in observe mode has found: duplicates, mismatches, new keys for the same request
     Observe(observe::Args),
+    /// Show what came again: how late, from where, what that saved, and how long outcomes must be remembered
+    Duplicates(duplicates::Args),
     /// Watch payments survive a storm of duplicates, races, cut connections and process kills
     Demo(demo::DemoArgs),
     /// The process that the demo kills
@@ -82,6 +86,7 @@ pub(crate) async fn run(command: Command, store: StoreArgs, config: &ConfigArg) 
         Command::Dlq(args) => dlq::run(*args, store, config).await,
         Command::Replay(args) => replay::run(*args, store, config).await,
         Command::Observe(args) => observe::run(&args, config).await,
+        Command::Duplicates(args) => duplicates::run(&args, config).await,
         Command::Audit(args) => audit::run(&args, store, config).await,
         Command::Bench(command) => bench::run(command, &store).await,
         Command::BenchPeer(peer) => bench::serve_peer(peer).await,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use semel_admin::{Health, Metrics, Observations, view};
 use semel_core::clock::Doubt;
+use semel_core::duplicate::Duplicate;
 use semel_core::record::Claim;
 use semel_core::store::{self, Swept};
 use semel_core::{Error, Timestamp, duration};
@@ -43,6 +44,10 @@ impl Watchers {
 }
 
 impl RequestObserver for Watchers {
+    fn saw_duplicate(&self, duplicate: &Duplicate<'_>) {
+        self.metrics.saw_duplicate(duplicate);
+    }
+
     fn saw_unguarded(&self, method: &http::Method) {
         self.metrics.saw_unguarded(method);
         tracing::debug!(target: "semel::request", %method, "a request with a key is guarded by no route");

@@ -18,6 +18,7 @@ mod pasted;
 mod programs;
 mod python;
 mod reloading;
+mod repeats;
 mod support;
 mod tokens;
 mod traces;

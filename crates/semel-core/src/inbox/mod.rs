@@ -50,8 +50,8 @@ pub use seen::{Attempt, Counts, Detail, Entry, Gap, Page, Pause, Query, Transiti
 pub use state::{Cause, State};
 pub use wake_up::{WakeUp, WakeUps};
 pub use work::{
-    Arrivals, ClaimBatch, Claimed, Disposition, Finish, Finished, Intent, Job, Receipt, Renewal,
-    Step, WorkerName,
+    Arrivals, ClaimBatch, Claimed, Disposition, Finish, Finished, First, Intent, Job, Receipt,
+    Renewal, Step, WorkerName,
 };
 
 use crate::identity::{Identity, Scope};

@@ -64,9 +64,40 @@ pub enum Receipt {
     Duplicate {
         /// Where the first one stands.
         state: State,
+        /// What else is known of the first one.
+        first: First,
     },
     /// Its id is known with another payload: it is parked beside the first one.
     Conflict,
+}
+
+impl Receipt {
+    /// A duplicate of one in this state, of which nothing else is known.
+    pub const fn duplicate(state: State) -> Self {
+        let first = First {
+            age: None,
+            took: None,
+        };
+        Self::Duplicate { state, first }
+    }
+
+    /// The same without what else is known of the first one.
+    #[must_use]
+    pub const fn brief(self) -> Self {
+        match self {
+            Self::Duplicate { state, .. } => Self::duplicate(state),
+            Self::Stored { .. } | Self::Conflict => self,
+        }
+    }
+}
+
+/// What a receipt says of the first message with an id, by the store's clock. Only what the store has in its hands when it recognises a duplicate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct First {
+    /// How long ago it was received; where a store knows that no longer, or another door dealt with it, how long ago it was claimed.
+    pub age: Option<Duration>,
+    /// How long it ran, if it has ended.
+    pub took: Option<Duration>,
 }
 
 /// Who works: unique per process, for people to see.

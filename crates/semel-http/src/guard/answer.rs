@@ -5,10 +5,12 @@ use std::fmt;
 
 use http::request::Parts;
 use http::{Method, Request, Response};
+use semel_core::duplicate::{Duplicate, Origin};
 use semel_core::once::{Operation, Recorded, Refusal, Reply};
 use semel_core::record::UnknownCause;
 use semel_core::{Clock, Fence, Fingerprint, Identity, Record, State, SystemClock, Timestamp};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::exchange::{Ended, Exchange};
 use super::spool::Read;
@@ -156,11 +158,15 @@ impl Answering {
             Ok(Reply::Ran {
                 value, recorded, ..
             }) => self.ran(value, recorded).await,
-            Err(refusal) => self.refused(self.refusal(&refusal)),
+            Err(refusal) => {
+                self.count_refused(&refusal);
+                self.refused(self.refusal(&refusal))
+            }
         }
     }
 
     async fn ran(self, ended: Ended, recorded: Recorded) -> Response<Body> {
+        self.look_for_another_key();
         if recorded == Recorded::Late {
             return self.refused(late());
         }
@@ -174,6 +180,31 @@ impl Answering {
                 self.dressed(seen, What::Ran(recorded))
             }
         }
+    }
+
+    /// A duplicate that is refused was suppressed as well; when its first began is not known here.
+    fn count_refused(&self, refusal: &Refusal) {
+        let origin = match refusal {
+            Refusal::InProgress { .. } | Refusal::TooManyWaiting => Origin::ConcurrentRetry,
+            Refusal::Unknown { .. } => Origin::ClientRetry,
+            _ => return,
+        };
+        let scope = self.identity.scope();
+        let found = Duplicate::of(scope, origin);
+        self.guard.0.watch.saw_duplicate(&found);
+    }
+
+    /// Tells whether the same request came moments ago under another key; then both have run.
+    fn look_for_another_key(&self) {
+        let (identity, inner) = (&self.identity, &self.guard.0);
+        let Some(age) = inner.recent.see(identity, self.fingerprint, Instant::now()) else {
+            return;
+        };
+        let found = Duplicate {
+            age: Some(age),
+            ..Duplicate::of(identity.scope(), Origin::NewKey)
+        };
+        inner.watch.saw_duplicate(&found);
     }
 
     fn refusal(&self, refusal: &Refusal) -> Problem {
@@ -190,6 +221,9 @@ impl Answering {
             unreachable!("only settled records are replayed");
         };
         trace::replayed(&self.began.span, &settled.outcome.headers);
+        let now = self.guard.0.once.store().now();
+        let found = Duplicate::answered(record, now, self.began.at.elapsed());
+        self.guard.0.watch.saw_duplicate(&found);
         let response = replay::response(self.guard.rules(), &self.method, settled);
         let response = match &self.echo.call {
             Some(id) => mcp::replayed(response, settled, id),

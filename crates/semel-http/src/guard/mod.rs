@@ -26,6 +26,7 @@ mod exchange;
 mod handover;
 mod limited;
 mod outcome;
+mod recent;
 mod silence;
 mod spool;
 mod stream;
@@ -63,6 +64,7 @@ pub(crate) struct Inner {
     pub(crate) watch: Arc<dyn RequestObserver>,
     pub(crate) observer: Observer,
     pub(crate) budgets: Budgets,
+    recent: recent::Recent,
 }
 
 /// What guards may use at once. Cheap to clone; guards with clones of one share it.
@@ -117,6 +119,7 @@ impl Guard {
             watch,
             observer,
             budgets,
+            recent: recent::Recent::default(),
         }))
     }
 

@@ -11,6 +11,7 @@ mod identity;
 mod limits;
 mod observing;
 mod outcomes;
+mod repeats;
 mod replays;
 mod reserved;
 mod stored;

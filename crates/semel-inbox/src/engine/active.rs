@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::observer::Observer;
 use crate::policy::Consumer;
-use semel_core::inbox::{Inbox, WorkerName};
+use semel_core::duplicate::{Duplicate, Origin};
+use semel_core::inbox::{Inbox, Job, WorkerName};
 use semel_core::trace::SpanHandle;
 use semel_core::{Clock, Identity, Tracer};
 
@@ -19,7 +20,7 @@ use super::flights::Flights;
 use super::settings::Settings;
 use crate::handler::{Ctx, Handler};
 use crate::intents::Targets;
-use crate::receiver::Tally;
+use crate::receiver::{Moves, Tally};
 
 impl Shared {
     /// How long handlers that run may take to finish once the engine stops.
@@ -53,6 +54,8 @@ pub(crate) struct ActiveConsumer {
     pub(crate) shared: Arc<Shared>,
     /// What arrives, for alerts.
     pub(crate) tally: Arc<Tally>,
+    /// When parts of its sources came or went.
+    pub(crate) moves: Moves,
     /// Whether its handler is there.
     pub(crate) breaker: Breaker,
     /// How much waits, and whether more may be taken in.
@@ -60,7 +63,7 @@ pub(crate) struct ActiveConsumer {
 }
 
 impl ActiveConsumer {
-    pub(super) fn ctx(&self, job: semel_core::inbox::Job, span: SpanHandle) -> Ctx {
+    pub(super) fn ctx(&self, job: Job, span: SpanHandle) -> Ctx {
         let Shared { inbox, targets, .. } = &*self.shared;
         Ctx::new(
             job,
@@ -69,6 +72,14 @@ impl ActiveConsumer {
             targets.clone(),
             span,
         )
+    }
+
+    /// Tells whoever measures that a message is run again: by an operator's hand, or because its worker was lost.
+    pub(super) fn count_own_replay(&self, job: &Job) {
+        if job.reclaimed || (job.generation > 0 && job.attempt == 1) {
+            let again = Duplicate::of(self.policy.name(), Origin::OwnReplay);
+            self.shared.watch.duplicate(&again);
+        }
     }
 
     /// Tells the log of something unusual about one message: who and what, never the payload.

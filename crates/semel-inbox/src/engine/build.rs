@@ -25,6 +25,7 @@ use crate::handler::Handler;
 use crate::intents::{CONSUMER_PREFIX, Sender, Target, Targets};
 use crate::log::Log;
 use crate::pause;
+use crate::receiver::Moves;
 use crate::source::{Feed, Rule, Source};
 
 /// What an engine is made of.
@@ -172,6 +173,7 @@ impl Builder {
                 handler,
                 shared: shared.clone(),
                 tally: Arc::default(),
+                moves: Moves::default(),
             })
         });
         let consumers: Vec<_> = consumers.collect();

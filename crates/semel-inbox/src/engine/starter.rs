@@ -151,6 +151,7 @@ async fn work(
     pass: Pass,
 ) {
     let claim = queued.job.claim.clone();
+    active.count_own_replay(&queued.job);
     match attempt::run(&active, queued.job, queued.lost, pass).await {
         Attempted::Finish(ending) => {
             let _ = finisher.send(ending).await;

@@ -1,9 +1,11 @@
 //! The way in: stores messages, all that wait in one call, and says what became of each.
 
 mod quality;
+mod repeats;
 mod tally;
 
 pub use quality::{Ids, Suspicion};
+pub(crate) use repeats::Moves;
 pub(crate) use tally::Tally;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -227,5 +229,10 @@ fn tell(
             active.backlog.add(1);
         }
         active.shared.watch.received(message, *receipt);
+        if let Receipt::Duplicate { state, first } = receipt {
+            let known = (*state, *first);
+            let found = repeats::duplicate(&active.policy, &active.moves, message, known);
+            active.shared.watch.duplicate(&found);
+        }
     }
 }

@@ -234,9 +234,7 @@ mod tests {
     #[tokio::test]
     async fn ids_that_are_recognised_raise_no_suspicion() {
         let mut quality = Quality::default();
-        let known = Receipt::Duplicate {
-            state: State::Completed,
-        };
+        let known = Receipt::duplicate(State::Completed);
         for receipt in [NEW, known, Receipt::Conflict, known] {
             assert_eq!(quality.look(&message("a", "same"), receipt), None);
         }

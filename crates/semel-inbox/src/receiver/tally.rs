@@ -82,9 +82,7 @@ mod tests {
     const NEW: Receipt = Receipt::Stored {
         state: State::Received,
     };
-    const KNOWN: Receipt = Receipt::Duplicate {
-        state: State::Completed,
-    };
+    const KNOWN: Receipt = Receipt::duplicate(State::Completed);
 
     #[test]
     fn more_than_a_tenth_in_a_minute_is_a_spike_and_it_passes() {

@@ -21,6 +21,7 @@ mod pump;
 pub mod rule;
 mod settle;
 mod status;
+mod trail;
 mod watermark;
 
 pub use delivery::{Delivery, Handle, HeaderField, Raw};
@@ -28,8 +29,8 @@ pub use event::{Batch, Event, Gone, Partition, Position, Want};
 pub use facts::{DeliveryLimit, Facts, Retained};
 pub use file::FileSource;
 pub use http::{Signature, Webhook};
-pub(crate) use notes::is_note;
 pub use notes::{Notes, edited_headers};
+pub(crate) use notes::{delivered_before, is_note};
 pub use open::OPEN_MAX;
 pub(crate) use open::Open;
 pub(crate) use pump::{Feed, Pump};

@@ -64,6 +64,13 @@ pub(crate) fn stored(raw: &Raw, lane: Option<&str>) -> Vec<(String, Bytes)> {
     own.chain(notes).collect()
 }
 
+/// Whether the broker had delivered a message before it delivered this; `None` if that is not known.
+pub(crate) fn delivered_before(headers: &Headers) -> Option<bool> {
+    let mut found = headers.iter().filter(|(name, _)| *name == DELIVERIES);
+    let count = std::str::from_utf8(found.next()?.1).ok()?;
+    count.parse::<u32>().ok().map(|count| count > 1)
+}
+
 /// What the notes of a stored message say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Notes {

@@ -13,6 +13,7 @@ use tokio::time::sleep;
 use super::keeper::{self, Kept};
 use super::open::{Open, Ref, answered};
 use super::status::{Seen, SourceState, Status};
+use super::trail::Trail;
 use super::{Batch, Delivery, Event, Facts, Gone, Partition, Position, Rule, Source, Want};
 use crate::engine::{ActiveConsumer, Stopping, Waiter, is_settled};
 use crate::pause;
@@ -48,6 +49,8 @@ pub(crate) struct Pump {
     drained: Stopping,
     /// The epochs under which the positions of partitions were taken.
     epochs: Mutex<HashMap<Partition, u64>>,
+    /// How far each part was read here; nothing for a source whose positions the store keeps, which delivers nothing again.
+    trail: Option<Trail>,
     /// Why nothing may be read now: messages would be lost or run twice, by what the broker said last.
     refusal: watch::Sender<Option<String>>,
 }
@@ -62,6 +65,7 @@ impl Pump {
     ) -> Self {
         let status: Arc<Status> = Arc::default();
         let open = Arc::new(Open::new(feed.source.clone(), status.clone()));
+        let keeps_positions = !feed.source.kept_partitions().is_empty();
         Self {
             feed,
             receiver,
@@ -71,6 +75,7 @@ impl Pump {
             stopping,
             drained,
             epochs: Mutex::default(),
+            trail: (!keeps_positions).then(Trail::default),
             refusal: watch::Sender::new(None),
         }
     }
@@ -376,11 +381,16 @@ impl Pump {
     fn messages(&self, deliveries: Vec<Delivery>) -> (Vec<Message>, Vec<Ref>) {
         let (mut messages, mut open) = (Vec::new(), Vec::new());
         for Delivery {
-            raw,
+            mut raw,
             handle,
             partition,
         } in deliveries
         {
+            if let Some(trail) = &self.trail
+                && trail.follow(&partition, &mut raw)
+            {
+                self.active.moves.happened();
+            }
             let delivery = self.open.add(handle, partition);
             let found = self.feed.rule.messages(self.receiver.consumer(), &raw);
             for message in found {
@@ -399,6 +409,10 @@ impl Pump {
     /// Partitions are lost. Everything that was delivered of them before was taken in by now, because events are handled one after another.
     fn lose(&self, gone: Gone) {
         let lost = self.open.lose(&gone.partitions);
+        if let Some(trail) = &self.trail {
+            trail.lose(&gone.partitions);
+            self.active.moves.happened();
+        }
         let (source, partitions) = (self.feed.source.name(), gone.partitions.len());
         tracing::info!(
             source,
@@ -494,7 +508,7 @@ fn keep_open(
 /// Whether nothing more need happen before a delivery is acknowledged: its message is dealt with, or kept among the dead letters.
 fn is_at_rest(receipt: Receipt) -> bool {
     match receipt {
-        Receipt::Stored { state } | Receipt::Duplicate { state } => is_settled(state),
+        Receipt::Stored { state } | Receipt::Duplicate { state, .. } => is_settled(state),
         Receipt::Conflict => true,
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use semel_core::duplicate::Origin;
 use semel_core::inbox::{ClaimBatch, Disposition, Finish, Plan, State, UnknownPolicy, WorkerName};
 use semel_core::{Inbox, LeaseTerm, ManualClock, Outcome};
 use semel_inbox::{Done, Running, handler_fn};
@@ -119,6 +120,9 @@ async fn work_of_a_lost_worker_is_claimed_again_and_told_of() {
     let detail = rig.until(&identity("mail", "m-1"), State::Completed).await;
     assert_eq!(detail.settled.unwrap().outcome.body.kept().unwrap(), "2");
     assert_eq!(*rig.seen.reclaimed.lock().unwrap(), ["m-1"]);
+    let repeated = rig.seen.repeated.lock().unwrap().clone();
+    let origins: Vec<_> = repeated.iter().map(|one| one.origin).collect();
+    assert_eq!(origins, [Origin::OwnReplay]);
     running.shutdown().await;
 }
 

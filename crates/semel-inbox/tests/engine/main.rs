@@ -17,6 +17,7 @@ mod intents;
 mod leases;
 mod outlets;
 mod providers;
+mod repeats;
 mod replays;
 mod runs;
 mod shutdowns;

@@ -1,6 +1,7 @@
 //! Replays: the handler knows, and intents are suppressed and counted unless the policy lets them pass.
 
 use semel_core::Inbox;
+use semel_core::duplicate::Origin;
 use semel_core::inbox::{Action, Operation, Selection, State};
 use semel_core::store::Actor;
 use semel_inbox::Consumer;
@@ -60,4 +61,30 @@ async fn the_intents_of_a_replay_are_suppressed_and_counted() {
 async fn where_side_effects_are_allowed_those_that_were_sent_are_duplicates_of_themselves() {
     let allow = |policy: &mut Consumer| policy.replay.side_effects = SideEffects::Allow;
     assert_eq!(replayed(allow).await, (1, 0));
+}
+
+#[tokio::test]
+async fn a_replay_is_reported_as_our_own() {
+    let rig = Rig::new();
+    let handler = handler_fn(|_| async { Ok(Done::new()) });
+    let running = rig.engine().consumer(consumer("mailer"), handler);
+    let running = running.build().unwrap().start();
+    rig.receive(message("mailer", "m-1", "hi")).await;
+    let id = identity("mailer", "m-1");
+    rig.until(&id, State::Completed).await;
+    assert!(rig.seen.repeated.lock().unwrap().is_empty());
+    let operation = Operation {
+        plan: consumer("mailer").plan,
+        select: Selection::default(),
+        action: Action::Replay { rebuild: false },
+        by: Actor::new("ada").unwrap(),
+        reason: None,
+        verb: "replay",
+        dry_run: false,
+    };
+    assert_eq!(rig.store.operate(operation).await.unwrap().changed, 1);
+    let told = async || rig.seen.repeated.lock().unwrap().first().copied();
+    let told = eventually("the replay is reported", told).await;
+    assert_eq!((told.origin, told.age), (Origin::OwnReplay, None));
+    running.shutdown().await;
 }

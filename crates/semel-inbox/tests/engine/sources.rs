@@ -19,7 +19,7 @@ use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 use crate::support::{Rig, consumer, eventually, identity};
 
 /// A source that says what a test lets it say, and remembers what it was asked.
-struct Scripted {
+pub(crate) struct Scripted {
     events: AsyncMutex<mpsc::UnboundedReceiver<Event>>,
     /// An event that a call with another want has taken.
     held: Mutex<Option<Event>>,
@@ -34,7 +34,9 @@ struct Scripted {
     is_silent: AtomicBool,
 }
 
-fn scripted(lease: Option<SourceLease>) -> (Arc<Scripted>, mpsc::UnboundedSender<Event>) {
+pub(crate) fn scripted(
+    lease: Option<SourceLease>,
+) -> (Arc<Scripted>, mpsc::UnboundedSender<Event>) {
     let (send, events) = mpsc::unbounded_channel();
     let source = Scripted {
         events: AsyncMutex::new(events),

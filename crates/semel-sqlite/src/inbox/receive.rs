@@ -3,7 +3,7 @@
 use rusqlite::params;
 use semel_core::inbox::decide::place_outside_lanes;
 use semel_core::inbox::lanes::{Placed, Rerun, Row, Spot};
-use semel_core::inbox::{Arrivals, Cause, Message, Receipt, State};
+use semel_core::inbox::{Arrivals, Cause, First, Message, Receipt, State};
 use semel_core::{Result, Timestamp};
 
 use super::lanes::{self, LaneKey};
@@ -19,10 +19,18 @@ enum Known {
     Nothing,
     /// What there was is past its retention: it makes room.
     Past(i64),
-    /// The same message, in this state; its number as long as it is kept.
-    Same(State, Option<i64>),
+    /// The same message, in this state.
+    Same(State, Kept),
     /// Another payload.
     Other,
+}
+
+/// The first message with an id.
+#[derive(Clone, Copy)]
+struct Kept {
+    /// Its number as long as it is kept.
+    number: Option<i64>,
+    first: First,
 }
 
 impl Session<'_> {
@@ -47,9 +55,9 @@ impl Session<'_> {
                 self.forget_message(number)?;
                 self.store(of, message)
             }
-            Known::Same(state, number) => {
+            Known::Same(state, Kept { number, first }) => {
                 self.count_duplicate(number)?;
-                Ok(Receipt::Duplicate { state })
+                Ok(Receipt::Duplicate { state, first })
             }
             Known::Other => {
                 self.set_beside(of, &message.clone().as_conflict())?;
@@ -60,27 +68,35 @@ impl Session<'_> {
 
     fn known(&self, of: Consumer<'_>, message: &Message) -> Result<Known> {
         let (identity, print) = (message.identity(), message.fingerprint());
-        let same = |found, state, number| match found == print {
-            true => Known::Same(state, number),
+        let same = |found, state, number, (since, took)| match found == print {
+            true => {
+                let age = Some(self.now.since(since));
+                let first = First { age, took };
+                Known::Same(state, Kept { number, first })
+            }
             false => Known::Other,
         };
+        let received = |stored: &rows::Stored| Timestamp::from_millis(stored.received_ms);
         let stored = rows::find(self.connection, of.number, identity)?;
         let state = stored.as_ref().map(|s| s.work.as_ref().map(|w| w.state));
         if let (Some(stored), Some(Some(state))) = (&stored, state)
             && !state.is_final()
         {
-            return Ok(same(stored.fingerprint, state, Some(stored.number)));
+            let first = (received(stored), None);
+            return Ok(same(stored.fingerprint, state, Some(stored.number), first));
         }
         let record = records::brief(self.connection, identity)?;
         let state = state.flatten().unwrap_or(State::Completed);
         Ok(match (stored, record) {
             (None, Some(record)) if record.is_settled(self.kept_since()) => {
-                same(record.fingerprint, state, None)
+                let first = (record.claimed_at(), record.took());
+                same(record.fingerprint, state, None, first)
             }
             (None, _) => Known::Nothing,
             // Also a record that another door is at: the message was dealt with.
             (Some(stored), Some(record)) if !record.is_expired(self.kept_since()) => {
-                same(stored.fingerprint, state, Some(stored.number))
+                let first = (received(&stored), record.took());
+                same(stored.fingerprint, state, Some(stored.number), first)
             }
             (Some(stored), _) => Known::Past(stored.number),
         })
@@ -102,7 +118,7 @@ impl Session<'_> {
     /// Parks a conflict beside the message whose id it has; one that keeps coming is counted.
     fn set_beside(&mut self, of: Consumer<'_>, conflict: &Message) -> Result<()> {
         match self.known(of, conflict)? {
-            Known::Same(_, number) => return self.count_duplicate(number),
+            Known::Same(_, kept) => return self.count_duplicate(kept.number),
             // The id follows from the payload, so this is what came before.
             Known::Other => return Ok(()),
             Known::Past(number) => self.forget_message(number)?,

@@ -21,6 +21,8 @@ pub(super) struct Brief {
     pub(super) fingerprint: Fingerprint,
     /// When its retention ends, if it is settled.
     expires_ms: Option<i64>,
+    claimed_ms: i64,
+    took_ms: Option<i64>,
 }
 
 impl Brief {
@@ -33,12 +35,23 @@ impl Brief {
     pub(super) fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_ms.is_some_and(|ms| ms <= now.as_millis())
     }
+
+    /// When it was claimed.
+    pub(super) const fn claimed_at(&self) -> Timestamp {
+        Timestamp::from_millis(self.claimed_ms)
+    }
+
+    /// How long its run took, if it is settled.
+    pub(super) fn took(&self) -> Option<Duration> {
+        let ms = u64::try_from(self.took_ms?);
+        ms.ok().map(Duration::from_millis)
+    }
 }
 
 /// The record of an identity, without its outcome.
 pub(super) fn brief(connection: &Connection, identity: &Identity) -> Result<Option<Brief>> {
     let sql = "SELECT k.fence, c.fingerprint, o.expires_ms, \
-               c.key = ?2 AND c.tenant = ?3 AND c.scope = ?4 AND c.version = ?5 \
+               c.key = ?2 AND c.tenant = ?3 AND c.scope = ?4 AND c.version = ?5, c.claimed_ms, o.took_ms \
                FROM semel_keys k JOIN semel_claims c ON c.fence = k.fence \
                LEFT JOIN semel_outcomes o ON o.fence = k.fence WHERE k.digest = ?1";
     let (key, scope) = (identity.key().as_str(), identity.scope());
@@ -54,6 +67,8 @@ pub(super) fn brief(connection: &Connection, identity: &Identity) -> Result<Opti
             fence: Fence::new(row.get(0)?),
             fingerprint: Fingerprint::from_bytes(row.get(1)?),
             expires_ms: row.get(2)?,
+            claimed_ms: row.get(4)?,
+            took_ms: row.get(5)?,
         };
         Ok((brief, row.get::<_, bool>(3)?))
     })?;

@@ -67,7 +67,7 @@ async fn marker_effect_and_intents_commit_together() {
     assert_eq!(mail.entry.state, State::Received);
     let again = fixture.receive(vec![message("m")]).await;
     let state = State::Completed;
-    assert_eq!(again, [Receipt::Duplicate { state }]);
+    assert_eq!(again[0].brief(), Receipt::duplicate(state));
 }
 
 #[tokio::test]

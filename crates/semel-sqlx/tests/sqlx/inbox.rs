@@ -91,13 +91,13 @@ async fn a_message_that_is_received_in_a_transaction_is_there_when_it_commits() 
     let account = Account::new().await;
     let deposits = plan("deposits@1");
     let state = State::Received;
-    for receipt in [Receipt::Stored { state }, Receipt::Duplicate { state }] {
+    for receipt in [Receipt::Stored { state }, Receipt::duplicate(state)] {
         let mut tx = account.pool.begin().await.unwrap();
         let receipts = account
             .tables
             .receive(&mut tx, &arrivals(&deposits, "m"))
             .await;
-        assert_eq!(receipts.unwrap(), [receipt]);
+        assert_eq!(receipts.unwrap()[0].brief(), receipt);
         tx.commit().await.unwrap();
     }
     assert_eq!(claimed(&account, &deposits).await.len(), 1);

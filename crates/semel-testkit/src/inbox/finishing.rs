@@ -8,7 +8,8 @@ use semel_core::inbox::{Attempt, Cause, Claim, Disposition, Finished, Renewal, S
 
 use super::subject::Subject;
 use super::values::{
-    AWHILE, LONG, SHORTLY, completed, finish_of_claim, id, only, parked, retry_after, terminal,
+    AWHILE, LONG, SHORTLY, TOOK, completed, finish_of_claim, id, only, parked, retry_after,
+    terminal,
 };
 
 /// The record is what suppresses duplicates at every door, so it says all that a record says.
@@ -25,7 +26,7 @@ pub async fn a_completed_message_settles_its_record(s: Subject) {
         panic!("expected a settled record, found {:?}", record.state);
     };
     assert_eq!(settled.outcome, Outcome::succeeded("done m"));
-    assert_eq!(settled.took, Duration::from_millis(7));
+    assert_eq!(settled.took, TOOK);
     let keep = s.plan().retention.keep();
     assert_eq!(settled.expires_at, settled.at.after(keep));
     let detail = s.detail("m").await.expect("known");

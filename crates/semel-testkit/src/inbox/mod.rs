@@ -60,6 +60,7 @@ suite! { $ all inbox_conformance in inbox:
     receiving::a_duplicate_of_a_completed_message_does_not_run_again,
     receiving::a_duplicate_says_where_the_first_one_stands,
     receiving::duplicates_are_counted,
+    receiving::a_duplicate_tells_how_old_the_first_one_is_and_how_long_it_ran,
     receiving::the_same_id_twice_in_one_batch_is_stored_once,
     receiving::where_a_message_came_from_is_no_part_of_its_identity,
     receiving::two_consumers_never_suppress_each_other,

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::seen::{duplicate, stored};
 use super::subject::Subject;
-use super::values::{lease, parked, retention, retry_after, terminal};
+use super::values::{AWHILE, TOOK, lease, parked, retention, retry_after, terminal};
 
 /// A message with everything that a message can have.
 pub(super) fn rich(s: &Subject, id: &str) -> Message {
@@ -86,6 +86,27 @@ pub async fn a_duplicate_of_a_received_message_makes_no_second_one(s: Subject) {
     let again = s.receive_one(s.message("m")).await;
     assert_eq!(again, duplicate(State::Received));
     assert_eq!(s.process_all().await, ["m"]);
+}
+
+/// How late duplicates come is counted by what the receipt says, so that nothing more need be asked.
+pub async fn a_duplicate_tells_how_old_the_first_one_is_and_how_long_it_ran(s: Subject) {
+    let first = async || {
+        let receipts = s.receive_in_full(vec![s.message("m")]).await;
+        match receipts[..] {
+            [Receipt::Duplicate { first, .. }] => first,
+            _ => panic!("expected one duplicate, found {receipts:?}"),
+        }
+    };
+    s.received(&["m"]).await;
+    s.pass(AWHILE).await;
+    let waiting = first().await;
+    assert!(waiting.age >= Some(AWHILE), "{waiting:?}");
+    assert_eq!(waiting.took, None);
+    let job = s.claim_one().await;
+    s.complete(&job).await;
+    let done = first().await;
+    assert!(done.age.is_some(), "{done:?}");
+    assert_eq!(done.took, Some(TOOK));
 }
 
 /// A message that is being processed is neither run beside itself nor forgotten.

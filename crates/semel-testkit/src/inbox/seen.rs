@@ -130,5 +130,5 @@ pub(super) const fn stored(state: State) -> Receipt {
 
 /// Known in this state.
 pub(super) const fn duplicate(state: State) -> Receipt {
-    Receipt::Duplicate { state }
+    Receipt::duplicate(state)
 }

@@ -25,7 +25,7 @@ pub(super) fn finish_of(job: &Job, disposition: Disposition) -> Finish {
 pub(super) fn finish_of_claim(claim: &Claim, disposition: Disposition) -> Finish {
     Finish {
         claim: claim.clone(),
-        took: Duration::from_millis(7),
+        took: TOOK,
         disposition,
     }
 }
@@ -77,6 +77,9 @@ pub(super) fn lease() -> LeaseTerm {
 pub(super) fn short_lease() -> LeaseTerm {
     LeaseTerm::new(Duration::from_millis(200)).expect("a valid term")
 }
+
+/// How long every attempt took.
+pub(super) const TOOK: Duration = Duration::from_millis(7);
 
 /// A little longer than the short lease, the short retention and the short wait.
 pub(super) const AWHILE: Duration = Duration::from_millis(300);

@@ -52,7 +52,7 @@ async fn receive(worker: &Worker, ids: Vec<String>) {
     for (id, receipt) in ids.iter().zip(receipts) {
         let is_final = match receipt {
             Receipt::Stored { .. } => false,
-            Receipt::Duplicate { state } => state.is_final(),
+            Receipt::Duplicate { state, .. } => state.is_final(),
             Receipt::Conflict => panic!("{id} arrived with another payload"),
         };
         if is_final || kind_of(id) != Kind::Late {

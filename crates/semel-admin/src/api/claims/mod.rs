@@ -12,13 +12,15 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use semel_core::duplicate::{Duplicate, Origin};
 use semel_core::record::{Lease, UnknownCause};
 use semel_core::store::{
     ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, SettleAnswer,
 };
-use semel_core::{Error, Fence, Kind, StoreExt};
+use semel_core::{Error, Fence, Kind, Scope, StoreExt};
 use semel_http::quota::bytes_of;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::problem::Problem;
@@ -53,10 +55,13 @@ pub(crate) async fn claim(
     Reached(input): Reached<ClaimInput>,
 ) -> Result<Response, Refused> {
     let (request, wait) = input.into_value().request()?;
-    let term = request.lease;
+    let (term, scope) = (request.lease, request.identity.scope().clone());
+    let began = Instant::now();
     let mut ticket = limited::ticket(&app, &request).await?;
     let before = named_before(&app, &request).await?;
-    match waiting::claim(&app, request, wait).await? {
+    let answer = waiting::claim(&app, request, wait).await?;
+    count_duplicate(&app, &scope, &answer, began);
+    match answer {
         ClaimAnswer::Granted(lease) => {
             if before != Some(lease.claim.fence) {
                 ticket.used();
@@ -77,6 +82,17 @@ pub(crate) async fn claim(
         } => Err(outcome_unknown(fence, since, cause)),
         ClaimAnswer::Mismatch => Err(key_reused()),
     }
+}
+
+/// Counts a claim that is not granted because there is another, or was.
+fn count_duplicate(app: &App, scope: &Scope, answer: &ClaimAnswer, began: Instant) {
+    let found = match answer {
+        ClaimAnswer::Granted(_) | ClaimAnswer::Mismatch => return,
+        ClaimAnswer::Settled(record) => Duplicate::answered(record, app.now(), began.elapsed()),
+        ClaimAnswer::Running { .. } => Duplicate::of(scope, Origin::ConcurrentRetry),
+        ClaimAnswer::Unknown { .. } => Duplicate::of(scope, Origin::ClientRetry),
+    };
+    app.parts.store.metrics().count_duplicate(&found);
 }
 
 /// The live claim that already has the nonce of a request. A claim that is granted under its fence is no new one.

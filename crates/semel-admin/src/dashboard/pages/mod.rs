@@ -2,6 +2,7 @@
 
 pub(super) mod audit;
 pub(super) mod dead_letters;
+pub(super) mod duplicates;
 pub(super) mod inbox;
 pub(super) mod intents;
 pub(super) mod keys;

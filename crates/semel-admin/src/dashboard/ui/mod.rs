@@ -4,14 +4,17 @@
 //! - `field` has what forms and filters are made of.
 //! - `show` has times, numbers and states.
 //! - `chart` draws lines over time.
+//! - `bars` draws how often something was so large.
 //! - `block` has what stands by itself: sections, lists of facts, empty states, disclosures.
 
+mod bars;
 mod block;
 mod chart;
 mod field;
 mod show;
 mod table;
 
+pub(crate) use bars::{Bar, bars};
 pub(crate) use block::{code, disclosure, empty, facts, notice, section};
 pub(crate) use chart::{Line, Span, chart, shown as rate};
 pub(crate) use field::{area, button, danger, filter, input, keep, pager, reason, select};

@@ -16,8 +16,10 @@ pub(super) use counted::Counted;
 pub(super) use gauges::Gauges;
 pub(super) use sources::Sources;
 
+use semel_core::duplicate::{Duplicate, Origin};
 use semel_core::inbox::{Counts, Message, Receipt};
 use semel_core::{Identity, Scope};
+use semel_inbox::receiver::Suspicion;
 use semel_inbox::{AttemptEnd, CircuitState, Observer};
 
 use super::Metrics;
@@ -45,9 +47,13 @@ impl Observer for Metrics {
         self.counted.received(message, receipt);
         match receipt {
             Receipt::Stored { state } => log::stored(message, state),
-            Receipt::Duplicate { state } => log::duplicate(message, state),
+            Receipt::Duplicate { state, .. } => log::duplicate(message, state),
             Receipt::Conflict => log::conflict(message),
         }
+    }
+
+    fn duplicate(&self, duplicate: &Duplicate<'_>) {
+        self.count_duplicate(duplicate);
     }
 
     fn finished(&self, message: &Message, end: AttemptEnd) {
@@ -73,6 +79,10 @@ impl Observer for Metrics {
 
     fn id_suspected(&self, message: &Message, reason: &'static str) {
         self.counted.id_suspected(message, reason);
+        if reason == Suspicion::Payload.reason() {
+            let scope = message.identity().scope();
+            self.count_duplicate(&Duplicate::of(scope, Origin::NewKey));
+        }
     }
 
     fn settled_elsewhere(&self, message: &Identity) {

@@ -82,7 +82,7 @@ pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
     }
     match receipt {
         Receipt::Stored { state } => output::note(&format!("{identity}: {}", state.name())),
-        Receipt::Duplicate { state } => output::note(&format!(
+        Receipt::Duplicate { state, .. } => output::note(&format!(
             "{identity} was there already, and is {}; nothing was stored",
             state.name()
         )),
@@ -101,7 +101,7 @@ pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
 const fn answer(receipt: Receipt) -> Answer {
     let (receipt, state) = match receipt {
         Receipt::Stored { state } => ("stored", state),
-        Receipt::Duplicate { state } => ("duplicate", state),
+        Receipt::Duplicate { state, .. } => ("duplicate", state),
         Receipt::Conflict => ("conflict", State::Parked),
     };
     Answer {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use semel_admin::Metrics;
+use semel_core::duplicate::Duplicate;
 use semel_core::inbox::{Message, Receipt};
 use semel_core::{Identity, Scope};
 use semel_inbox::{AttemptEnd, CircuitState, Observer};
@@ -37,6 +38,10 @@ impl EngineObserver {
 impl Observer for EngineObserver {
     fn received(&self, message: &Message, receipt: Receipt) {
         self.metrics.received(message, receipt);
+    }
+
+    fn duplicate(&self, duplicate: &Duplicate<'_>) {
+        self.metrics.duplicate(duplicate);
     }
 
     fn finished(&self, message: &Message, end: AttemptEnd) {

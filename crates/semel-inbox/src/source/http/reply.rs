@@ -46,7 +46,7 @@ impl Stored {
     pub(super) const fn new(identity: Identity, receipt: Receipt) -> Self {
         let (state, is_duplicate, cause) = match receipt {
             Receipt::Stored { state } => (state, false, None),
-            Receipt::Duplicate { state } => (state, true, None),
+            Receipt::Duplicate { state, .. } => (state, true, None),
             Receipt::Conflict => (State::Parked, false, Some(Cause::Conflict)),
         };
         Self {
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn whatever_is_durable_is_2xx_and_200_means_that_nothing_more_is_to_come() {
         let new = |state| Receipt::Stored { state };
-        let known = |state| Receipt::Duplicate { state };
+        let known = Receipt::duplicate;
         for (receipts, after_receive, after_effect) in [
             (vec![new(State::Received)], 202, 202),
             (vec![new(State::Parked)], 202, 202),
@@ -276,9 +276,7 @@ mod tests {
         let all = [
             told(Receipt::Conflict),
             told(Receipt::Conflict),
-            told(Receipt::Duplicate {
-                state: State::Completed,
-            }),
+            told(Receipt::duplicate(State::Completed)),
         ];
         let response = response(&all, false);
         assert_eq!(response.headers()["semel-state"], "COMPLETED, PARKED");

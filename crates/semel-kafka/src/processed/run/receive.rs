@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use semel_core::duplicate::{Duplicate, Origin};
 use semel_core::inbox::{Receipt, State};
 use semel_inbox::source::{Batch, Delivery, Event};
 use tokio::sync::watch;
@@ -94,7 +95,7 @@ impl Run {
             return;
         };
         match owned.ids.seen(&job.digest, job.fingerprint) {
-            Seen::Duplicate => self.duplicate(&job),
+            Seen::Duplicate => self.duplicate(&job, true),
             Seen::Conflict => self.conflict(&job),
             Seen::New => match job.message.unreadable() {
                 Some(why) => {
@@ -104,7 +105,7 @@ impl Run {
                 None => match self.lanes.add(job) {
                     Added::Waits => {}
                     Added::Repeats { is_equal, job } => match is_equal {
-                        true => self.duplicate(&job),
+                        true => self.duplicate(&job, false),
                         false => self.conflict(&job),
                     },
                 },
@@ -112,10 +113,16 @@ impl Run {
         }
     }
 
-    fn duplicate(&mut self, job: &Job) {
+    fn duplicate(&mut self, job: &Job, is_done: bool) {
         let state = State::Completed;
         let watch = self.parts.solo.watch();
-        watch.received(&job.message, Receipt::Duplicate { state });
+        watch.received(&job.message, Receipt::duplicate(state));
+        // What was processed and committed is never delivered again from the same place, so its producer has sent it again.
+        let origin = match is_done {
+            true => Origin::ClientRetry,
+            false => Origin::ConcurrentRetry,
+        };
+        watch.duplicate(&Duplicate::of(job.message.identity().scope(), origin));
         self.dealt_with(job);
     }
 

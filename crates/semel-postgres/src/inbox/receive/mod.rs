@@ -8,10 +8,11 @@
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use semel_core::inbox::decide::place_outside_lanes;
 use semel_core::inbox::lanes::{Event, Placed, Spot};
-use semel_core::inbox::{Arrivals, BATCH_MAX, Cause, Message, Plan, Receipt, State};
+use semel_core::inbox::{Arrivals, BATCH_MAX, Cause, First, Message, Plan, Receipt, State};
 use semel_core::{Error, Fingerprint, Kind, Result, Timestamp};
 use uuid::Uuid;
 
@@ -56,6 +57,7 @@ impl Call for Receiving<'_> {
 struct Known {
     fingerprint: Fingerprint,
     state: State,
+    first: First,
 }
 
 /// A message that is to be stored.
@@ -186,7 +188,18 @@ impl<D: Driver> Session<'_, D> {
                 None => (State::Completed, 3),
             };
             let fingerprint = Fingerprint::from_bytes(bytes32(row, column)?);
-            known.insert(row.digest(0)?, Known { fingerprint, state });
+            let since = row.int(4)?.map(Timestamp::from_millis);
+            let took = row.int(5)?.and_then(|ms| u64::try_from(ms).ok());
+            let first = First {
+                age: since.map(|since| now.since(since)),
+                took: took.map(Duration::from_millis),
+            };
+            let found = Known {
+                fingerprint,
+                state,
+                first,
+            };
+            known.insert(row.digest(0)?, found);
         }
         Ok(known)
     }
@@ -313,9 +326,9 @@ fn sort<'a>(
             }
             Some(_) => {
                 *sorted.repeated.entry(digest).or_default() += 1;
-                let state = known.get(&digest).map(|known| known.state);
-                state.map_or(Said::Again(digest), |state| {
-                    Said::Receipt(Receipt::Duplicate { state })
+                let known = known.get(&digest).copied();
+                known.map_or(Said::Again(digest), |Known { state, first, .. }| {
+                    Said::Receipt(Receipt::Duplicate { state, first })
                 })
             }
             None => {
@@ -350,6 +363,10 @@ fn receipts(sorted: &Sorted<'_>) -> Vec<Receipt> {
         },
         Said::Again(digest) => Receipt::Duplicate {
             state: state(digest),
+            first: First {
+                age: Some(Duration::ZERO),
+                took: None,
+            },
         },
     };
     sorted.said.iter().map(receipt).collect()
