@@ -11,6 +11,7 @@ mod deciding;
 mod demo;
 mod discovering;
 mod dist;
+mod encryption;
 mod failing;
 mod finding;
 mod fixture;
