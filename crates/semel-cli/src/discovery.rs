@@ -101,7 +101,8 @@ impl ConfigArg {
 
     /// The store that is meant, for verbs that need nothing else of the file. Says which it is where that is not obvious.
     pub(crate) fn store(&self, store: StoreArgs) -> Result<StoreArgs> {
-        let file = match store.is_named() {
+        // A file that is named has the keys of a store that is named, too.
+        let file = match store.is_named() && self.config.is_none() {
             true => None,
             false => self.load()?,
         };
@@ -111,7 +112,7 @@ impl ConfigArg {
     /// The same for verbs that have read the file.
     pub(crate) fn announced(&self, store: StoreArgs, file: Option<&File>) -> StoreArgs {
         let named = file.and_then(|file| file.store.as_ref());
-        let store = store.or(named, self.path());
+        let store = store.or(named, self.path()).with_keys_of(file);
         if let Some(origin) = store.origin() {
             output::note(&format!("using {}, {origin}", store.shown()));
         }

@@ -18,6 +18,9 @@ pub const HEADERS_MAX: usize = 256;
 /// The most bytes of header names and values together.
 pub const HEADER_BYTES_MAX: usize = 64 * 1024;
 
+/// The header that stands in the place of all others in an outcome or a message whose contents are sealed. No header of HTTP can have this name.
+pub const SEALED: &str = ":sealed";
+
 /// Whether the run did what was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verdict {
@@ -180,6 +183,11 @@ impl Headers {
     /// The fields in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Bytes)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// Whether these stand for headers that are sealed.
+    pub fn are_sealed(&self) -> bool {
+        self.0.iter().any(|(name, _)| name == SEALED)
     }
 
     /// How many fields there are, repeats counted.

@@ -126,6 +126,8 @@ pub fn response(rules: &Rules, method: &Method, settled: &Settled) -> Response<B
         _ if !has_body || outcome.body.is_empty() && trailers.is_none() => {
             Response::new(Body::empty())
         }
+        // This process reads the store without its keys: what is on record is no answer.
+        Some(_) if outcome.headers.are_sealed() => not_kept(status, outcome, &mut headers),
         Some(bytes) => Response::new(Body::whole(bytes.clone(), trailers)),
         None => not_kept(status, outcome, &mut headers),
     };
@@ -191,15 +193,19 @@ fn not_kept(status: StatusCode, outcome: &Outcome, headers: &mut HeaderMap) -> R
     }
     headers.insert(CONTENT_TYPE, problem::MEDIA_TYPE);
     headers.append(http::header::LINK, problem::described_by(Type::BodyNotKept));
-    let digest = outcome.body.digest().unwrap_or_default();
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     let detail = "the operation was done and is not run again; of its response body only length \
                   and digest are on record";
-    Problem::new(Type::BodyNotKept, detail)
+    let problem = Problem::new(Type::BodyNotKept, detail)
         .status(status)
-        .with("length", outcome.body.len())
-        .with("blake3", digest)
-        .into_response()
+        .with("length", outcome.body.len());
+    match outcome.body.digest() {
+        Some(digest) => {
+            let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+            problem.with("blake3", digest).into_response()
+        }
+        // Sealed contents whose key was destroyed: nothing tells what they were.
+        None => problem.into_response(),
+    }
 }
 
 /// When a key is forgotten, as an HTTP date.

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use crate::compile;
 use crate::error::{Error, Kind, Result};
 use crate::file::{
-    Admin, Consumer, Gateway, IdempotentConsumer, InboxListen, Log, ProcessLimits, Target, Tracing,
+    Admin, Consumer, Encryption, Gateway, IdempotentConsumer, InboxListen, Log, ProcessLimits,
+    Target, Tracing,
 };
 use crate::limits::FILE_BYTES_MAX;
 use crate::tree::fill::{self, Variables};
@@ -20,8 +21,9 @@ use crate::tree::{Node, Value, overlay, yaml};
 use crate::value::{Named, StoreUrl};
 
 /// The sections that a variable can stand for.
-const SECTIONS: [&str; 10] = [
+const SECTIONS: [&str; 11] = [
     "store",
+    "encryption",
     "log",
     "tracing",
     "limits",
@@ -57,6 +59,8 @@ const SECTIONS: [&str; 10] = [
 pub struct File {
     /// Where records live: one store, or one for claims and one for outcomes. Default: sqlite:semel.db.
     pub store: Option<StoreUrl>,
+    /// The keys that contents in the store are sealed under. Default: none.
+    pub encryption: Encryption,
     /// What is logged, and how.
     pub log: Log,
     /// Which requests and messages are traced, and where the traces are sent. Default: nowhere.
@@ -111,6 +115,7 @@ impl File {
         let routes = file.gateway.as_ref().map(Gateway::compile).transpose();
         let routes = routes.map_err(located)?.unwrap_or_default();
         file.check_memory(&routes).map_err(located)?;
+        compile::encryption::keks(&file.encryption).map_err(located)?;
         compile::quota::terms(&file.limits).map_err(located)?;
         file.check_tokens().map_err(located)?;
         file.check_tracing().map_err(located)?;

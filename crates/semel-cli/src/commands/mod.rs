@@ -9,6 +9,7 @@ mod config;
 mod demo;
 mod dlq;
 mod duplicates;
+mod encryption;
 mod gateway;
 mod inbox;
 mod input;
@@ -63,6 +64,9 @@ pub(crate) enum Command {
     /// Make, list and hash the tokens of the admin side
     #[command(subcommand)]
     Token(token::Command),
+    /// Wrap the data keys of tenants anew, or destroy one
+    #[command(subcommand)]
+    Encryption(encryption::Command),
     /// Count what is in the store
     Stats(stats::Args),
     /// Check that a configuration file, the store and this machine are fit for use
@@ -100,6 +104,7 @@ pub(crate) async fn run(command: Command, store: StoreArgs, config: &ConfigArg) 
         }
         Command::DemoService(args) => demo::serve(&args).await,
         Command::Token(command) => token::run(&command, config),
+        Command::Encryption(command) => encryption::run(&command, store, config).await,
         Command::Stats(args) => stats::run(&args, &config.store(store)?).await,
         Command::Check(args) => check::run(&args, store, config).await,
     }

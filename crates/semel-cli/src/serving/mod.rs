@@ -42,6 +42,7 @@ use semel_gateway::Gateway;
 use semel_http::quota::Terms;
 use semel_http::{Memory, Quotas};
 use semel_policy::{File, file};
+use semel_seal::Kek;
 use tokio::sync::watch::Receiver;
 
 use crate::error::{Error, Result};
@@ -70,6 +71,7 @@ pub(crate) async fn run_until(
     let logs = logs::begin(file.log);
     let store_is_named = store.is_named();
     let store = store.or(file.store.as_ref(), source.path().cloned());
+    let store = store.with_keys_of(Some(&file));
     if needs_inbox(&file)? {
         store.must_have_inbox()?;
     }
@@ -140,6 +142,11 @@ fn nothing_to_do() -> Error {
         "there is nothing to serve: no gateway, no consumers, and admin is off",
     )
     .hint("name an upstream in the file's gateway section or consumers, or serve the admin side")
+}
+
+fn keks(file: &File) -> Result<Vec<Kek>> {
+    file.keks()
+        .map_err(|error| Error::new(Exit::Configuration, error.to_string()))
 }
 
 fn tenant_limits(file: &File) -> Result<Terms> {

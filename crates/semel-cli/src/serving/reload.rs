@@ -66,6 +66,7 @@ impl Live<'_> {
         let tokens = self.tokens(&file)?;
         let gateway = self.gateway_config(&file)?;
         let limits = super::tenant_limits(&file)?;
+        let keks = super::keks(&file)?;
         let prepared = self.messages.prepare(self.process, &file).await?;
         if let (Some(handle), Some(config)) = (&self.gateway, gateway) {
             handle.reload(&config).map_err(gateway::error)?;
@@ -78,6 +79,7 @@ impl Live<'_> {
         self.policies.set(policies.clone());
         self.logs.set_level(file.log.level);
         self.process.quotas.set(limits);
+        self.process.opened.keys().set(keks)?;
         self.process.memory.set_max(file.limits.buffered_bytes.0.0);
         let keys = fixed::changed(&self.started_with, &file, self.store_is_named);
         if !keys.is_empty() {

@@ -8,7 +8,9 @@ use std::time::Duration;
 use clap::Args;
 use semel_core::duration;
 use semel_core::store::StoreObserver;
+use semel_policy::File;
 use semel_policy::value::{Engine, StoreUrl};
+use semel_seal::Kek;
 
 use super::{Opened, Opening, Purpose, postgres, url};
 use crate::discovery::ConfigPath;
@@ -36,6 +38,10 @@ pub(crate) struct StoreArgs {
     /// What was found out about the configuration file.
     #[arg(skip)]
     file: Option<FromFile>,
+
+    /// The keys of the configuration file that contents are sealed under.
+    #[arg(skip)]
+    keks: Vec<Kek>,
 
     /// How long to wait for another process that writes to the same file
     #[arg(
@@ -69,6 +75,7 @@ impl StoreArgs {
         Self {
             named: None,
             file: None,
+            keks: Vec::new(),
             busy_timeout: Duration::from_secs(5),
         }
     }
@@ -105,6 +112,13 @@ impl StoreArgs {
         Self { file, ..self }
     }
 
+    /// The same with the keys that a file names; it was checked when it was read.
+    pub(crate) fn with_keys_of(self, file: Option<&File>) -> Self {
+        let keks = file.and_then(|file| file.keks().ok());
+        let keks = keks.unwrap_or_default();
+        Self { keks, ..self }
+    }
+
     /// Where the store's name comes from; `None` if it stands on the command line.
     pub(crate) fn origin(&self) -> Option<String> {
         match &self.file {
@@ -126,12 +140,14 @@ impl StoreArgs {
 
     /// Opens a store to work with it: it is created if need be, and swept.
     pub(crate) async fn open_serving(&self, watch: Arc<dyn StoreObserver>) -> Result<Opened> {
-        super::open(&self.url()?, &self.opening(Purpose::Serve(watch))).await
+        let opened = super::open(&self.url()?, &self.opening(Purpose::Serve(watch))).await?;
+        opened.sealed(self.keks.clone())
     }
 
     /// Opens a store that exists, to look into it: nothing is created and nothing is swept.
     pub(crate) async fn open_existing(&self) -> Result<Opened> {
-        super::open(&self.url()?, &self.opening(Purpose::Look)).await
+        let opened = super::open(&self.url()?, &self.opening(Purpose::Look)).await?;
+        opened.sealed(self.keks.clone())
     }
 
     fn opening(&self, purpose: Purpose) -> Opening {
@@ -230,6 +246,7 @@ mod tests {
         StoreArgs {
             named: Some(named.to_owned()),
             file: None,
+            keks: Vec::new(),
             busy_timeout: Duration::ZERO,
         }
     }

@@ -35,6 +35,7 @@ pub(super) async fn open(
         inbox: None,
         servers,
         file: durable.file,
+        keys: None,
     })
 }
 

@@ -7,6 +7,7 @@ use semel_core::inbox::Inbox;
 use semel_core::{Clock, Identity, Record, Store, StoreExt, Timestamp};
 use semel_postgres::PostgresStore;
 use semel_redis::RedisStore;
+use semel_seal::{Kek, Keyring, Sealed, SealedInbox};
 use semel_sqlite::SqliteStore;
 
 use super::Part;
@@ -21,6 +22,8 @@ pub(crate) struct Opened {
     pub(super) servers: Vec<Server>,
     /// The file that is the store or a part of it.
     pub(super) file: Option<Arc<SqliteStore>>,
+    /// The keys that contents are sealed with, once the store is behind the seal.
+    pub(super) keys: Option<Keyring>,
 }
 
 /// A server behind the store; it can tell how durable it is.
@@ -49,7 +52,28 @@ impl Opened {
             inbox: None,
             servers: Vec::new(),
             file: None,
+            keys: None,
         }
+    }
+
+    /// The same behind the seal. Without keys it writes plain, and says of sealed contents that it cannot read them.
+    pub(super) fn sealed(mut self, keks: Vec<Kek>) -> Result<Self> {
+        let keys = Keyring::new(self.store.clone(), keks)?;
+        self.store = Arc::new(Sealed::new(self.store, keys.clone()));
+        let inbox = self.inbox.take();
+        self.inbox = inbox.map(|inbox| {
+            let sealed = SealedInbox::new(inbox, keys.clone());
+            Arc::new(sealed) as Arc<dyn Inbox>
+        });
+        self.keys = Some(keys);
+        Ok(self)
+    }
+
+    /// The keys that contents are sealed with.
+    pub(crate) fn keys(&self) -> Keyring {
+        self.keys
+            .clone()
+            .expect("a store that was opened is behind the seal")
     }
 
     /// The jump of this machine's clock that a store in a file doubts.
@@ -102,6 +126,7 @@ impl From<Part<SqliteStore>> for Opened {
             inbox: Some(part.store.clone()),
             servers: Vec::new(),
             file: Some(part.store),
+            keys: None,
         }
     }
 }
@@ -114,6 +139,7 @@ impl From<Part<PostgresStore>> for Opened {
             inbox: Some(part.store.clone()),
             servers: vec![Server::Postgres(part.store)],
             file: None,
+            keys: None,
         }
     }
 }
@@ -126,6 +152,7 @@ impl From<Part<RedisStore>> for Opened {
             inbox: None,
             servers: vec![Server::Redis(part.store)],
             file: None,
+            keys: None,
         }
     }
 }

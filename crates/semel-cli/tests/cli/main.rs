@@ -12,6 +12,7 @@ mod demo;
 mod discovering;
 mod dist;
 mod erasing;
+mod encryption;
 mod failing;
 mod finding;
 mod fixture;

@@ -113,6 +113,13 @@ impl Message {
         self
     }
 
+    /// The same message with its contents in another form: sealed, or opened again. Everything else stays, the fingerprint too.
+    #[must_use]
+    pub fn with_contents(mut self, headers: Headers, payload: Bytes) -> Self {
+        (self.headers, self.payload) = (headers, payload);
+        self
+    }
+
     /// Which operation it asks for.
     pub const fn identity(&self) -> &Identity {
         &self.identity

@@ -5,6 +5,7 @@
 mod apply;
 mod check;
 pub mod consumer;
+pub(crate) mod encryption;
 mod fingerprint;
 mod headers;
 mod jwt;

@@ -31,6 +31,9 @@ pub fn explain(file: &File) -> String {
     for said in admin::describe(&file.admin) {
         line(&mut out, &said);
     }
+    if let Some(said) = sealed(file) {
+        line(&mut out, &said);
+    }
     for said in quota::describe(file) {
         line(&mut out, &said);
     }
@@ -55,6 +58,20 @@ pub fn explain(file: &File) -> String {
 /// What is allowed, but surprises people.
 pub fn warnings(file: &File) -> Vec<String> {
     warn::all(file)
+}
+
+/// How contents are sealed, if they are.
+fn sealed(file: &File) -> Option<String> {
+    let mut ids = file.encryption.keys.iter().map(|key| key.id.0.0.as_str());
+    let first = ids.next()?;
+    let others: Vec<_> = ids.collect();
+    let others = match others.is_empty() {
+        true => String::new(),
+        false => format!("; {} still unwraps", others.join(", ")),
+    };
+    Some(format!(
+        "contents are sealed with a key for each tenant, which {first} wraps{others}"
+    ))
 }
 
 fn line(out: &mut String, text: &str) {

@@ -2,6 +2,7 @@
 
 mod admin;
 pub mod consumer;
+mod encryption;
 mod gateway;
 mod inbox;
 pub mod intent;
@@ -16,6 +17,7 @@ mod tracing;
 
 pub use admin::Admin;
 pub use consumer::{Consumer, IdempotentConsumer};
+pub use encryption::{Encryption, EncryptionKey};
 pub use gateway::{Gateway, Host, PolicyPage, UpstreamTls};
 pub use inbox::{InboxLimits, InboxListen, InboxTimeouts};
 pub use intent::Target;

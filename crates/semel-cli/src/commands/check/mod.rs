@@ -24,6 +24,9 @@ use crate::stores::{Opened, StoreArgs};
 use crate::{output, text};
 use report::Report;
 
+/// The most records of data keys that are looked at.
+const KEYS_MAX: usize = 1_000;
+
 /// What a check found, and what the next one needs.
 type Found<T = ()> = Result<(String, T)>;
 
@@ -89,6 +92,30 @@ fn inbox(file: &semel_policy::File, store: &StoreArgs) -> Option<Found> {
     })
 }
 
+/// Whether the data keys of tenants open, of as many as one look finds.
+async fn check_keys(report: &mut Report, opened: &Opened) {
+    let keys = opened.keys();
+    let found = match keys.check(KEYS_MAX).await {
+        Ok(found) if found.tenants == 0 && keys.keks().is_empty() => return,
+        Ok(found) => found,
+        Err(error) => {
+            report.add::<()>("keys", Err(error.into()));
+            return;
+        }
+    };
+    let tenants = text::plural(found.tenants as u64, "tenant", "tenants");
+    report.add(
+        "keys",
+        match found.locked.first() {
+            None => Ok((format!("the data keys of {tenants} open"), ())),
+            Some(tenant) => Err(Error::refused(format!(
+                "the data key of tenant {tenant} does not open with any of encryption.keys"
+            ))
+            .hint("put the key that wraps it back, behind the first")),
+        },
+    );
+}
+
 /// A store that a configuration file names may be one that is yet to be made.
 async fn check_store(
     report: &mut Report,
@@ -109,6 +136,7 @@ async fn check_store(
     };
     if is_ready && let Some(opened) = report.add("open", open(store).await) {
         check_opened(report, &opened).await;
+        check_keys(report, &opened).await;
         if let Some(config) = config {
             check_versions(report, &opened, config, &store.option()).await;
             check_unserved(report, &opened, &serving::policies(config)?).await;

@@ -1,0 +1,119 @@
+//! What someone who has the files can read.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use semel_core::inbox::work::ErrorText;
+use semel_core::inbox::{
+    Arrivals, Cause, ClaimBatch, Disposition, Finish, Inbox, Message, Plan, Step, WorkerName,
+};
+use semel_core::{Body, Headers, Identity, StoreExt};
+use semel_seal::SealedInbox;
+
+use crate::support::{keyring, of, open, outcome, replayed, sealed, settle};
+
+/// Everything that lies in a directory.
+fn bytes(dir: &Path) -> Vec<u8> {
+    let files = fs::read_dir(dir).unwrap();
+    let read = files.map(|file| fs::read(file.unwrap().path()).unwrap());
+    read.collect::<Vec<_>>().concat()
+}
+
+fn has(bytes: &[u8], text: &str) -> bool {
+    bytes
+        .windows(text.len())
+        .any(|window| window == text.as_bytes())
+}
+
+#[tokio::test]
+async fn no_content_is_on_disk_in_the_clear_and_all_of_it_comes_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let layer = sealed(&store, &["a"]);
+    let identity = of("ann", "k");
+    settle(&layer, &identity, outcome("body-in-the-clear")).await;
+    let inbox = SealedInbox::new(store.clone(), keyring(&store, &["a"]));
+    let mail = Identity::parse("ann", "mail@1", "m").unwrap();
+    let headers = vec![("x-note".to_owned(), "note-in-the-clear".into())];
+    let message = Message::new(mail.clone(), "payload-in-the-clear").unwrap();
+    let message = message.with_headers(Headers::new(headers).unwrap());
+    let plan = Plan::new("mail@1".parse().unwrap());
+    let arrivals = Arrivals {
+        plan: plan.clone(),
+        messages: vec![message],
+        positions: Vec::new(),
+    };
+    inbox.receive(arrivals).await.unwrap();
+    let ask = ClaimBatch::new(plan.clone(), WorkerName::new("w").unwrap());
+    let job = inbox.claim_batch(ask).await.unwrap().jobs.remove(0);
+    assert_eq!(job.message.payload(), "payload-in-the-clear");
+    let step = Step::new("charge", "step-in-the-clear").unwrap();
+    inbox.remember_step(job.claim.clone(), step).await.unwrap();
+    let error = ErrorText::new("500").with_answer(&"answer-in-the-clear".into());
+    let end = Finish {
+        claim: job.claim,
+        took: Duration::ZERO,
+        disposition: Disposition::Park {
+            cause: Cause::Unreadable,
+            error,
+        },
+    };
+    inbox.finish(plan, vec![end]).await.unwrap();
+
+    let on_disk = bytes(dir.path());
+    assert!(has(&on_disk, "mail"));
+    for kind in ["body", "header", "payload", "note", "step", "answer"] {
+        assert!(!has(&on_disk, &format!("{kind}-in-the-clear")), "{kind}");
+    }
+    assert_eq!(
+        replayed(&layer, &identity).await.unwrap(),
+        outcome("body-in-the-clear")
+    );
+    let detail = inbox.message(mail).await.unwrap().unwrap();
+    let message = detail.message.unwrap();
+    assert_eq!(message.payload(), "payload-in-the-clear");
+    assert_eq!(message.headers().len(), 1);
+    assert_eq!(detail.steps[0].result, "step-in-the-clear");
+    assert_eq!(
+        detail.attempts[0].answer.as_ref().unwrap(),
+        "answer-in-the-clear"
+    );
+}
+
+#[tokio::test]
+async fn the_digest_of_a_body_that_is_not_kept_cannot_be_guessed_from_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let layer = sealed(&store, &["a"]);
+    let identity = of("ann", "k");
+    let mut short = outcome("1234");
+    short.body = Body::omitted(b"1234");
+    settle(&layer, &identity, short.clone()).await;
+    let plain = *blake3::hash(b"1234").as_bytes();
+    let on_disk = bytes(dir.path());
+    assert!(!on_disk.windows(32).any(|window| window == plain));
+    assert_eq!(replayed(&layer, &identity).await.unwrap(), short);
+}
+
+#[tokio::test]
+async fn what_was_plain_before_stays_readable_and_a_moved_text_does_not_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let (old, new) = (of("ann", "old"), of("ann", "new"));
+    settle(&*store, &old, outcome("plain")).await;
+    let layer = sealed(&store, &["a"]);
+    assert_eq!(replayed(&layer, &old).await.unwrap(), outcome("plain"));
+    settle(&layer, &new, outcome("sealed")).await;
+    // Somebody who can write to the store hands one tenant's answer to another key.
+    let found = store.look_up_one(new.clone()).await.unwrap().unwrap();
+    let semel_core::State::Settled(settled) = &found.state else {
+        panic!("it is settled");
+    };
+    let moved = of("ann", "moved");
+    settle(&*store, &moved, settled.outcome.clone()).await;
+    let error = replayed(&layer, &moved).await.unwrap_err();
+    assert_eq!(error.kind(), semel_core::Kind::Damaged);
+    drop(Arc::clone(&store));
+}
