@@ -5,6 +5,7 @@
     reason = "helpers of tests fail as tests do; clippy knows the tests only"
 )]
 
+mod chart;
 mod checking;
 mod correcting;
 mod deciding;
@@ -14,6 +15,7 @@ mod dist;
 mod failing;
 mod finding;
 mod fixture;
+mod helping;
 mod inbox;
 mod many;
 mod metrics_page;

@@ -14,7 +14,7 @@ mod settings;
 mod token;
 mod tracing;
 
-pub use admin::Admin;
+pub use admin::{Admin, Beside};
 pub use consumer::{Consumer, IdempotentConsumer};
 pub use gateway::{Gateway, Host, PolicyPage, UpstreamTls};
 pub use inbox::{InboxLimits, InboxListen, InboxTimeouts};

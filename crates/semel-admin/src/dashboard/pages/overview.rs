@@ -26,8 +26,8 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
 fn parts(readiness: &Readiness) -> Markup {
     let row = |part: &crate::health::PartReadiness| {
         let state = if part.ready { "ready" } else { "not ready" };
-        ui::Row::new(part.name)
-            .text(part.name)
+        ui::Row::new(&part.name)
+            .text(&*part.name)
             .cell(ui::state(state))
             .text(part.why.as_deref().unwrap_or_default())
     };

@@ -5,7 +5,6 @@
 //!
 //! `--topic` looks at messages of a broker in the same way, before anything is served.
 
-mod ask;
 mod table;
 mod tally;
 mod topic;
@@ -14,11 +13,13 @@ use std::time::Duration;
 
 use semel_admin::view::{Observed, ObservedRoute};
 use semel_core::Scope;
+use semel_policy::value::Secret;
 
+use crate::commands::ask::{self, Address};
 use crate::commands::messages::drain::Until;
 use crate::commands::messages::url::UrlArg;
 use crate::discovery::ConfigArg;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::output;
 
 #[derive(Debug, clap::Args)]
@@ -72,7 +73,7 @@ pub(crate) async fn run(args: &Args, config: &ConfigArg) -> Result<()> {
     let (addresses, token) = ask::whom(&args.admin, config)?;
     let mut all: Option<Observed> = None;
     for address in &addresses {
-        let found = ask::observed(address, token.as_ref()).await?;
+        let found = observed(address, token.as_ref()).await?;
         all = Some(match all {
             Some(before) => together(before, found),
             None => found,
@@ -88,6 +89,16 @@ pub(crate) async fn run(args: &Args, config: &ConfigArg) -> Result<()> {
         return output::json(&found);
     }
     table::print(&found, &addresses)
+}
+
+/// What the process has observed.
+async fn observed(address: &Address, token: Option<&Secret>) -> Result<Observed> {
+    let found = ask::json(address, "/api/v1/observations", token).await?;
+    found.ok_or_else(|| {
+        Error::refused(format!(
+            "the process at {address} observes nothing, or is no admin side of Semel"
+        ))
+    })
 }
 
 /// What stands first is what an operator should look at first.

@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use semel_admin::view::Observed;
 use semel_policy::file::Admin;
 use semel_policy::value::{Listen, Secret, Text};
+use serde::de::DeserializeOwned;
 
 use crate::discovery::ConfigArg;
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ const TOKEN: &str = "SEMEL_ADMIN_TOKEN";
 
 /// Where the admin side of a process is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Address {
+pub(in crate::commands) enum Address {
     Url(String),
     Unix(PathBuf),
 }
@@ -38,7 +38,10 @@ impl fmt::Display for Address {
 }
 
 /// The processes that are meant, and the token for them.
-pub(super) fn whom(said: &[String], config: &ConfigArg) -> Result<(Vec<Address>, Option<Secret>)> {
+pub(in crate::commands) fn whom(
+    said: &[String],
+    config: &ConfigArg,
+) -> Result<(Vec<Address>, Option<Secret>)> {
     let file = config.source(Vec::new()).load()?;
     let token = match std::env::var(TOKEN) {
         Ok(token) if !token.is_empty() => Secret::parse(&token).ok(),
@@ -116,32 +119,46 @@ fn read(said: &str) -> Result<Address> {
     }
 }
 
-/// What the process has observed.
-pub(super) async fn observed(address: &Address, token: Option<&Secret>) -> Result<Observed> {
-    let (status, body) = get(address, "/api/v1/observations", token).await?;
+/// What the admin side has at `path`, where it has something.
+pub(in crate::commands) async fn json<T: DeserializeOwned>(
+    address: &Address,
+    path: &str,
+    token: Option<&Secret>,
+) -> Result<Option<T>> {
+    let (status, body) = get(address, path, token).await?;
     match status {
-        200 => serde_json::from_slice(&body).map_err(|error| {
+        200 => serde_json::from_slice(&body).map(Some).map_err(|error| {
             let message =
                 format!("{address} does not answer as an admin side of this Semel: {error}");
             Error::refused(message)
         }),
-        401 | 403 => Err(Error::refused(format!(
+        404 => Ok(None),
+        _ => Err(unanswered(address, status, &body)),
+    }
+}
+
+/// Why an admin side does not answer what it was asked.
+pub(in crate::commands) fn unanswered(address: &Address, status: u16, body: &[u8]) -> Error {
+    match status {
+        401 | 403 => Error::refused(format!(
             "the admin side at {address} refuses the token (status {status})"
         ))
         .hint(format!(
             "set {TOKEN}, or admin.token in the configuration file"
-        ))),
-        404 => Err(Error::refused(format!(
-            "the process at {address} observes nothing, or is no admin side of Semel"
-        ))),
-        _ => Err(Error::refused(format!(
+        )),
+        _ => Error::refused(format!(
             "the admin side at {address} answers with status {status}: {}",
-            said(&body)
-        ))),
+            said(body)
+        )),
     }
 }
 
-async fn get(address: &Address, path: &str, token: Option<&Secret>) -> Result<(u16, Vec<u8>)> {
+/// The status and the body of what is at `path`.
+pub(in crate::commands) async fn get(
+    address: &Address,
+    path: &str,
+    token: Option<&Secret>,
+) -> Result<(u16, Vec<u8>)> {
     let away = |error: String| {
         let message = format!("the admin side at {address} does not answer: {error}");
         Error::new(Exit::Unavailable, message)
