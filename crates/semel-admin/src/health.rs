@@ -1,7 +1,10 @@
-//! Whether the process can do its work: the store's word, and the word of every door.
+//! Whether the process can do its work: the store's word, and the word of every door. `beside` is what operators should know and what leaves the
+//! process ready unless its settings say otherwise: the sweep, the sources of messages and the services behind the gateway.
 //!
 //! The store is asked on a timer, and readiness is answered from memory: it is asked for without a token, and asking the store takes
 //! its way of a write.
+
+mod beside;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,10 +20,17 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use utoipa::ToSchema;
 
+pub use beside::{Beside, Upstream};
+
 /// How long the store may take to show that it reads and writes.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
-type Parts = Mutex<BTreeMap<&'static str, Said>>;
+/// What the parts said last.
+#[derive(Debug, Default)]
+struct Parts {
+    doors: Mutex<BTreeMap<&'static str, Said>>,
+    beside: beside::Looks,
+}
 
 /// What a part says about itself.
 #[derive(Debug, Clone)]
@@ -62,15 +72,21 @@ impl Health {
     /// What the store said last, and what every part says. Before the store was asked for the first time, waits for that.
     pub(crate) async fn readiness(&self, probed: &Probed) -> Readiness {
         let mut parts = vec![probed.store().await];
-        let doors = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let doors = self.0.doors.lock();
+        let doors = doors.unwrap_or_else(PoisonError::into_inner);
         parts.extend(
             doors
                 .iter()
-                .map(|(name, said)| PartReadiness::of(name, said.clone())),
+                .map(|(name, said)| PartReadiness::of(*name, said.clone())),
         );
+        drop(doors);
+        let (beside, upstreams) = self.0.beside.look(Instant::now());
+        parts.extend(beside);
+        let ready = |part: &PartReadiness| part.ready || !part.counts;
         Readiness {
-            ready: parts.iter().all(|part| part.ready),
+            ready: parts.iter().chain(&upstreams).all(ready),
             parts,
+            upstreams,
         }
     }
 }
@@ -92,7 +108,11 @@ impl Part {
     }
 
     fn set(&self, said: Said) {
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parts = self
+            .parts
+            .doors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         parts.insert(self.name, said);
     }
 }
@@ -168,15 +188,19 @@ impl Probed {
 pub(crate) struct Readiness {
     /// Whether all parts can.
     pub(crate) ready: bool,
-    /// The store and every door.
+    /// The store, every door, the sweep and every source.
     pub(crate) parts: Vec<PartReadiness>,
+    /// The services behind the gateway, as the last connections to them went.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) upstreams: Vec<PartReadiness>,
 }
 
 /// Whether one part can do its work.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PartReadiness {
     /// Its name.
-    pub(crate) name: &'static str,
+    #[schema(value_type = String)]
+    pub(crate) name: Cow<'static, str>,
     /// Whether it can.
     pub(crate) ready: bool,
     /// Why not, or what there is to know although it can.
@@ -185,20 +209,29 @@ pub(crate) struct PartReadiness {
     /// How long ago it was asked, if it is asked on a timer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) age_ms: Option<u64>,
+    /// False if the process is ready without it.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub(crate) counts: bool,
+}
+
+/// Most parts count, and then it is not said.
+fn is_usual(counts: &bool) -> bool {
+    *counts
 }
 
 impl PartReadiness {
-    fn of(name: &'static str, said: Said) -> Self {
+    fn of(name: impl Into<Cow<'static, str>>, said: Said) -> Self {
         let (ready, why) = match said {
             Said::Ready => (true, None),
             Said::ReadyBut(what) => (true, Some(what)),
             Said::NotReady(why) => (false, Some(why)),
         };
         Self {
-            name,
+            name: name.into(),
             ready,
             why,
             age_ms: None,
+            counts: true,
         }
     }
 }

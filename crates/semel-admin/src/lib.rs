@@ -47,7 +47,7 @@ pub mod when;
 pub use admin::{Admin, Handle, Observations, Parts};
 pub use config::Config;
 pub use current::Current;
-pub use health::{Health, Part};
+pub use health::{Beside, Health, Part, Upstream};
 pub use inbox::{InboxPart, Policies};
 pub use metered::Metered;
 pub use metrics::Metrics;

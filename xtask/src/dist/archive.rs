@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::process::output;
 
 use super::Dist;
-use super::stage::Stage;
+use super::stage::{Help, Stage};
 
 /// Files of the repository, and their names in the archive.
 const FILES: [(&str, &str); 6] = [
@@ -19,11 +19,22 @@ const FILES: [(&str, &str); 6] = [
     ("packaging/semel.service", "semel.service"),
 ];
 
+const HELP: Help = Help {
+    completions: [
+        ("bash", "completions/semel.bash"),
+        ("zsh", "completions/_semel"),
+        ("fish", "completions/semel.fish"),
+    ],
+    man: "man",
+    compressed: false,
+};
+
 /// Makes `semel-VERSION-ARCH-linux.tar.gz`.
 pub(super) fn make(dist: &Dist<'_>, work: &Path) -> Result<PathBuf> {
     let name = format!("semel-{}-{}-linux", dist.version, dist.program.arch);
     let stage = Stage::new(work.join(&name))?;
     stage.program("semel", &dist.program.path)?;
+    stage.help(&dist.program.path, &HELP)?;
     for (from, to) in FILES {
         stage.write(to, dist.file(from)?, 0o644)?;
     }

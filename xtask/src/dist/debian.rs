@@ -7,17 +7,29 @@ use crate::error::{Error, Result};
 use crate::process::output;
 
 use super::Dist;
-use super::stage::Stage;
+use super::stage::{Help, Stage};
 
 const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
 const SETTINGS: &str = "etc/semel/semel.yaml";
 const DOCS: &str = "usr/share/doc/semel";
+
+/// Where Debian's shells and `man` look.
+const HELP: Help = Help {
+    completions: [
+        ("bash", "usr/share/bash-completion/completions/semel"),
+        ("zsh", "usr/share/zsh/vendor-completions/_semel"),
+        ("fish", "usr/share/fish/vendor_completions.d/semel.fish"),
+    ],
+    man: "usr/share/man/man1",
+    compressed: true,
+};
 
 /// Makes `semel_VERSION_ARCH.deb`.
 pub(super) fn make(dist: &Dist<'_>, work: &Path) -> Result<PathBuf> {
     let arch = arch(&dist.program.arch)?;
     let stage = Stage::new(work.join("deb"))?;
     stage.program("usr/bin/semel", &dist.program.path)?;
+    stage.help(&dist.program.path, &HELP)?;
     let unit = dist.file("packaging/semel.service")?;
     stage.write("usr/lib/systemd/system/semel.service", unit, 0o644)?;
     // It may come to hold passwords and tokens; the group is set when it is installed.

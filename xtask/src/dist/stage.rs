@@ -9,6 +9,15 @@ use crate::error::{Error, Result};
 use crate::process::output;
 use crate::services::find_program;
 
+/// Where a package has what the program says about itself.
+pub(super) struct Help {
+    /// Shells, and the files that complete for them.
+    pub(super) completions: [(&'static str, &'static str); 3],
+    /// The directory of the manual pages.
+    pub(super) man: &'static str,
+    pub(super) compressed: bool,
+}
+
 /// A directory that becomes a package.
 pub(super) struct Stage {
     pub(super) dir: PathBuf,
@@ -36,6 +45,25 @@ impl Stage {
             output(Command::new(strip).arg("--strip-unneeded").arg(&path))?;
         }
         chmod(&path, 0o755)
+    }
+
+    /// Writes what the program says about itself: completions of the shells, as files of these names, and a manual page for each verb.
+    pub(super) fn help(&self, program: &Path, places: &Help) -> Result<()> {
+        for (shell, to) in places.completions {
+            let script = output(Command::new(program).args(["completions", shell]))?;
+            self.write(to, script, 0o644)?;
+        }
+        let man = self.dir.join(places.man);
+        self.place(&format!("{}/semel.1", places.man))?;
+        output(Command::new(program).args(["man", "--out"]).arg(&man))?;
+        for entry in fs::read_dir(&man).map_err(Error::at("read", &man))? {
+            let page = entry.map_err(Error::at("read", &man))?.path();
+            chmod(&page, 0o644)?;
+            if places.compressed {
+                output(Command::new("gzip").args(["-9", "--no-name"]).arg(&page))?;
+            }
+        }
+        Ok(())
     }
 
     /// The umask of the build may be strict; what is installed can be read by all.

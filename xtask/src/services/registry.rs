@@ -6,8 +6,8 @@ use super::server::Server;
 use super::servers::{KAFKA, NATS, POSTGRES, RABBITMQ, REDIS, REDIS_CLUSTER, SQS};
 use super::tool::Tool;
 use super::tools::{
-    APPS, BROWSER, CLIENTS, KAFKA_JAVA, MCP, NGINX, OTLP, PGBOUNCER, POSTGRES_BIN, SCHEMATHESIS,
-    STRIPE,
+    APPS, BROWSER, CLIENTS, GROFF, HELM, KAFKA_JAVA, MCP, NGINX, OTLP, PGBOUNCER, POSTGRES_BIN,
+    SCHEMATHESIS, STRIPE,
 };
 
 const ALL: &[Need] = &[
@@ -29,6 +29,8 @@ const ALL: &[Need] = &[
     Need::Tool(&OTLP),
     Need::Tool(&KAFKA_JAVA),
     Need::Tool(&BROWSER),
+    Need::Tool(&HELM),
+    Need::Tool(&GROFF),
 ];
 
 /// Something that tests can ask for by its name.
@@ -87,7 +89,7 @@ mod tests {
         assert_eq!(named(&["postgres".into()]).unwrap().len(), 1);
         let error = named(&["oracle".into()]).err();
         let known = "postgres, redis, redis-cluster, kafka, rabbitmq, nats, sqs, python, apps, nginx, pgbouncer, \
-                     postgres-bin, schemathesis, mcp, clients, kafka-java";
+                     postgres-bin, schemathesis, mcp, clients, otlp, kafka-java, helm, groff";
         assert!(matches!(error, Some(Error::Usage(why)) if why.ends_with(known)));
     }
 

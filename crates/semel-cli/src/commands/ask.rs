@@ -23,7 +23,7 @@ const TOKEN: &str = "SEMEL_ADMIN_TOKEN";
 
 /// Where the admin side of a process is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Address {
+pub(in crate::commands) enum Address {
     Url(String),
     Unix(PathBuf),
 }
@@ -38,7 +38,10 @@ impl fmt::Display for Address {
 }
 
 /// The processes that are meant, and the token for them.
-pub(super) fn whom(said: &[String], config: &ConfigArg) -> Result<(Vec<Address>, Option<Secret>)> {
+pub(in crate::commands) fn whom(
+    said: &[String],
+    config: &ConfigArg,
+) -> Result<(Vec<Address>, Option<Secret>)> {
     let file = config.source(Vec::new()).load()?;
     let token = match std::env::var(TOKEN) {
         Ok(token) if !token.is_empty() => Secret::parse(&token).ok(),
@@ -61,7 +64,7 @@ fn of_file(admin: &Admin) -> Option<Secret> {
 fn configured(admin: &Admin) -> Result<Address> {
     let bad = |message: &str| {
         Error::new(Exit::Configuration, message)
-            .hint("name the admin side of the process on the command line")
+            .hint("name the admin side of the process with --admin URL")
     };
     let Admin::On { listen, tls, .. } = admin else {
         return Err(bad(
@@ -90,7 +93,7 @@ const fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Reads what the command line says.
+/// Reads what `--admin` says.
 fn read(said: &str) -> Result<Address> {
     if let Some(path) = said.strip_prefix("unix:") {
         return Ok(Address::Unix(path.into()));
@@ -109,47 +112,70 @@ fn read(said: &str) -> Result<Address> {
         true => Ok(Address::Url(url)),
         false => {
             let message = format!(
-                "expected HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:PATH, found {said:?}"
+                "--admin: expected HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:PATH, found {said:?}"
             );
             Err(Error::new(Exit::Usage, message))
         }
     }
 }
 
-/// What the process answers at a path of its API. `absent` says what a process does that has nothing there.
-pub(super) async fn asked<T: DeserializeOwned>(
+/// What the admin side has at `path`, where it has something.
+pub(in crate::commands) async fn json<T: DeserializeOwned>(
     address: &Address,
-    (path, absent): (&str, &str),
+    path: &str,
     token: Option<&Secret>,
-) -> Result<T> {
+) -> Result<Option<T>> {
     let (status, body) = get(address, path, token).await?;
     match status {
-        200 => serde_json::from_slice(&body).map_err(|error| {
+        200 => serde_json::from_slice(&body).map(Some).map_err(|error| {
             let message =
                 format!("{address} does not answer as an admin side of this Semel: {error}");
             Error::refused(message)
         }),
-        401 | 403 => Err(Error::refused(format!(
+        404 => Ok(None),
+        _ => Err(unanswered(address, status, &body)),
+    }
+}
+
+/// What the admin side has at `path`; `absent` says what a process does that has nothing there.
+pub(in crate::commands) async fn must<T: DeserializeOwned>(
+    address: &Address,
+    (path, absent): (&str, &str),
+    token: Option<&Secret>,
+) -> Result<T> {
+    json(address, path, token).await?.ok_or_else(|| {
+        Error::refused(format!(
+            "the process at {address} {absent}, or is no admin side of Semel"
+        ))
+    })
+}
+
+/// Why an admin side does not answer what it was asked.
+pub(in crate::commands) fn unanswered(address: &Address, status: u16, body: &[u8]) -> Error {
+    match status {
+        401 | 403 => Error::refused(format!(
             "the admin side at {address} refuses the token (status {status})"
         ))
         .hint(format!(
             "set {TOKEN}, or admin.token in the configuration file"
-        ))),
-        404 => Err(Error::refused(format!(
-            "the process at {address} {absent}, or is no admin side of Semel"
-        ))),
-        _ => Err(Error::refused(format!(
+        )),
+        _ => Error::refused(format!(
             "the admin side at {address} answers with status {status}: {}",
-            said(&body)
-        ))),
+            said(body)
+        )),
     }
 }
 
-async fn get(address: &Address, path: &str, token: Option<&Secret>) -> Result<(u16, Vec<u8>)> {
+/// The status and the body of what is at `path`.
+pub(in crate::commands) async fn get(
+    address: &Address,
+    path: &str,
+    token: Option<&Secret>,
+) -> Result<(u16, Vec<u8>)> {
     let away = |error: String| {
         let message = format!("the admin side at {address} does not answer: {error}");
         Error::new(Exit::Unavailable, message)
-            .hint("is a process running there? another can be named on the command line; with admin: off it has none")
+            .hint("is a process running there? --admin names another; with --admin off it has none")
     };
     let (builder, base) = match address {
         Address::Url(url) => (semel_inbox::client_builder(), url.as_str()),

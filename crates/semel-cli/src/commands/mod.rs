@@ -1,19 +1,22 @@
-//! The verbs, one file or folder each; `by`, `input` and `messages` are what some of them share.
+//! The verbs, one file or folder each; `ask`, `by`, `input` and `messages` are what some of them share.
 
 mod ask;
 mod audit;
 mod bench;
 mod by;
 mod check;
+mod completions;
 mod config;
 mod demo;
 mod dlq;
 mod duplicates;
 mod encryption;
 mod gateway;
+mod health;
 mod inbox;
 mod input;
 mod keys;
+mod man;
 mod messages;
 mod observe;
 mod policy;
@@ -21,6 +24,7 @@ mod replay;
 mod serve;
 mod stats;
 mod token;
+mod top;
 
 use clap::Subcommand;
 
@@ -67,6 +71,10 @@ pub(crate) enum Command {
     /// Wrap the data keys of tenants anew, or destroy one
     #[command(subcommand)]
     Encryption(encryption::Command),
+    /// Ask a running process whether it can do its work; ends with 1 if it cannot
+    Health(health::Args),
+    /// Watch a running process: what arrives, what repeats, what waits
+    Top(top::Args),
     /// Count what is in the store
     Stats(stats::Args),
     /// Check that a configuration file, the store and this machine are fit for use
@@ -76,6 +84,10 @@ pub(crate) enum Command {
     /// Help with configuration files
     #[command(subcommand)]
     Config(config::Command),
+    /// Print what makes a shell complete the verbs and options of this program
+    Completions(completions::Args),
+    /// Print the manual page, or write one for each verb
+    Man(man::Args),
 }
 
 /// Does it.
@@ -105,6 +117,10 @@ pub(crate) async fn run(command: Command, store: StoreArgs, config: &ConfigArg) 
         Command::DemoService(args) => demo::serve(&args).await,
         Command::Token(command) => token::run(&command, config),
         Command::Encryption(command) => encryption::run(&command, store, config).await,
+        Command::Health(args) => health::run(&args, config).await,
+        Command::Top(args) => top::run(&args, config).await,
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
         Command::Stats(args) => stats::run(&args, &config.store(store)?).await,
         Command::Check(args) => check::run(&args, store, config).await,
     }

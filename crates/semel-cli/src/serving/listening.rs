@@ -1,6 +1,6 @@
 //! What the file says about any port, as what the listener takes; and what a listener says about itself.
 
-use semel_admin::{Health, Metrics};
+use semel_admin::{Beside, Health, Metrics};
 use semel_listen::{AccessLog, Address, Handle, Tls};
 use semel_policy::file;
 use semel_policy::value::Listen;
@@ -26,6 +26,18 @@ pub(super) fn access_log(which: file::AccessLog) -> AccessLog {
         file::AccessLog::Errors => AccessLog::Errors,
         file::AccessLog::All => AccessLog::All,
         file::AccessLog::Sample(share) => AccessLog::Sample(share.get()),
+    }
+}
+
+/// What the file lets count for readiness.
+pub(super) fn readiness(admin: &file::Admin) -> Beside {
+    let file::Admin::On { readiness, .. } = admin else {
+        return Beside::default();
+    };
+    Beside {
+        sweep: readiness.contains(&file::Beside::Sweep),
+        sources: readiness.contains(&file::Beside::Sources),
+        upstreams: readiness.contains(&file::Beside::Upstreams),
     }
 }
 

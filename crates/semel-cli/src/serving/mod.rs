@@ -6,6 +6,7 @@
 //!   operators' acts need of them.
 //! - `listening` turns what the file says about a port into what the listener takes, `tokens` what it says about callers of the admin side.
 //! - `traces` begins spans and has them sent.
+//! - `notify` speaks to the service manager.
 //! - `signals` waits for the outside world; `reload` takes a changed file over, and `fixed` knows what it cannot take.
 //! - `unserved` names messages that nothing runs.
 
@@ -14,6 +15,7 @@ mod gateway;
 mod inbox;
 mod listening;
 mod logs;
+mod notify;
 mod policies;
 mod reload;
 mod signals;
@@ -35,7 +37,7 @@ pub(crate) use unserved::unserved;
 
 use std::sync::Arc;
 
-use semel_admin::{Admin, Current, Health, InboxPart, Metered, Metrics, Parts, Policies};
+use semel_admin::{Admin, Current, Health, InboxPart, Metered, Metrics, Parts, Policies, Upstream};
 use semel_core::inbox::Inbox;
 use semel_core::{Cached, Once, Tracer};
 use semel_gateway::Gateway;
@@ -80,6 +82,7 @@ pub(crate) async fn run_until(
     process.quotas.set(tenant_limits(&file)?);
     process.tell_of_servers().await?;
     let policies = Current::new(policies_of(&file, &source)?);
+    process.health.count(listening::readiness(&file.admin));
     let admin = process.admin(&file, &policies).await?;
     let gateway = process.gateway(&file)?;
     let (ending, hangups) = (signals::ending(end), signals::hangups());
@@ -96,6 +99,7 @@ pub(crate) async fn run_until(
         "semel {} is up",
         env!("CARGO_PKG_VERSION")
     );
+    notify::ready();
     let live = Live {
         process: &process,
         source,
@@ -115,6 +119,7 @@ pub(crate) async fn run_until(
         };
         let messages = async {
             let messages = live.run(hangups, ending.clone()).await;
+            notify::stopping();
             messages.end(&process).await;
         };
         tokio::join!(gateway, messages);
@@ -310,6 +315,13 @@ impl Process {
             self.watchers.metrics().watch_budget(name, budget);
         }
         self.show("gateway", gateway.handle().listener());
+        let handle = gateway.handle();
+        self.health.watch_upstreams(Box::new(move || {
+            let upstreams = handle.upstreams().into_iter();
+            upstreams
+                .map(|(name, unreached)| Upstream { name, unreached })
+                .collect()
+        }));
         Ok(Some(gateway))
     }
 

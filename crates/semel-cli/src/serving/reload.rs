@@ -12,7 +12,7 @@ use tokio::sync::watch::Receiver;
 
 use super::inbox::Messages;
 use super::logs::Logs;
-use super::{Process, Source, ended, fixed, gateway, listening, policies_of};
+use super::{Process, Source, ended, fixed, gateway, listening, notify, policies_of};
 use crate::error::Result;
 
 /// The parts of a process that a reload changes.
@@ -45,7 +45,10 @@ impl Live<'_> {
                     return self.messages;
                 },
             }
-            match self.reload(&ending).await {
+            notify::reloading();
+            let reloaded = self.reload(&ending).await;
+            notify::reloaded(reloaded.is_ok());
+            match reloaded {
                 Ok(()) => tracing::info!("the configuration was read again"),
                 Err(error) => {
                     let why = error.message();
@@ -80,6 +83,8 @@ impl Live<'_> {
         self.logs.set_level(file.log.level);
         self.process.quotas.set(limits);
         self.process.opened.keys().set(keks)?;
+        let counts = listening::readiness(&file.admin);
+        self.process.health.count(counts);
         self.process.memory.set_max(file.limits.buffered_bytes.0.0);
         let keys = fixed::changed(&self.started_with, &file, self.store_is_named);
         if !keys.is_empty() {

@@ -84,6 +84,7 @@ impl store::StoreObserver for StoreWatch {
 
     fn swept(&self, step: Result<&Swept, &Error>) {
         self.metrics.swept(step);
+        self.health.swept(step);
     }
 
     fn clock_doubted(&self, doubt: Option<Doubt>) {

@@ -76,6 +76,8 @@ fn the_archive_and_the_package_hold_a_program_that_runs_and_settings_that_are_ri
         "LICENSE-APACHE",
         "LICENSE-MIT",
         "README.md",
+        "completions",
+        "man",
         "semel",
         "semel.service",
         "semel.yaml",
@@ -94,6 +96,16 @@ fn the_archive_and_the_package_hold_a_program_that_runs_and_settings_that_are_ri
     run("dpkg-deb", &["--control", package, &path("control")]);
     let conffiles = fs::read_to_string(dir.path().join("control/conffiles")).unwrap();
     assert_eq!(conffiles, "/etc/semel/semel.yaml\n");
+    for (shell, script) in [
+        ("bash", "usr/share/bash-completion/completions/semel"),
+        ("zsh", "usr/share/zsh/vendor-completions/_semel"),
+        ("fish", "usr/share/fish/vendor_completions.d/semel.fish"),
+    ] {
+        let installed = fs::read_to_string(path(&format!("root/{script}"))).unwrap();
+        assert!(installed.contains("semel"), "{shell}");
+    }
+    let pages = names(&dir.path().join("root/usr/share/man/man1"));
+    assert!(pages.contains(&"semel-serve.1.gz".to_owned()), "{pages:?}");
     let unit = fs::read_to_string(path("root/usr/lib/systemd/system/semel.service")).unwrap();
     assert!(unit.contains("ExecStart=/usr/bin/semel serve --config /etc/semel/semel.yaml"));
     // The settings are right but for the directory, which is the account's.

@@ -5,6 +5,7 @@
     reason = "helpers of tests fail as tests do; clippy knows the tests only"
 )]
 
+mod chart;
 mod checking;
 mod correcting;
 mod deciding;
@@ -16,6 +17,7 @@ mod encryption;
 mod failing;
 mod finding;
 mod fixture;
+mod helping;
 mod inbox;
 mod many;
 mod metrics_page;

@@ -13,6 +13,7 @@ mod endings;
 mod handler;
 mod known;
 mod messages;
+mod notified;
 mod observing;
 mod pasted;
 mod programs;

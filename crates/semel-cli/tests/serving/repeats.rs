@@ -16,7 +16,7 @@ fn semel_duplicates_adds_up_what_came_again_in_several_processes() {
     let args = [&["gateway", "--upstream", &url], &GATEWAY[..]].concat();
     let gateway = Semel::start(dir.path(), &args);
     let admin = gateway.admin.to_string();
-    let empty = semel(dir.path(), &["duplicates", "--url", &admin]);
+    let empty = semel(dir.path(), &["duplicates", "--admin", &admin]);
     assert_eq!((empty.0, empty.1.as_str()), (Some(0), ""), "{}", empty.2);
     assert!(
         empty.2.starts_with("nothing has come again since 2"),
@@ -48,9 +48,9 @@ fn semel_duplicates_adds_up_what_came_again_in_several_processes() {
 
     let both = [
         "duplicates",
-        "--url",
+        "--admin",
         &admin,
-        "--url",
+        "--admin",
         &inbox.admin.to_string(),
     ];
     let (code, data, said) = semel(dir.path(), &[&both[..], &["--json"]].concat());

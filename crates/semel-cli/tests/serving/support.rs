@@ -144,16 +144,27 @@ impl Semel {
         semel
     }
 
+    /// Waits until its admin side serves.
+    pub(crate) fn find_admin(&mut self) {
+        self.admin = self.address("the admin side serves");
+    }
+
     /// Waits until its inbox listens.
     pub(crate) fn find_inbox(&mut self) {
         self.inbox = self.address("the inbox listens");
     }
 
     fn spawn(dir: &Path, args: &[&str]) -> Self {
+        Self::spawn_with(dir, args, &[])
+    }
+
+    /// Runs it with these variables besides those of the test.
+    pub(crate) fn spawn_with(dir: &Path, args: &[&str], variables: &[(&str, &Path)]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_semel"))
             .args(args)
             .current_dir(dir)
             .env_remove("SEMEL_STORE")
+            .envs(variables.iter().copied())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();

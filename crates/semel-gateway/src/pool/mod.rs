@@ -26,6 +26,7 @@ pub(crate) use received::Received;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use http::header::{CONNECTION, HOST, TE};
 use http::uri::{Authority, PathAndQuery};
@@ -75,6 +76,8 @@ pub(crate) struct Pool {
     sharing: Semaphore,
     /// A place on a shared connection is free again.
     freed: Notify,
+    /// How many connections have failed since one was made.
+    unreached: AtomicU32,
 }
 
 impl Pool {
@@ -83,6 +86,7 @@ impl Pool {
             shelf: Shelf::new(dial.idle_max, dial.shared_max, dial.idle),
             sharing: Semaphore::new(1),
             freed: Notify::new(),
+            unreached: AtomicU32::new(0),
             target,
             dial,
         })
@@ -91,6 +95,11 @@ impl Pool {
     /// Where its connections go.
     pub(crate) const fn target(&self) -> &Target {
         &self.target
+    }
+
+    /// How many connections have failed since one was made: a service that is not reached, as requests met it.
+    pub(crate) fn unreached(&self) -> u32 {
+        self.unreached.load(Ordering::Relaxed)
     }
 
     /// Whether a request may become a tunnel here.
@@ -174,7 +183,14 @@ impl Pool {
         let limit = self.dial.connect;
         let connected = tokio::time::timeout(limit, self.connect_or_share(need)).await;
         let timed_out = |_| Err(format!("no connection within {limit:?}"));
-        connected.unwrap_or_else(timed_out).map_err(|why| {
+        let connected = connected.unwrap_or_else(timed_out);
+        match connected {
+            Ok(_) => self.unreached.store(0, Ordering::Relaxed),
+            Err(_) => {
+                self.unreached.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        connected.map_err(|why| {
             let address = self.target.authority();
             Failure::NotReached(format!("{address}: {why}"))
         })

@@ -204,6 +204,15 @@ impl Handle {
         &self.shared.budgets
     }
 
+    /// The services behind the gateway by host and port, and how many connections to each have failed since one was made.
+    pub fn upstreams(&self) -> Vec<(String, u32)> {
+        let snapshot = self.shared.snapshot();
+        let upstreams = snapshot.upstreams.iter();
+        upstreams
+            .map(|pool| (pool.target().authority().to_string(), pool.unreached()))
+            .collect()
+    }
+
     /// What is going on.
     pub fn load(&self) -> Load {
         self.shared.listener.load()

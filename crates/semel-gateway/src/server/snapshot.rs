@@ -38,6 +38,8 @@ pub(crate) struct Snapshot {
     pub(crate) outcomes: Option<Outcomes>,
     /// Where unguarded requests go.
     pub(crate) pool: Arc<Pool>,
+    /// The services that requests go to, each once.
+    pub(crate) upstreams: Vec<Arc<Pool>>,
     /// What begins the spans of requests.
     pub(crate) tracer: Tracer,
     /// What is answered without an upstream.
@@ -65,7 +67,17 @@ impl Snapshot {
         let pool = pools.of(Target::parse(&config.upstream.url)?);
         let ready = ready(routes, &pool, &mut pools, once, watch, budgets)?;
         let outcomes = config.outcomes.clone();
+        let mut upstreams = vec![pool.clone()];
+        for (_, guarded) in &ready {
+            if !upstreams
+                .iter()
+                .any(|known| Arc::ptr_eq(known, &guarded.pool))
+            {
+                upstreams.push(guarded.pool.clone());
+            }
+        }
         Ok(Self {
+            upstreams,
             outcomes: outcomes.map(|place| Outcomes::new(place, ready.iter().map(|(_, one)| one))),
             listen: config.listen.clone(),
             timeouts: config.timeouts,

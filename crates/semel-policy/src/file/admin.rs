@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::listening::{AccessLog, Tls};
 use super::token::Token;
-use crate::value::{Either, Listen, Refusal, Secret, Text, Word};
+use crate::value::{Either, Listen, Many, Refusal, Secret, Text, Word};
 
 /// The admin side: health, metrics, the claims API.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -27,6 +27,8 @@ pub enum Admin {
         tls: Option<Tls>,
         /// Which requests are logged.
         access_log: AccessLog,
+        /// What makes the process unready beside the store and the doors.
+        readiness: Vec<Beside>,
     },
 }
 
@@ -54,6 +56,7 @@ impl Default for Admin {
             tokens: Vec::new(),
             tls: None,
             access_log: AccessLog::Off,
+            readiness: Vec::new(),
         }
     }
 }
@@ -68,6 +71,7 @@ impl From<Either<Off, Door>> for Admin {
                 tokens: door.tokens.unwrap_or_default(),
                 tls: door.tls,
                 access_log: door.access_log,
+                readiness: door.readiness.map_or_else(Vec::new, |many| many.0),
             },
         }
     }
@@ -87,7 +91,8 @@ impl JsonSchema for Admin {
 struct Off;
 
 impl Text for Off {
-    const EXPECTED: &'static str = "off, or a map of listen, token, tokens, tls, access_log";
+    const EXPECTED: &'static str =
+        "off, or a map of listen, token, tokens, tls, access_log, readiness";
 
     fn parse(text: &str) -> Result<Self, Refusal> {
         match text {
@@ -99,6 +104,19 @@ impl Text for Off {
     fn schema() -> Schema {
         json_schema!({ "type": "string", "const": "off" })
     }
+}
+
+/// What readiness names, and what makes the process unready only where the file says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "CountsForReadiness")]
+pub enum Beside {
+    /// A source of messages that is not read.
+    Sources,
+    /// A sweep that fails or is behind.
+    Sweep,
+    /// A service behind the gateway that is not reached.
+    Upstreams,
 }
 
 /// The admin side when it is served.
@@ -117,4 +135,6 @@ struct Door {
     tls: Option<Tls>,
     /// Which requests are logged: off, errors, all, or a sample. Default: off.
     access_log: AccessLog,
+    /// What makes /readyz say 503 beside the store and the doors: sources, sweep, upstreams. Default: none.
+    readiness: Option<Many<Beside>>,
 }

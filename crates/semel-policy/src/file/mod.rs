@@ -15,7 +15,7 @@ mod settings;
 mod token;
 mod tracing;
 
-pub use admin::Admin;
+pub use admin::{Admin, Beside};
 pub use consumer::{Consumer, IdempotentConsumer};
 pub use encryption::{Encryption, EncryptionKey};
 pub use gateway::{Gateway, Host, PolicyPage, UpstreamTls};

@@ -19,7 +19,7 @@ pub(crate) struct Args {
     /// The admin side of the process: HOST:PORT, http://…, https://… or unix:PATH; may be given many times, and the counts are added up
     /// [default: admin.listen of the configuration file, or 127.0.0.1:7071]
     #[arg(long, value_name = "URL")]
-    url: Vec<String>,
+    admin: Vec<String>,
 
     /// Write JSON: an object with `since` and `scopes`
     #[arg(long)]
@@ -27,11 +27,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, config: &ConfigArg) -> Result<()> {
-    let (addresses, token) = ask::whom(&args.url, config)?;
+    let (addresses, token) = ask::whom(&args.admin, config)?;
     let mut all: Option<Duplicates> = None;
     for address in &addresses {
         let absent = "counts no duplicates";
-        let found: Duplicates = ask::asked(address, (PATH, absent), token.as_ref()).await?;
+        let found: Duplicates = ask::must(address, (PATH, absent), token.as_ref()).await?;
         all = Some(match all {
             Some(before) => before.with(found),
             None => found,

@@ -73,7 +73,7 @@ pub(crate) async fn run(args: &Args, config: &ConfigArg) -> Result<()> {
     let mut all: Option<Observed> = None;
     for address in &addresses {
         let question = ("/api/v1/observations", "observes nothing");
-        let found: Observed = ask::asked(address, question, token.as_ref()).await?;
+        let found: Observed = ask::must(address, question, token.as_ref()).await?;
         all = Some(match all {
             Some(before) => together(before, found),
             None => found,

@@ -3,7 +3,7 @@
 use clap::builder::styling::{AnsiColor, Style};
 use semel_admin::view::{Observed, ObservedRoute};
 
-use super::ask::Address;
+use crate::commands::ask::Address;
 use crate::error::Result;
 use crate::output::{self, Table};
 use crate::text;

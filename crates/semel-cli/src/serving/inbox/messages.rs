@@ -128,6 +128,7 @@ impl Messages {
         }
         let Some(prepared) = prepared else {
             metrics.watch_sources(None);
+            process.health.watch_sources(None);
             self.router.set(door::closed());
             self.replace(None);
             self.replace_logs(Vec::new());
@@ -151,12 +152,17 @@ impl Messages {
             Some(running) => {
                 let sources = running.watch_sources();
                 metrics.watch_sources(Some(Box::new(move || sources.views())));
+                let sources = running.watch_sources();
+                process
+                    .health
+                    .watch_sources(Some(Box::new(move || sources.views())));
                 let router = running.router(prepared.hooks)?;
                 self.router.set(door::routed(router));
                 self.replace(Some(running));
             }
             None => {
                 metrics.watch_sources(None);
+                process.health.watch_sources(None);
                 self.router.set(door::closed());
                 self.replace(None);
             }

@@ -168,8 +168,8 @@ fn states(now: &Now<'_>, name: &str, known: &Known<'_>) -> Markup {
 pub(super) fn parts(now: &Now<'_>) -> Markup {
     let part = |part: &PartReadiness| {
         let state = if part.ready { "ready" } else { "not ready" };
-        Row::new(part.name)
-            .text(part.name)
+        Row::new(&part.name)
+            .text(&*part.name)
             .cell(ui::state(state))
             .text(part.why.as_deref().unwrap_or_default())
     };
