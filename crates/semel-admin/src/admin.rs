@@ -9,13 +9,16 @@ use semel_http::{Memory, Quotas};
 use semel_listen::{Address, Listener, counted};
 use tokio::sync::watch;
 
+use crate::alerts::{self, Board};
 use crate::config::Config;
+use crate::configuration::Configuration;
 use crate::current::Current;
 use crate::dashboard::Dashboard;
 use crate::gate::Gate;
 use crate::health::{Health, Probe};
 use crate::inbox::InboxPart;
 use crate::metered::Metered;
+use crate::metrics::Metrics;
 use crate::router;
 use crate::tokens::Tokens;
 use crate::view;
@@ -36,6 +39,10 @@ pub struct Parts {
     pub observations: Option<Observations>,
     /// The store's inbox; `None` if it has none.
     pub inbox: Option<InboxPart>,
+    /// What the process runs with, in words; a reload replaces it.
+    pub configuration: Current<Configuration>,
+    /// Which alerts are judged, how they stand, and who hears of them.
+    pub alerts: Board,
     /// The budget of bytes that bodies hold, which other doors of the process share.
     pub memory: Memory,
     /// What each tenant may bring, which other doors of the process share.
@@ -51,6 +58,8 @@ impl Parts {
             clock: Arc::new(SystemClock::new()),
             observations: None,
             inbox: None,
+            configuration: Current::default(),
+            alerts: Board::default(),
             memory: Memory::default(),
             quotas: Quotas::default(),
         }
@@ -90,6 +99,7 @@ pub struct Admin {
     probe: Probe,
     /// Says that the process stops, to those who would not end by themselves.
     stop: watch::Sender<bool>,
+    parts: Parts,
     handle: Handle,
 }
 
@@ -98,6 +108,7 @@ pub struct Admin {
 pub struct Handle {
     listen: Address,
     tokens: Current<Tokens>,
+    metrics: Arc<Metrics>,
     listener: semel_listen::Handle,
 }
 
@@ -105,6 +116,7 @@ impl Handle {
     /// Takes other tokens, from the next request on; refuses what [`Handle::check_tokens`] refuses.
     pub fn set_tokens(&self, tokens: Tokens) -> Result<()> {
         self.check_tokens(&tokens)?;
+        self.metrics.set_tokens(&tokens);
         self.tokens.set(tokens);
         Ok(())
     }
@@ -143,14 +155,17 @@ impl Admin {
         let handle = Handle {
             listen: config.listen.clone(),
             tokens: tokens.clone(),
+            metrics: parts.store.metrics().clone(),
             listener: listener.handle(),
         };
         let gate = Gate::new(tokens, parts.clock.clone());
+        parts.store.metrics().set_tokens(&config.tokens);
         let (stop, stopping) = watch::channel(false);
         let dashboard =
             Dashboard::new(gate.clone(), config.dashboard(listener.address()), stopping)?;
         Ok(Self {
-            router: router::router(parts, probed, gate, dashboard),
+            router: router::router(parts.clone(), probed, gate, dashboard),
+            parts,
             listener,
             probe,
             stop,
@@ -175,6 +190,7 @@ impl Admin {
             router,
             probe,
             stop,
+            parts,
             ..
         } = self;
         let shutdown = async move {
@@ -187,6 +203,7 @@ impl Admin {
         let drained = tokio::select! {
             drained = listener.serve(service, shutdown) => drained,
             never = probe.run() => match never {},
+            never = alerts::task::run(parts) => match never {},
         };
         if drained.connections > 0 {
             let left = drained.connections;

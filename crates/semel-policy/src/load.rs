@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::compile;
 use crate::error::{Error, Kind, Result};
 use crate::file::{
-    Admin, Consumer, Gateway, IdempotentConsumer, InboxListen, Log, ProcessLimits, Target, Tracing,
+    Admin, Alerts, Consumer, Gateway, IdempotentConsumer, InboxListen, Log, ProcessLimits, Target, Tracing,
 };
 use crate::limits::FILE_BYTES_MAX;
 use crate::tree::fill::{self, Variables};
@@ -20,12 +20,13 @@ use crate::tree::{Node, Value, overlay, yaml};
 use crate::value::{Named, StoreUrl};
 
 /// The sections that a variable can stand for.
-const SECTIONS: [&str; 10] = [
+const SECTIONS: [&str; 11] = [
     "store",
     "log",
     "tracing",
     "limits",
     "admin",
+    "alerts",
     "gateway",
     "inbox",
     "consumers",
@@ -65,6 +66,8 @@ pub struct File {
     pub limits: ProcessLimits,
     /// The door for operators, or off. Default: on loopback.
     pub admin: Admin,
+    /// What the process judges about itself, and who hears of it.
+    pub alerts: Alerts,
     /// The proxy in front of a service.
     pub gateway: Option<Gateway>,
     /// The door for messages that are posted to consumers.

@@ -6,7 +6,8 @@ use super::server::Server;
 use super::servers::{KAFKA, NATS, POSTGRES, RABBITMQ, REDIS, REDIS_CLUSTER, SQS};
 use super::tool::Tool;
 use super::tools::{
-    APPS, CLIENTS, KAFKA_JAVA, MCP, NGINX, OTLP, PGBOUNCER, POSTGRES_BIN, SCHEMATHESIS, STRIPE,
+    APPS, CLIENTS, KAFKA_JAVA, MCP, NGINX, OTLP, PGBOUNCER, POSTGRES_BIN, PROMETHEUS, SCHEMATHESIS,
+    STRIPE,
 };
 
 const ALL: &[Need] = &[
@@ -22,6 +23,7 @@ const ALL: &[Need] = &[
     Need::Tool(&NGINX),
     Need::Tool(&PGBOUNCER),
     Need::Tool(&POSTGRES_BIN),
+    Need::Tool(&PROMETHEUS),
     Need::Tool(&SCHEMATHESIS),
     Need::Tool(&MCP),
     Need::Tool(&CLIENTS),

@@ -65,6 +65,12 @@ pub(super) static PAGES: &[Route] = &[
     Route::new("/", NOW, Some("Overview"), |ask| {
         Box::pin(pages::overview::page(ask))
     }),
+    Route::new("/alerts", NOW, Some("Alerts"), |ask| {
+        Box::pin(pages::alerts::page(ask))
+    }),
+    Route::new("/observe", REQUESTS, Some("Observe"), |ask| {
+        Box::pin(pages::observe::page(ask))
+    }),
     Route::new("/inbox", MESSAGES, Some("Inbox"), |ask| {
         Box::pin(pages::inbox::page(ask))
     })
@@ -77,6 +83,9 @@ pub(super) static PAGES: &[Route] = &[
     }),
     Route::new("/intents", MESSAGES, Some("Intents"), |ask| {
         Box::pin(pages::intents::page(ask))
+    }),
+    Route::new("/configuration", PROCESS, Some("Configuration"), |ask| {
+        Box::pin(pages::configuration::page(ask))
     }),
 ];
 

@@ -13,7 +13,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Components, OpenApi};
 use utoipa::{Modify, OpenApi as _};
 
-use crate::api::{audit, claims, inbox, observations, records, stats};
+use crate::api::{alerts, audit, claims, inbox, observations, records, stats};
 use crate::input::{NoParams, Params};
 use crate::probes;
 
@@ -49,6 +49,7 @@ use crate::probes;
         records::resolve,
         records::resolve_many,
         audit::audit,
+        alerts::alerts,
         stats::stats,
         observations::observations,
         inbox::list,

@@ -1,5 +1,6 @@
 //! The verbs, one file or folder each; `by`, `input` and `messages` are what some of them share.
 
+mod ask;
 mod audit;
 mod bench;
 mod by;

@@ -27,7 +27,7 @@ pub use delivery::{Delivery, Handle, HeaderField, Raw};
 pub use event::{Batch, Event, Gone, Partition, Position, Want};
 pub use facts::{DeliveryLimit, Facts, Retained};
 pub use file::FileSource;
-pub use http::{Signature, Webhook};
+pub use http::{Signature, StandardKey, Webhook};
 pub(crate) use notes::is_note;
 pub use notes::{Notes, edited_headers};
 pub use open::OPEN_MAX;

@@ -1,6 +1,7 @@
 //! What the file may say, section by section, as plain data.
 
 mod admin;
+mod alerts;
 pub mod consumer;
 mod gateway;
 mod inbox;
@@ -15,6 +16,7 @@ mod token;
 mod tracing;
 
 pub use admin::Admin;
+pub use alerts::{AlertWebhook, Alerts, Thresholds};
 pub use consumer::{Consumer, IdempotentConsumer};
 pub use gateway::{Gateway, Host, PolicyPage, UpstreamTls};
 pub use inbox::{InboxLimits, InboxListen, InboxTimeouts};

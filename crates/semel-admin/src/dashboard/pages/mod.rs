@@ -1,6 +1,9 @@
 //! The pages, one file or folder each.
 
+pub(super) mod alerts;
+pub(super) mod configuration;
 pub(super) mod dead_letters;
 pub(super) mod inbox;
 pub(super) mod intents;
+pub(super) mod observe;
 pub(super) mod overview;

@@ -17,6 +17,7 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
         false => None,
     };
     let live = html! {
+        @if !app.parts.alerts.active().is_empty() { (ui::section("Alerts", super::alerts::active(&ask))) }
         (ui::section("Parts", parts(&readiness)))
         @if let Some(stats) = &stats { (ui::section("Records", records(stats, app.now()))) }
     };

@@ -13,6 +13,7 @@ pub use labels::{CONSUMERS_MAX, EVENT_TYPES_MAX};
 
 pub(super) use circuits::Circuits;
 pub(super) use counted::Counted;
+pub(crate) use counted::WatchedConsumer;
 pub(super) use gauges::Gauges;
 pub(super) use sources::Sources;
 
@@ -65,12 +66,17 @@ impl Observer for Metrics {
     }
 
     fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
-        self.counted.alert(consumer, alert, firing);
+        self.alerts.say(consumer, alert, firing);
         log::alert(consumer, alert, firing);
     }
 
     fn id_suspected(&self, message: &Message, reason: &'static str) {
         self.counted.id_suspected(message, reason);
+    }
+
+    fn replayed(&self, message: &Message, allowed: bool) {
+        self.counted.replayed(message, allowed);
+        log::replayed(message, allowed);
     }
 
     fn settled_elsewhere(&self, message: &Identity) {

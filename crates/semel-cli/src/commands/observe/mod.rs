@@ -5,7 +5,6 @@
 //!
 //! `--topic` looks at messages of a broker in the same way, before anything is served.
 
-mod ask;
 mod table;
 mod tally;
 mod topic;
@@ -15,6 +14,7 @@ use std::time::Duration;
 use semel_admin::view::{Observed, ObservedRoute};
 use semel_core::Scope;
 
+use crate::commands::ask;
 use crate::commands::messages::drain::Until;
 use crate::commands::messages::url::UrlArg;
 use crate::discovery::ConfigArg;
@@ -72,7 +72,8 @@ pub(crate) async fn run(args: &Args, config: &ConfigArg) -> Result<()> {
     let (addresses, token) = ask::whom(&args.admin, config)?;
     let mut all: Option<Observed> = None;
     for address in &addresses {
-        let found = ask::observed(address, token.as_ref()).await?;
+        let question = ("/api/v1/observations", "observes nothing");
+        let found: Observed = ask::asked(address, question, token.as_ref()).await?;
         all = Some(match all {
             Some(before) => together(before, found),
             None => found,

@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use semel_admin::view::Observed;
 use semel_policy::file::Admin;
 use semel_policy::value::{Listen, Secret, Text};
+use serde::de::DeserializeOwned;
 
 use crate::discovery::ConfigArg;
 use crate::error::{Error, Result};
@@ -61,7 +61,7 @@ fn of_file(admin: &Admin) -> Option<Secret> {
 fn configured(admin: &Admin) -> Result<Address> {
     let bad = |message: &str| {
         Error::new(Exit::Configuration, message)
-            .hint("name the admin side of the process with --admin URL")
+            .hint("name the admin side of the process on the command line")
     };
     let Admin::On { listen, tls, .. } = admin else {
         return Err(bad(
@@ -90,7 +90,7 @@ const fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Reads what `--admin` says.
+/// Reads what the command line says.
 fn read(said: &str) -> Result<Address> {
     if let Some(path) = said.strip_prefix("unix:") {
         return Ok(Address::Unix(path.into()));
@@ -109,16 +109,20 @@ fn read(said: &str) -> Result<Address> {
         true => Ok(Address::Url(url)),
         false => {
             let message = format!(
-                "--admin: expected HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:PATH, found {said:?}"
+                "expected HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:PATH, found {said:?}"
             );
             Err(Error::new(Exit::Usage, message))
         }
     }
 }
 
-/// What the process has observed.
-pub(super) async fn observed(address: &Address, token: Option<&Secret>) -> Result<Observed> {
-    let (status, body) = get(address, "/api/v1/observations", token).await?;
+/// What the process answers at a path of its API. `absent` says what a process does that has nothing there.
+pub(super) async fn asked<T: DeserializeOwned>(
+    address: &Address,
+    (path, absent): (&str, &str),
+    token: Option<&Secret>,
+) -> Result<T> {
+    let (status, body) = get(address, path, token).await?;
     match status {
         200 => serde_json::from_slice(&body).map_err(|error| {
             let message =
@@ -132,7 +136,7 @@ pub(super) async fn observed(address: &Address, token: Option<&Secret>) -> Resul
             "set {TOKEN}, or admin.token in the configuration file"
         ))),
         404 => Err(Error::refused(format!(
-            "the process at {address} observes nothing, or is no admin side of Semel"
+            "the process at {address} {absent}, or is no admin side of Semel"
         ))),
         _ => Err(Error::refused(format!(
             "the admin side at {address} answers with status {status}: {}",
@@ -145,7 +149,7 @@ async fn get(address: &Address, path: &str, token: Option<&Secret>) -> Result<(u
     let away = |error: String| {
         let message = format!("the admin side at {address} does not answer: {error}");
         Error::new(Exit::Unavailable, message)
-            .hint("is a process running there? --admin names another; with --admin off it has none")
+            .hint("is a process running there? another can be named on the command line; with admin: off it has none")
     };
     let (builder, base) = match address {
         Address::Url(url) => (semel_inbox::client_builder(), url.as_str()),
