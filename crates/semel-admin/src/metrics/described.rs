@@ -11,6 +11,7 @@ use semel_core::store::{StoreObserver as _, Swept, Verb};
 use semel_core::{Budget, Identity, Kind, Scope, Timestamp};
 use semel_http::RequestObserver as _;
 use semel_http::event::{Answered, Event, What};
+use semel_http::quota::Limit;
 use semel_inbox::source::SourceView;
 use semel_inbox::{AttemptEnd, CircuitState, Observer as _};
 
@@ -107,6 +108,7 @@ fn doors(metrics: &Metrics) {
         took: Duration::ZERO,
     });
     metrics.saw_unguarded(&axum::http::Method::POST);
+    metrics.limited.limited(Limit::ALL[0], &scope);
     metrics.saw_upstream(&scope, Answered::Status(200), Duration::ZERO);
     metrics.watch_budget("runs", &Budget::new(1));
     metrics.watch_port("gateway", || semel_listen::Load {
