@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use semel_policy::File;
 use semel_policy::file::Admin;
 use semel_policy::value::{Listen, Secret, Text};
 use serde::de::DeserializeOwned;
@@ -12,7 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::discovery::ConfigArg;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::text;
+use crate::{output, text};
 
 /// How long a process may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -39,7 +40,17 @@ impl fmt::Display for Address {
 
 /// The processes that are meant, and the token for them.
 pub(super) fn whom(said: &[String], config: &ConfigArg) -> Result<(Vec<Address>, Option<Secret>)> {
-    let file = config.source(Vec::new()).load()?;
+    let file = match config.source(Vec::new()).load() {
+        // A process that is named can be asked even while the file is broken, which is when people ask.
+        Err(error) if !said.is_empty() => {
+            output::note(&format!(
+                "the configuration file is not used: {}",
+                error.message()
+            ));
+            File::default()
+        }
+        loaded => loaded?,
+    };
     let token = match std::env::var(TOKEN) {
         Ok(token) if !token.is_empty() => Secret::parse(&token).ok(),
         _ => of_file(&file.admin),

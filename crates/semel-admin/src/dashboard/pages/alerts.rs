@@ -15,7 +15,7 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
         None => "No webhook hears of alerts: alerts.webhook in semel.yaml names one.",
     };
     let live = html! {
-        (active(&ask))
+        (ui::section("Now", active(&ask)))
         (ui::section("All alerts", all(&board.rules())))
     };
     let rest = html! {
@@ -82,11 +82,10 @@ fn severity(severity: Severity) -> Markup {
 fn all(rules: &[(&'static Rule, Option<f64>)]) -> Markup {
     let row = |(rule, threshold): &(&'static Rule, Option<f64>)| {
         ui::Row::new(rule.name)
-            .text(rule.name)
+            .cell(html! { strong { (rule.name) } br; (rule.summary) })
             .cell(severity(rule.severity))
             .text(rule.about.name())
             .text(fires(rule, *threshold))
-            .text(rule.summary)
             .cell(runbook(rule))
     };
     let table = ui::Table::new("Alerts and when they fire")
@@ -94,7 +93,6 @@ fn all(rules: &[(&'static Rule, Option<f64>)]) -> Markup {
         .column("Severity")
         .column("Looks at")
         .column("Fires")
-        .column("Says")
         .column("What to do");
     table.rows(rules.iter().map(row)).show()
 }

@@ -16,7 +16,7 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
     let loaded = loaded.map_or_else(Markup::default, |at| ui::time(at, now));
     let live = html! {
         (notices(&configuration, &ask))
-        (ui::facts(&[("Read from", html! { (from) }), ("Loaded", loaded)]))
+        (ui::section("Where it is from", ui::facts(&[("Read from", html! { (from) }), ("Loaded", loaded)])))
         @if configuration.explained.is_empty() {
             (ui::empty("This process has no configuration to explain.", html! {
                 "A program that embeds the admin side says what it runs with by itself."
