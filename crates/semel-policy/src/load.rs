@@ -11,7 +11,8 @@ use serde::Deserialize;
 use crate::compile;
 use crate::error::{Error, Kind, Result};
 use crate::file::{
-    Admin, Alerts, Consumer, Gateway, IdempotentConsumer, InboxListen, Log, ProcessLimits, Target, Tracing,
+    Admin, Alerts, Consumer, Gateway, IdempotentConsumer, InboxListen, Log, ProcessLimits, Target,
+    Tracing,
 };
 use crate::limits::FILE_BYTES_MAX;
 use crate::tree::fill::{self, Variables};
