@@ -8,13 +8,16 @@ use semel_http::{Memory, Quotas};
 use semel_listen::{Address, Listener, counted};
 use tokio::sync::watch;
 
+use crate::alerts::{self, Board};
 use crate::config::Config;
+use crate::configuration::Configuration;
 use crate::current::Current;
 use crate::dashboard::Dashboard;
 use crate::gate::Gate;
 use crate::health::{Health, Probe};
 use crate::inbox::InboxPart;
 use crate::metered::Metered;
+use crate::metrics::Metrics;
 use crate::router::{self, App, Shared};
 use crate::tokens::Tokens;
 use crate::view;
@@ -35,6 +38,10 @@ pub struct Parts {
     pub observations: Option<Observations>,
     /// The store's inbox; `None` if it has none.
     pub inbox: Option<InboxPart>,
+    /// What the process runs with, in words; a reload replaces it.
+    pub configuration: Current<Configuration>,
+    /// Which alerts are judged, how they stand, and who hears of them.
+    pub alerts: Board,
     /// The budget of bytes that bodies hold, which other doors of the process share.
     pub memory: Memory,
     /// What each tenant may bring, which other doors of the process share.
@@ -50,6 +57,8 @@ impl Parts {
             clock: Arc::new(SystemClock::new()),
             observations: None,
             inbox: None,
+            configuration: Current::default(),
+            alerts: Board::default(),
             memory: Memory::default(),
             quotas: Quotas::default(),
         }
@@ -89,6 +98,7 @@ pub struct Admin {
     probe: Probe,
     /// Says that the process stops, to those who would not end by themselves.
     stop: watch::Sender<bool>,
+    parts: Parts,
     handle: Handle,
 }
 
@@ -97,6 +107,7 @@ pub struct Admin {
 pub struct Handle {
     listen: Address,
     tokens: Current<Tokens>,
+    metrics: Arc<Metrics>,
     listener: semel_listen::Handle,
 }
 
@@ -104,6 +115,7 @@ impl Handle {
     /// Takes other tokens, from the next request on; refuses what [`Handle::check_tokens`] refuses.
     pub fn set_tokens(&self, tokens: Tokens) -> Result<()> {
         self.check_tokens(&tokens)?;
+        self.metrics.set_tokens(&tokens);
         self.tokens.set(tokens);
         Ok(())
     }
@@ -142,9 +154,11 @@ impl Admin {
         let handle = Handle {
             listen: config.listen.clone(),
             tokens: tokens.clone(),
+            metrics: parts.store.metrics().clone(),
             listener: listener.handle(),
         };
         let gate = Gate::new(tokens, parts.clock.clone());
+        parts.store.metrics().set_tokens(&config.tokens);
         let (stop, stopping) = watch::channel(false);
         let dashboard =
             Dashboard::new(gate.clone(), config.dashboard(listener.address()), stopping)?;
@@ -189,6 +203,7 @@ impl Admin {
             drained = listener.serve(service, shutdown) => drained,
             never = probe.run() => match never {},
             never = app.dashboard.keep_history(&app.parts) => match never {},
+            never = alerts::task::run(app.parts.clone()) => match never {},
         };
         if drained.connections > 0 {
             let left = drained.connections;

@@ -5,19 +5,21 @@
 //! 1. [`metered`] wraps a store: it measures every verb and logs every change of state.
 //! 2. [`metrics`] is what is counted, by stores, by doors, and by [`metered`].
 //! 3. [`health`] collects what the parts of a process say about themselves.
-//! 4. `router` is the table of all addresses and of the roles that they need; `gate` decides who may come in, [`tokens`] what they may do.
-//! 5. `api` has one file or folder per subject; [`view`] is how records and messages look as JSON.
-//! 6. [`records`] decides about many records at once, for the API and for the command line, [`messages`] what people do with messages. [`inbox`] is what the admin side must know of consumers; [`when`] reads moments; [`current`] is what a reload replaces.
-//! 7. `dashboard` has the pages for people; they call what the API calls.
-//! 8. [`duplicates`] judges what came again.
+//! 4. [`alerts`] are judged from the metrics, in one task; [`duplicates`] judges what came again.
+//! 5. `router` is the table of all addresses and of the roles that they need; `gate` decides who may come in, [`tokens`] what they may do.
+//! 6. `api` has one file or folder per subject; [`view`] is how records and messages look as JSON.
+//! 7. [`records`] decides about many records at once, for the API and for the command line, [`messages`] what people do with messages. [`inbox`] is what the admin side must know of consumers; [`when`] reads moments; [`current`] is what a reload replaces.
+//! 8. `dashboard` has the pages for people; they call what the API calls.
 //! 9. [`admin`] binds the port and serves.
 //!
 //! What this crate does not do: it names no store, it decides nothing by itself, and it never logs
 //! or counts by key, body or header value.
 
 pub mod admin;
+pub mod alerts;
 mod api;
 pub mod config;
+pub mod configuration;
 pub mod current;
 #[allow(
     dead_code,
@@ -46,6 +48,7 @@ pub mod when;
 
 pub use admin::{Admin, Handle, Observations, Parts};
 pub use config::Config;
+pub use configuration::Configuration;
 pub use current::Current;
 pub use health::{Beside, Health, Part, Upstream};
 pub use inbox::{InboxPart, Policies};

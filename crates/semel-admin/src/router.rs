@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use tracing::{Instrument, Span};
 
 use crate::admin::Parts;
-use crate::api::{audit, claims, duplicates, inbox, observations, records, stats};
+use crate::api::{alerts, audit, claims, duplicates, inbox, observations, records, stats};
 use crate::dashboard::Dashboard;
 use crate::gate::{Gate, only_json};
 use crate::health::Probed;
@@ -119,6 +119,7 @@ pub(crate) fn routes() -> Vec<Route> {
             records::erase_many,
         ),
         get("/api/v1/audit", Needs::Read, audit::audit),
+        get("/api/v1/alerts", Needs::Read, alerts::alerts),
         get("/api/v1/stats", Needs::Read, stats::stats),
         get(
             "/api/v1/observations",

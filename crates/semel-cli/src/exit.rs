@@ -17,6 +17,8 @@ pub(crate) enum Exit {
     NotFound,
     /// Several records match where one is meant.
     Ambiguous,
+    /// Alerts fire in the process that was asked.
+    Firing,
     /// The store cannot answer now.
     Unavailable,
     /// Data could not be read or written, or is damaged.
@@ -26,12 +28,13 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Done,
         Self::Refused,
         Self::Usage,
         Self::NotFound,
         Self::Ambiguous,
+        Self::Firing,
         Self::Unavailable,
         Self::Io,
         Self::Configuration,
@@ -45,6 +48,7 @@ impl Exit {
             Self::Usage => 2,
             Self::NotFound => 3,
             Self::Ambiguous => 4,
+            Self::Firing => 5,
             Self::Unavailable => 69,
             Self::Io => 74,
             Self::Configuration => 78,
@@ -58,6 +62,7 @@ impl Exit {
             Self::Usage => "the command line was not understood",
             Self::NotFound => "there is no such record",
             Self::Ambiguous => "several records match; name scope and tenant, too",
+            Self::Firing => "alerts fire (semel check --alerts)",
             Self::Unavailable => {
                 "the store is locked, or it or the process that is asked cannot answer; try again"
             }

@@ -8,6 +8,7 @@
 //! the cache sees it; in another process it is unseen, so an entry is believed for [`AGE_MAX`] only.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub struct Cached {
     store: Arc<dyn Store>,
     // Held for a look and a clone of one pointer, never across an await.
     entries: Mutex<Entries>,
+    hits: AtomicU64,
+    misses: AtomicU64,
 }
 
 impl Cached {
@@ -39,7 +42,15 @@ impl Cached {
         Self {
             store,
             entries: Mutex::new(Entries::new(bytes_max)),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
         }
+    }
+
+    /// How many claims were answered from memory, and how many had to ask the store.
+    pub fn lookups(&self) -> (u64, u64) {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (read(&self.hits), read(&self.misses))
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
@@ -172,8 +183,11 @@ impl Layer for Cached {
     }
 
     fn cached(&self, identity: &Identity, fingerprint: Fingerprint) -> Option<Arc<Record>> {
-        self.find(identity, fingerprint)
-            .or_else(|| self.store.cached(identity, fingerprint))
+        let found = self.find(identity, fingerprint);
+        // What is not found here is counted by the claim that follows.
+        self.hits
+            .fetch_add(u64::from(found.is_some()), Ordering::Relaxed);
+        found.or_else(|| self.store.cached(identity, fingerprint))
     }
 
     /// A call of which every item is a cache hit does not reach the store.
@@ -183,9 +197,11 @@ impl Layer for Cached {
             .map(|item| self.find(&item.identity, item.fingerprint));
         let found: Option<Batch<_>> = found.collect();
         if let Some(records) = found {
+            self.hits.fetch_add(records.len() as u64, Ordering::Relaxed);
             let answers = records.into_iter().map(ClaimAnswer::Settled).map(Ok);
             return Box::pin(std::future::ready(answers.collect()));
         }
+        self.misses.fetch_add(items.len() as u64, Ordering::Relaxed);
         let asked = (self.store.now(), self.entries().decisions);
         Box::pin(async move {
             let answers = self.store.claim(items).await;

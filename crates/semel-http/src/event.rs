@@ -45,6 +45,31 @@ impl What {
     }
 }
 
+/// What the service behind a door answered, or how it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answered {
+    /// With this status.
+    Status(u16),
+    /// Not one byte of the request can have reached it.
+    Unreached,
+    /// It was silent for too long, or broke off.
+    Broken,
+}
+
+impl Answered {
+    /// The class of the status, or how it failed: the name used in metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Status(200..=299) => "2xx",
+            Self::Status(300..=399) => "3xx",
+            Self::Status(400..=499) => "4xx",
+            Self::Status(500..=599) => "5xx",
+            Self::Unreached => "unreached",
+            Self::Status(_) | Self::Broken => "broken",
+        }
+    }
+}
+
 /// A request that has been answered.
 #[derive(Debug)]
 pub struct Event<'a> {
@@ -70,6 +95,9 @@ pub trait RequestObserver: Send + Sync + 'static {
 
     /// Sees a request that carries a key and that no route guards: its client believes that it is safe to retry.
     fn saw_unguarded(&self, _method: &Method) {}
+
+    /// Sees what the service answered to a guarded request that ran, and after how long.
+    fn saw_upstream(&self, _scope: &Scope, _answered: Answered, _took: Duration) {}
 }
 
 /// Nobody watches.
@@ -91,6 +119,10 @@ impl<W: RequestObserver + ?Sized> RequestObserver for Arc<W> {
 
     fn saw_unguarded(&self, method: &Method) {
         (**self).saw_unguarded(method);
+    }
+
+    fn saw_upstream(&self, scope: &Scope, answered: Answered, took: Duration) {
+        (**self).saw_upstream(scope, answered, took);
     }
 }
 

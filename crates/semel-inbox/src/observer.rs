@@ -41,6 +41,12 @@ pub trait Observer: Send + Sync + 'static {
         let _ = message;
     }
 
+    /// A message that was dealt with before was claimed for a replay; `allowed` is whether the consumer's policy allows replays, otherwise an
+    /// operator forced it.
+    fn replayed(&self, message: &Message, allowed: bool) {
+        let _ = (message, allowed);
+    }
+
     /// The circuit of a consumer changed to this state. The consumer of a target is `intent:NAME@1`.
     fn circuit(&self, consumer: &Scope, state: CircuitState) {
         let _ = (consumer, state);

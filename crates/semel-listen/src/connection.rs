@@ -96,12 +96,12 @@ impl<F> Arrived<F> {
 pub(crate) async fn serve<F: Serves>(arrived: Arrived<F>, stream: TcpStream) {
     let (_member, mut leave) = arrived.join();
     let ready = arrived.shared.ready();
-    let Some((tls, _)) = &ready.tls else {
+    let Some(secure) = &ready.tls else {
         return converse(stream, arrived, &ready, leave, None).await;
     };
     let mut phase = arrived.shared.phase.subscribe();
     let shaken = tokio::select! {
-        shaken = timeout(ready.settings.header, tls.accept(stream)) => shaken,
+        shaken = timeout(ready.settings.header, secure.acceptor.accept(stream)) => shaken,
         // Nothing is lost: no request can have come yet.
         _ = &mut leave => return,
         _ = phase.wait_for(|phase| *phase != Phase::Open) => return,

@@ -170,17 +170,17 @@ async fn renew_certificate(shared: &Shared) {
         sleep(ready.settings.certificate_poll).await;
         // The settings may have changed meanwhile.
         let ready = shared.ready();
-        let (Some(files), Some((_, used))) = (&ready.settings.tls, &ready.tls) else {
+        let (Some(files), Some(used)) = (&ready.settings.tls, &ready.tls) else {
             continue;
         };
         let found = files.stamp();
-        if found == *used || refused.as_ref() == Some(&found) {
+        if found == used.stamp || refused.as_ref() == Some(&found) {
             continue;
         }
         let port = shared.name;
-        match tls::acceptor(files, ready.settings.http2) {
-            Ok((acceptor, stamp)) => {
-                shared.take(ready.with_certificate(acceptor, stamp));
+        match tls::secure(files, ready.settings.http2) {
+            Ok(certificate) => {
+                shared.take(ready.with_certificate(certificate));
                 shared.certificate_is_used();
                 tracing::info!(port, "the certificate was read again");
             }
@@ -215,6 +215,11 @@ impl Handle {
     /// Where the listener is in its life.
     pub fn phase(&self) -> watch::Receiver<Phase> {
         self.shared.phase.subscribe()
+    }
+
+    /// When the certificate in use ends, in Unix time; `None` without one, or if it does not say so.
+    pub fn certificate_expiry(&self) -> Option<i64> {
+        self.shared.ready().tls.as_ref()?.expires
     }
 
     /// Why the newest files of the certificate are not used; `None` if they are.

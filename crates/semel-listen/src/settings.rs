@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto;
-use tokio_rustls::TlsAcceptor;
 
 use crate::access::AccessLog;
 use crate::error::{Error, Kind, Result};
-use crate::tls::{self, Stamp, Tls};
+use crate::tls::{self, Secure, Tls};
 
 /// The smallest buffer for a head that the HTTP/1 parser works with.
 pub(crate) const HEADER_BYTES_MIN: usize = 8 * 1024;
@@ -144,14 +143,14 @@ fn invalid(message: String) -> Error {
 pub(crate) struct Ready {
     pub(crate) settings: Settings,
     pub(crate) http: auto::Builder<TokioExecutor>,
-    pub(crate) tls: Option<(TlsAcceptor, Stamp)>,
+    pub(crate) tls: Option<Secure>,
 }
 
 impl Ready {
     pub(crate) fn new(settings: Settings) -> Result<Self> {
         settings.check()?;
         let tls = match &settings.tls {
-            Some(tls) => Some(tls::acceptor(tls, settings.http2)?),
+            Some(tls) => Some(tls::secure(tls, settings.http2)?),
             None => None,
         };
         Ok(Self {
@@ -162,11 +161,11 @@ impl Ready {
     }
 
     /// The same with a certificate that was read anew.
-    pub(crate) fn with_certificate(&self, acceptor: TlsAcceptor, stamp: Stamp) -> Self {
+    pub(crate) fn with_certificate(&self, certificate: Secure) -> Self {
         Self {
             settings: self.settings.clone(),
             http: self.http.clone(),
-            tls: Some((acceptor, stamp)),
+            tls: Some(certificate),
         }
     }
 }

@@ -11,6 +11,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::error::{Error, Kind, Result};
 
@@ -60,12 +61,27 @@ fn looks(path: &Path) -> Option<(SystemTime, u64, u64)> {
     Some((file.modified().ok()?, file.len(), inode))
 }
 
+/// A certificate in use.
+pub(crate) struct Secure {
+    pub(crate) acceptor: TlsAcceptor,
+    pub(crate) stamp: Stamp,
+    /// When the leaf ends, in Unix time, if that can be read.
+    pub(crate) expires: Option<i64>,
+}
+
+/// When a certificate ends, in Unix time.
+fn expiry(certificate: &CertificateDer<'_>) -> Option<i64> {
+    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+    Some(certificate.validity().not_after.timestamp())
+}
+
 /// Accepts TLS connections with HTTP/2 or HTTP/1.1 inside.
-pub(crate) fn acceptor(tls: &Tls, http2: bool) -> Result<(TlsAcceptor, Stamp)> {
+pub(crate) fn secure(tls: &Tls, http2: bool) -> Result<Secure> {
     // Taken first: a file that changes while it is read is read again.
     let stamp = tls.stamp();
     let (chain, key) = (&tls.certificate, &tls.key);
     let certs = certificates(chain, "a certificate chain as PEM")?;
+    let expires = certs.first().and_then(expiry);
     let private = PrivateKeyDer::from_pem_file(key)
         .map_err(|error| bad(key, "a private key as PEM").caused_by(error))?;
     let unusable = |error| bad(chain, "a certificate that fits its key").caused_by(error);
@@ -82,7 +98,11 @@ pub(crate) fn acceptor(tls: &Tls, http2: bool) -> Result<(TlsAcceptor, Stamp)> {
         true => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
         false => vec![b"http/1.1".to_vec()],
     };
-    Ok((TlsAcceptor::from(Arc::new(config)), stamp))
+    Ok(Secure {
+        acceptor: TlsAcceptor::from(Arc::new(config)),
+        stamp,
+        expires,
+    })
 }
 
 fn verifier(

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use crate::compile;
 use crate::error::{Error, Kind, Result};
 use crate::file::{
-    Admin, Consumer, Encryption, Gateway, IdempotentConsumer, InboxListen, Log, ProcessLimits,
-    Target, Tracing,
+    Admin, Alerts, Consumer, Encryption, Gateway, IdempotentConsumer, InboxListen, Log,
+    ProcessLimits, Target, Tracing,
 };
 use crate::limits::FILE_BYTES_MAX;
 use crate::tree::fill::{self, Variables};
@@ -28,6 +28,7 @@ const SECTIONS: [&str; 11] = [
     "tracing",
     "limits",
     "admin",
+    "alerts",
     "gateway",
     "inbox",
     "consumers",
@@ -69,6 +70,8 @@ pub struct File {
     pub limits: ProcessLimits,
     /// The door for operators, or off. Default: on loopback.
     pub admin: Admin,
+    /// What the process judges about itself, and who hears of it.
+    pub alerts: Alerts,
     /// The proxy in front of a service.
     pub gateway: Option<Gateway>,
     /// The door for messages that are posted to consumers.

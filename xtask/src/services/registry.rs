@@ -7,7 +7,7 @@ use super::servers::{KAFKA, NATS, POSTGRES, RABBITMQ, REDIS, REDIS_CLUSTER, SQS}
 use super::tool::Tool;
 use super::tools::{
     APPS, BROWSER, CLIENTS, GROFF, HELM, KAFKA_JAVA, MCP, NGINX, OTLP, PGBOUNCER, POSTGRES_BIN,
-    SCHEMATHESIS, STRIPE,
+    PROMETHEUS, SCHEMATHESIS, STRIPE,
 };
 
 const ALL: &[Need] = &[
@@ -23,6 +23,7 @@ const ALL: &[Need] = &[
     Need::Tool(&NGINX),
     Need::Tool(&PGBOUNCER),
     Need::Tool(&POSTGRES_BIN),
+    Need::Tool(&PROMETHEUS),
     Need::Tool(&SCHEMATHESIS),
     Need::Tool(&MCP),
     Need::Tool(&CLIENTS),

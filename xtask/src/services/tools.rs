@@ -39,6 +39,13 @@ pub(super) const PGBOUNCER: Tool = Tool {
     parts: &[Part::Service("pgbouncer")],
 };
 
+/// Prometheus, whose `promtool` beside it checks the rules file and runs its tests; its system service stays off.
+pub(super) const PROMETHEUS: Tool = Tool {
+    name: "prometheus",
+    variable: "SEMEL_TEST_PROMETHEUS",
+    parts: &[Part::Service("prometheus")],
+};
+
 /// For tests that make a replica or a dump of their own.
 pub(super) const POSTGRES_BIN: Tool = Tool {
     name: "postgres-bin",

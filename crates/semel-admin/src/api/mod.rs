@@ -3,6 +3,7 @@
 //! Every answer is JSON; every refusal is a problem of RFC 9457. The rules are the library's own:
 //! a handler reads its input, calls one verb of the store, and says what came of it.
 
+pub(crate) mod alerts;
 pub(crate) mod audit;
 pub(crate) mod claims;
 pub(crate) mod duplicates;

@@ -65,6 +65,12 @@ pub(super) static PAGES: &[Route] = &[
     Route::new("/", NOW, Some("Overview"), |ask| {
         Box::pin(pages::overview::page(ask))
     }),
+    Route::new("/alerts", NOW, Some("Alerts"), |ask| {
+        Box::pin(pages::alerts::page(ask))
+    }),
+    Route::new("/duplicates", NOW, Some("Duplicates"), |ask| {
+        Box::pin(pages::duplicates::page(ask))
+    }),
     Route::new("/keys", REQUESTS, Some("Keys"), |ask| {
         Box::pin(pages::keys::page(ask))
     })
@@ -79,11 +85,8 @@ pub(super) static PAGES: &[Route] = &[
         Box::pin(pages::unknown::page(ask))
     })
     .acting(Needs::Operate, |act| Box::pin(pages::unknown::act(act))),
-    Route::new("/audit", PROCESS, Some("Audit"), |ask| {
-        Box::pin(pages::audit::page(ask))
-    }),
-    Route::new("/duplicates", NOW, Some("Duplicates"), |ask| {
-        Box::pin(pages::duplicates::page(ask))
+    Route::new("/observe", REQUESTS, Some("Observe"), |ask| {
+        Box::pin(pages::observe::page(ask))
     }),
     Route::new("/inbox", MESSAGES, Some("Inbox"), |ask| {
         Box::pin(pages::inbox::page(ask))
@@ -97,6 +100,12 @@ pub(super) static PAGES: &[Route] = &[
     }),
     Route::new("/intents", MESSAGES, Some("Intents"), |ask| {
         Box::pin(pages::intents::page(ask))
+    }),
+    Route::new("/configuration", PROCESS, Some("Configuration"), |ask| {
+        Box::pin(pages::configuration::page(ask))
+    }),
+    Route::new("/audit", PROCESS, Some("Audit"), |ask| {
+        Box::pin(pages::audit::page(ask))
     }),
 ];
 

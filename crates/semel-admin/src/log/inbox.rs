@@ -78,6 +78,11 @@ pub(crate) fn alert(consumer: &Scope, alert: &'static str, firing: bool) {
     }
 }
 
+/// A message that was dealt with before is claimed for a replay.
+pub(crate) fn replayed(message: &Message, allowed: bool) {
+    message!(info, "replay-claimed", message, forced = !allowed);
+}
+
 /// A change by hand through the API.
 pub(crate) fn operated(operation: &Operation, changed: u64) {
     tracing::info!(

@@ -11,6 +11,9 @@ use semel_core::record::{Claim, Lease, UnknownCause};
 use semel_core::store::{Resolution, Swept};
 use semel_core::{Error, Identity, Verdict};
 
+use crate::alerts::Rule;
+use crate::alerts::judge::Change;
+
 /// One event about one claim.
 macro_rules! state {
     ($level:ident, $event:expr, $claim:expr $(, $($field:tt)+)?) => {
@@ -134,5 +137,17 @@ pub(crate) fn clock_doubted(doubt: Option<Doubt>) {
             event = "clock-believed",
             "the clock is no longer doubted",
         ),
+    }
+}
+
+/// An alert that the admin side judges began or ended.
+pub(crate) fn alert(rule: &Rule, change: &Change) {
+    let (alert, value) = (rule.name, rule.unit.show(change.alert.value));
+    let about = change.alert.subject.as_ref().map(tracing::field::display);
+    match change.alert.firing {
+        true => {
+            tracing::warn!(target: "semel::state", event = "alert-began", alert, about, value, "{}", rule.summary);
+        }
+        false => tracing::info!(target: "semel::state", event = "alert-ended", alert, about),
     }
 }

@@ -79,6 +79,7 @@ pub(super) fn mark_unknown(
 ) {
     metrics.verbs.met(match answer {
         MarkAnswer::Marked => {
+            metrics.became_unknown(cause);
             log::became_unknown(&claim, cause);
             Met::Marked
         }

@@ -1,5 +1,6 @@
 //! What a store does beneath its verbs: commits that carry many calls, ended leases, its sweep, its clock.
 
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -7,14 +8,24 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use semel_core::Timestamp;
 use semel_core::clock::Doubt;
+use semel_core::record::UnknownCause;
 use semel_core::store::Swept;
 
 use super::histogram::Histogram;
 
+/// For a series that is not there from the beginning.
+type NoLabels = Vec<(&'static str, &'static str)>;
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Step {
     kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByCause {
+    cause: &'static str,
 }
 
 #[derive(Debug)]
@@ -26,6 +37,9 @@ pub(super) struct Beneath {
     archived: Counter,
     events_deleted: Counter,
     sweeps_failed: Counter,
+    /// When the sweep last took a step; no series before the first.
+    swept_at: Family<NoLabels, Gauge<f64, AtomicU64>>,
+    unknowns: Family<ByCause, Counter>,
     clock_jump: Gauge,
 }
 
@@ -41,6 +55,8 @@ impl Beneath {
             archived: step("archived"),
             events_deleted: step("events-deleted"),
             sweeps_failed: Counter::default(),
+            swept_at: Family::default(),
+            unknowns: Family::default(),
             clock_jump: Gauge::default(),
         };
         registry.register(
@@ -65,6 +81,16 @@ impl Beneath {
             beneath.sweeps_failed.clone(),
         );
         registry.register(
+            "semel_sweep_last_timestamp_seconds",
+            "When the store's own sweep last took a step, in Unix time; nothing where the store expires records by itself",
+            beneath.swept_at.clone(),
+        );
+        registry.register(
+            "semel_unknowns",
+            "Records that became unknown, by cause: lease-ended, run-undecided, run-panicked",
+            beneath.unknowns.clone(),
+        );
+        registry.register(
             "semel_store_clock_jump_seconds",
             "How far the clock has jumped ahead of the store's time without an explanation; retention is prolonged by it",
             beneath.clock_jump.clone(),
@@ -79,6 +105,34 @@ impl Beneath {
 
     pub(super) fn lease_ended(&self) {
         self.leases_ended.inc();
+        self.became_unknown(UnknownCause::LeaseEnded);
+    }
+
+    /// A record became unknown.
+    pub(super) fn became_unknown(&self, cause: UnknownCause) {
+        let cause = cause.name();
+        self.unknowns.get_or_create(&ByCause { cause }).inc();
+    }
+
+    /// The store's own sweep took a step at this moment.
+    pub(super) fn swept_at(&self, now: Timestamp) {
+        let seconds = now.as_millis() as f64 / 1e3;
+        self.swept_at.get_or_create(&NoLabels::new()).set(seconds);
+    }
+
+    /// When the store's own sweep last took a step, in Unix time.
+    pub(super) fn last_swept(&self) -> Option<f64> {
+        self.swept_at.get(&NoLabels::new()).map(|at| at.get())
+    }
+
+    /// How many steps of the sweep failed.
+    pub(super) fn sweep_failures(&self) -> u64 {
+        self.sweeps_failed.get()
+    }
+
+    /// How far the clock has jumped, in seconds.
+    pub(super) fn jump(&self) -> f64 {
+        self.clock_jump.get() as f64
     }
 
     pub(super) fn swept(&self, swept: &Swept) {

@@ -58,6 +58,16 @@ impl Budgets {
         watched.iter().map(read).collect()
     }
 
+    /// What is used of each budget, as a share of it.
+    pub(super) fn shares(&self) -> Vec<(&'static str, f64)> {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let share = |budget: &Budget| budget.used() as f64 / budget.max().max(1) as f64;
+        watched
+            .iter()
+            .map(|(name, budget)| (*name, share(budget)))
+            .collect()
+    }
+
     /// Takes the numbers of this moment.
     pub(super) fn refresh(&self) {
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);

@@ -89,8 +89,27 @@ impl Gauges {
         self.up.set(1);
     }
 
+    /// Whether the store answered, its size, how many outcomes are unknown, and for how long the oldest operation runs.
+    pub(super) fn standing(&self) -> Standing {
+        Standing {
+            up: self.up.get() == 1,
+            bytes: self.bytes.get(),
+            unknown: self.unknown.get(),
+            oldest_running: self.oldest_running.get(),
+        }
+    }
+
     /// The last counts stay, and this says that they are old.
     pub(super) fn away(&self) {
         self.up.set(0);
     }
+}
+
+/// How the store stood when it was last asked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Standing {
+    pub(crate) up: bool,
+    pub(crate) bytes: u64,
+    pub(crate) unknown: u64,
+    pub(crate) oldest_running: f64,
 }

@@ -93,6 +93,60 @@ impl Histogram {
         self.0.counts[at].fetch_add(1, Ordering::Relaxed);
         self.0.sum.fetch_add(value, Ordering::Relaxed);
     }
+
+    /// How often each size was observed until now.
+    pub(crate) fn read(&self) -> Sizes {
+        let counts = self.0.counts.iter();
+        Sizes {
+            bounds: self.0.bounds,
+            units: self.0.units,
+            counts: counts.map(|count| count.load(Ordering::Relaxed)).collect(),
+        }
+    }
+}
+
+/// A histogram at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Sizes {
+    bounds: &'static [u64],
+    units: f64,
+    counts: Vec<u64>,
+}
+
+impl Sizes {
+    /// How many observations there are.
+    pub(crate) fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The observations of both, which have the same bounds.
+    pub(crate) fn plus(mut self, other: &Self) -> Self {
+        let pairs = self.counts.iter_mut().zip(&other.counts);
+        pairs.for_each(|(sum, count)| *sum += count);
+        self
+    }
+
+    /// What was observed since `before`.
+    pub(crate) fn since(mut self, before: &Self) -> Self {
+        let pairs = self.counts.iter_mut().zip(&before.counts);
+        pairs.for_each(|(count, before)| *count = count.saturating_sub(*before));
+        self
+    }
+
+    /// The bound that this share of the observations does not exceed, in the units that are shown; `None` without observations.
+    /// What is above all bounds counts as the last of them.
+    pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
+        let (total, mut seen) = (self.total(), 0);
+        if total == 0 {
+            return None;
+        }
+        let at = self.counts.iter().position(|count| {
+            seen += count;
+            seen as f64 >= share * total as f64
+        });
+        let at = at.unwrap_or(self.bounds.len()).min(self.bounds.len() - 1);
+        Some(self.bounds[at] as f64 / self.units)
+    }
 }
 
 impl TypedMetric for Histogram {
@@ -100,7 +154,11 @@ impl TypedMetric for Histogram {
 }
 
 impl EncodeMetric for Histogram {
+    /// What never happened is left out: most of the verbs and consumers of a process say nothing about what it does.
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), Error> {
+        if self.read().total() == 0 {
+            return Ok(());
+        }
         let Inner {
             bounds,
             units,
@@ -146,5 +204,31 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
+    }
+
+    #[test]
+    fn a_histogram_of_nothing_shows_no_series() {
+        let (mut registry, mut text) = (Registry::default(), String::new());
+        registry.register("t", "T", Histogram::seconds());
+        encode(&mut text, &registry).unwrap();
+        assert!(!text.contains("t_count"), "{text}");
+    }
+
+    #[test]
+    fn a_quantile_is_the_bound_that_holds_it() {
+        let histogram = Histogram::seconds();
+        assert_eq!(histogram.read().quantile(0.95), None);
+        for _ in 0..95 {
+            histogram.took(Duration::from_millis(1));
+        }
+        let before = histogram.read();
+        for _ in 0..5 {
+            histogram.took(Duration::from_secs(60));
+        }
+        assert_eq!(histogram.read().quantile(0.95), Some(0.001));
+        assert_eq!(histogram.read().quantile(0.96), Some(30.0));
+        let since = histogram.read().since(&before);
+        assert_eq!((since.total(), since.quantile(0.5)), (5, Some(30.0)));
+        assert_eq!(before.clone().plus(&since).total(), 100);
     }
 }

@@ -4,21 +4,29 @@
 //! [`SCOPES_MAX`], [`CONSUMERS_MAX`] and [`EVENT_TYPES_MAX`]. Counting touches atomics and, for requests, one read lock; nothing is allocated
 //! for a label set that was seen before.
 
+mod alerts;
 mod beneath;
 mod budgets;
-pub(crate) mod flow;
+mod described;
 mod duplicates;
+pub(crate) mod flow;
 mod gauges;
 mod histogram;
 mod inbox;
 mod limited;
 mod ports;
+mod process;
+mod readings;
 mod requests;
 mod spans;
+mod upstream;
 mod verbs;
 
+pub use described::{Described, described};
 pub(crate) use duplicates::Counted;
+pub(crate) use inbox::WatchedConsumer;
 pub use inbox::{CONSUMERS_MAX, EVENT_TYPES_MAX};
+pub(crate) use readings::Readings;
 pub use requests::SCOPES_MAX;
 pub(crate) use verbs::Met;
 
@@ -31,25 +39,31 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use semel_core::clock::Doubt;
 use semel_core::duplicate::Duplicate;
-use semel_core::record::Claim;
+use semel_core::record::{Claim, UnknownCause};
 use semel_core::store::{self, Store, Swept};
-use semel_core::{Budget, Error, Kind, Scope, Timestamp};
+use semel_core::{Budget, Clock as _, Error, Kind, Scope, SystemClock, Timestamp};
+use semel_http::event::Answered;
 use semel_inbox::CircuitState;
 use semel_inbox::source::SourceView;
 use tokio::time::{Instant, timeout};
 
+use crate::alerts::Subject;
 use crate::inbox::InboxPart;
+use crate::tokens::Tokens;
 use crate::{log, view};
+use alerts::Alerts;
 use beneath::Beneath;
 use budgets::Budgets;
-use flow::{Flow, Through};
 use duplicates::Duplicates;
+use flow::{Flow, Through};
 use gauges::Gauges;
 use inbox::{Circuits, Sources};
 use limited::Limited;
 use ports::Ports;
+use process::Process;
 use requests::Requests;
 use spans::Spans;
+use upstream::Upstream;
 use verbs::Verbs;
 
 /// The media type of [`Metrics::text`].
@@ -79,6 +93,9 @@ pub struct Metrics {
     ports: Ports,
     spans: Spans,
     flow: Flow,
+    process: Process,
+    upstream: Upstream,
+    alerts: Alerts,
     stats_asked: Asked,
     inbox_asked: Asked,
 }
@@ -119,6 +136,9 @@ impl Metrics {
             sources: Sources::register(&mut registry),
             ports: Ports::register(&mut registry),
             spans: Spans::register(&mut registry),
+            process: Process::register(&mut registry),
+            upstream: Upstream::register(&mut registry),
+            alerts: Alerts::register(&mut registry),
             registry,
             flow: Flow::default(),
             stats_asked: Asked::default(),
@@ -152,6 +172,7 @@ impl Metrics {
         self.ports.refresh();
         self.spans.refresh();
         self.sources.refresh();
+        self.process.refresh();
         let mut text = String::new();
         // Writing to a string cannot fail, and no metric of ours does.
         encode(&mut text, &self.registry).expect("our metrics can be written to a string");
@@ -179,9 +200,13 @@ impl Metrics {
 
     /// Asks the store how it stands, unless it was asked a moment ago.
     pub(crate) async fn refresh(&self, store: &dyn Store, now: impl Fn() -> Timestamp) {
-        if !self.stats_asked.is_due() {
-            return;
+        if self.stats_asked.is_due() {
+            self.ask_store(store, now).await;
         }
+    }
+
+    /// Asks the store how it stands.
+    pub(crate) async fn ask_store(&self, store: &dyn Store, now: impl Fn() -> Timestamp) {
         match in_time(store.stats()).await {
             Ok(stats) => self.gauges.set(&stats, now()),
             Err(error) => {
@@ -193,9 +218,13 @@ impl Metrics {
 
     /// Asks the inbox how it stands, unless it was asked a moment ago.
     pub(crate) async fn refresh_inbox(&self, part: &InboxPart, now: impl Fn() -> Timestamp) {
-        if !self.inbox_asked.is_due() {
-            return;
+        if self.inbox_asked.is_due() {
+            self.ask_inbox(part, now).await;
         }
+    }
+
+    /// Asks the inbox how it stands.
+    pub(crate) async fn ask_inbox(&self, part: &InboxPart, now: impl Fn() -> Timestamp) {
         match in_time(part.inbox.counts()).await {
             Ok(counts) => {
                 self.inbox.set(&counts, now());
@@ -207,9 +236,62 @@ impl Metrics {
         }
     }
 
-    /// Shows an alert of a consumer as not firing, before anybody has judged it.
+    /// Shows how often the read cache was asked: hits and misses.
+    pub fn watch_cache(&self, look: impl Fn() -> (u64, u64) + Send + Sync + 'static) {
+        self.process.watch_cache(Box::new(look));
+    }
+
+    /// Shows when the certificate of a port ends, in Unix time.
+    pub fn watch_certificate(
+        &self,
+        port: &'static str,
+        look: impl Fn() -> Option<i64> + Send + Sync + 'static,
+    ) {
+        self.process.watch_certificate(port, Box::new(look));
+    }
+
+    /// Shows when the tokens end that do, and no others.
+    pub fn set_tokens(&self, tokens: &Tokens) {
+        let ends = tokens.iter().filter_map(|token| {
+            let name = token.name().as_str().to_owned();
+            Some((name, token.expires()?))
+        });
+        self.process.set_tokens(ends);
+    }
+
+    /// The configuration in force was loaded at this moment.
+    pub fn configuration_loaded(&self, now: Timestamp) {
+        self.process.loaded(now);
+    }
+
+    /// The configuration was read again and taken over at this moment, or could not be.
+    pub fn reloaded(&self, result: Result<Timestamp, ()>) {
+        self.process.reloaded(result);
+    }
+
+    /// Shows whether an alert fires that the admin side judges.
+    pub(crate) fn show_alert(&self, alert: &'static str, subject: Option<&Subject>, firing: bool) {
+        self.alerts.show(alert, subject, firing);
+    }
+
+    /// Shows an alert no more that the admin side judges.
+    pub(crate) fn hide_alert(&self, alert: &'static str, subject: Option<&Subject>) {
+        self.alerts.hide(alert, subject);
+    }
+
+    /// Counts what became of a notice to the webhook of alerts.
+    pub(crate) fn noticed(&self, result: &'static str) {
+        self.alerts.noticed(result);
+    }
+
+    /// A run could not tell what became of its effect.
+    pub(crate) fn became_unknown(&self, cause: UnknownCause) {
+        self.beneath.became_unknown(cause);
+    }
+
+    /// Shows an alert of a consumer as not firing, before an engine has judged it.
     pub fn expect_alert(&self, consumer: &Scope, alert: &'static str) {
-        self.counted.expect_alert(consumer, alert);
+        self.alerts.say(consumer, alert, false);
     }
 
     /// Shows the circuit of a consumer or target as closed, before an engine has said anything about it.
@@ -229,7 +311,7 @@ impl Metrics {
 
     /// Shows an alert of a consumer as not firing, if it is shown at all, because no engine judges it any more.
     pub fn forget_alert(&self, consumer: &Scope, alert: &'static str) {
-        self.counted.forget_alert(consumer, alert);
+        self.alerts.forget(consumer, alert);
     }
 
     /// What came again, by scope, since this was made.
@@ -281,6 +363,10 @@ impl semel_http::RequestObserver for Metrics {
     fn saw_unguarded(&self, method: &axum::http::Method) {
         self.requests.saw_unguarded(method);
     }
+
+    fn saw_upstream(&self, scope: &Scope, answered: Answered, took: Duration) {
+        self.upstream.saw(scope, answered, took);
+    }
 }
 
 impl semel_http::quota::QuotaObserver for Metrics {
@@ -301,7 +387,10 @@ impl store::StoreObserver for Metrics {
 
     fn swept(&self, step: Result<&Swept, &Error>) {
         match step {
-            Ok(swept) => self.beneath.swept(swept),
+            Ok(swept) => {
+                self.beneath.swept(swept);
+                self.beneath.swept_at(SystemClock::new().now());
+            }
             Err(error) => {
                 self.beneath.sweep_failed();
                 log::sweep_failed(error);

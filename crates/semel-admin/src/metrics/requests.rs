@@ -1,6 +1,7 @@
 //! What doors report: requests by scope and by what became of them.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::http::Method;
@@ -9,7 +10,8 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 use semel_core::Scope;
-use semel_http::event::Event;
+use semel_http::event::{Event, What};
+use semel_http::problem::Type;
 
 use super::histogram::Histogram;
 
@@ -17,6 +19,8 @@ use super::histogram::Histogram;
 /// every label that it ever saw, so their number must not depend on what callers send.
 pub const SCOPES_MAX: usize = 256;
 
+/// The methods that are told apart among requests that no route guards.
+const METHODS: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
 /// The label of scopes beyond [`SCOPES_MAX`].
 pub(super) const OTHER: &str = "other";
 
@@ -51,6 +55,23 @@ struct ByMethod {
 struct PerScope {
     label: Arc<str>,
     seconds: Histogram,
+    traffic: Arc<Traffic>,
+}
+
+/// What alerts judge of a scope, beside the series.
+#[derive(Debug, Default)]
+struct Traffic {
+    requests: AtomicU64,
+    duplicates: AtomicU64,
+}
+
+impl Traffic {
+    fn saw(&self, what: What) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        if matches!(what, What::Replayed | What::Refused(Type::InProgress)) {
+            self.duplicates.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Requests {
@@ -83,8 +104,13 @@ impl Requests {
     }
 
     pub(super) fn saw(&self, event: &Event<'_>) {
-        let PerScope { label, seconds } = self.scope(event.scope);
+        let PerScope {
+            label,
+            seconds,
+            traffic,
+        } = self.scope(event.scope);
         seconds.took(event.took);
+        traffic.saw(event.what);
         let labels = Labels {
             scope: label,
             outcome: event.what.name(),
@@ -96,6 +122,25 @@ impl Requests {
     pub(super) fn saw_unguarded(&self, method: &Method) {
         let method = method_label(method);
         self.unguarded.get_or_create(&ByMethod { method }).inc();
+    }
+
+    /// Requests and the duplicates among them, by scope; what shares the label `other` is left out.
+    pub(super) fn traffic(&self) -> Vec<(Arc<str>, u64, u64)> {
+        let known = self.scopes.read().unwrap_or_else(PoisonError::into_inner);
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let of = |scope: &PerScope| {
+            let traffic = &scope.traffic;
+            let (all, duplicates) = (read(&traffic.requests), read(&traffic.duplicates));
+            (scope.label.clone(), all, duplicates)
+        };
+        known.values().map(of).collect()
+    }
+
+    /// Requests with a key that no route guards.
+    pub(super) fn unguarded(&self) -> u64 {
+        let known = METHODS.into_iter().chain([OTHER]);
+        let of = |method| self.unguarded.get_or_create(&ByMethod { method }).get();
+        known.map(of).sum()
     }
 
     fn scope(&self, scope: &Scope) -> PerScope {
@@ -120,14 +165,14 @@ impl Requests {
         PerScope {
             label,
             seconds: self.seconds.get_or_create_owned(&ByScope { scope }),
+            traffic: Arc::default(),
         }
     }
 }
 
 /// The name of a method that services know; clients can make up others without end.
 fn method_label(method: &Method) -> &'static str {
-    let known = ["POST", "PUT", "PATCH", "DELETE"];
-    let found = known.into_iter().find(|known| *known == method.as_str());
+    let found = METHODS.into_iter().find(|known| *known == method.as_str());
     found.unwrap_or(OTHER)
 }
 

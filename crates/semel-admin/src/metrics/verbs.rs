@@ -1,6 +1,7 @@
-//! What the store's verbs take and answer. Every series is made at the start, so that counting
-//! touches atomics only, and so that a series that never happened shows as zero.
+//! What the store's verbs take and answer. All series of a verb are made when it is first called: afterwards counting touches
+//! atomics only and an answer that never came shows as zero, while a verb that is never called shows nothing.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -10,7 +11,7 @@ use prometheus_client::registry::Registry;
 use semel_core::Kind;
 use semel_core::store::Verb;
 
-use super::histogram::Histogram;
+use super::histogram::{Histogram, Sizes};
 
 /// What became of one item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,8 +62,8 @@ impl Met {
         Self::Refused,
     ];
 
-    const fn labels(self) -> Answered {
-        let (verb, answer) = match self {
+    const fn labels(self) -> (Verb, &'static str) {
+        match self {
             Self::Granted => (Verb::Claim, "granted"),
             Self::TookOver => (Verb::Claim, "took-over"),
             Self::Running => (Verb::Claim, "running"),
@@ -83,9 +84,7 @@ impl Met {
             Self::Erased => (Verb::Resolve, "erased"),
             Self::ContentsErased => (Verb::Resolve, "contents-erased"),
             Self::Refused => (Verb::Resolve, "refused"),
-        };
-        let verb = verb.name();
-        Answered { verb, answer }
+        }
     }
 }
 
@@ -108,54 +107,71 @@ struct Failure {
 
 #[derive(Debug)]
 pub(crate) struct Verbs {
-    seconds: [Histogram; Verb::ALL.len()],
-    items: [Histogram; Verb::ALL.len()],
-    answers: [Counter; Met::ALL.len()],
+    seconds: PerVerb,
+    items: PerVerb,
+    answers: Family<Answered, Counter>,
     errors: Family<Failure, Counter>,
+    calls: [OnceLock<Calls>; Verb::ALL.len()],
+    met: [OnceLock<Counter>; Met::ALL.len()],
+}
+
+/// The histograms of a verb.
+#[derive(Debug)]
+struct Calls {
+    seconds: Histogram,
+    items: Histogram,
 }
 
 impl Verbs {
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let seconds = per_verb(Histogram::seconds);
-        let items = per_verb(Histogram::counts);
-        let answers = Family::<Answered, Counter>::default();
-        let errors = Family::<Failure, Counter>::default();
+        let verbs = Self {
+            seconds: per_verb(Histogram::seconds),
+            items: per_verb(Histogram::counts),
+            answers: Family::default(),
+            errors: Family::default(),
+            calls: Default::default(),
+            met: Default::default(),
+        };
         registry.register(
             "semel_store_seconds",
             "How long calls of the store took, by verb",
-            seconds.clone(),
+            verbs.seconds.clone(),
         );
         registry.register(
             "semel_store_items",
             "How many items each call of the store had, by verb",
-            items.clone(),
+            verbs.items.clone(),
         );
         registry.register(
             "semel_store_answers",
             "What the store answered, item by item",
-            answers.clone(),
+            verbs.answers.clone(),
         );
         registry.register(
             "semel_store_errors",
             "Calls that the store could not answer, by verb and kind of error",
-            errors.clone(),
+            verbs.errors.clone(),
         );
-        let of_verb = |family: &PerVerb, verb: Verb| {
-            let verb = verb.name();
-            family.get_or_create_owned(&ByVerb { verb })
-        };
-        Self {
-            seconds: Verb::ALL.map(|verb| of_verb(&seconds, verb)),
-            items: Verb::ALL.map(|verb| of_verb(&items, verb)),
-            answers: Met::ALL.map(|met| answers.get_or_create_owned(&met.labels())),
-            errors,
-        }
+        verbs
     }
 
     /// Counts a call and how long it took.
     pub(crate) fn called(&self, verb: Verb, items: usize, took: Duration) {
-        self.seconds[verb as usize].took(took);
-        self.items[verb as usize].observe(items as u64);
+        let calls = self.calls[verb as usize].get_or_init(|| self.begin(verb));
+        calls.seconds.took(took);
+        calls.items.observe(items as u64);
+    }
+
+    /// Makes the series of a verb that is called for the first time.
+    fn begin(&self, verb: Verb) -> Calls {
+        for met in Met::ALL.into_iter().filter(|met| met.labels().0 == verb) {
+            self.counter(met);
+        }
+        let verb = verb.name();
+        Calls {
+            seconds: self.seconds.get_or_create_owned(&ByVerb { verb }),
+            items: self.items.get_or_create_owned(&ByVerb { verb }),
+        }
     }
 
     /// Counts a call that could not be answered.
@@ -166,7 +182,35 @@ impl Verbs {
 
     /// Counts what became of one item.
     pub(crate) fn met(&self, met: Met) {
-        self.answers[met as usize].inc();
+        self.counter(met).inc();
+    }
+
+    /// How often this was the answer.
+    pub(crate) fn count(&self, met: Met) -> u64 {
+        self.met[met as usize].get().map_or(0, Counter::get)
+    }
+
+    /// How often the store was asked for a claim, item by item.
+    pub(crate) fn claims(&self) -> u64 {
+        let claims = Met::ALL.into_iter();
+        let claims = claims.filter(|met| met.labels().0 == Verb::Claim);
+        claims.map(|met| self.count(met)).sum()
+    }
+
+    /// How long looking an operation up took: by claims and by look-ups.
+    pub(crate) fn look_ups(&self) -> Sizes {
+        let none = Histogram::seconds().read();
+        let verbs = [Verb::Claim, Verb::LookUp].into_iter();
+        let calls = verbs.filter_map(|verb| self.calls[verb as usize].get());
+        calls.fold(none, |sum, calls| sum.plus(&calls.seconds.read()))
+    }
+
+    fn counter(&self, met: Met) -> &Counter {
+        self.met[met as usize].get_or_init(|| {
+            let (verb, answer) = met.labels();
+            let verb = verb.name();
+            self.answers.get_or_create_owned(&Answered { verb, answer })
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Components, OpenApi};
 use utoipa::{Modify, OpenApi as _};
 
-use crate::api::{audit, claims, duplicates, inbox, observations, records, stats};
+use crate::api::{alerts, audit, claims, duplicates, inbox, observations, records, stats};
 use crate::input::{NoParams, Params};
 use crate::probes;
 
@@ -51,6 +51,7 @@ use crate::probes;
         records::erase,
         records::erase_many,
         audit::audit,
+        alerts::alerts,
         stats::stats,
         observations::observations,
         duplicates::duplicates,

@@ -3,6 +3,7 @@
 //! Instants are RFC 3339 text, durations are numbers that end in `_ms`. A part that a state does
 //! not have is null. Header values and bodies are there only if they were asked for.
 
+mod alert;
 mod audit;
 mod duplicates;
 mod event;
@@ -13,6 +14,8 @@ mod outcome;
 mod record;
 mod stats;
 
+pub(crate) use alert::notice;
+pub use alert::{Alert, AlertRule, AlertSubject, Alerts};
 pub use audit::{Audit, AuditEntry};
 pub use duplicates::{AgeBucket, Duplicates, RetentionAdvice, ScopeDuplicates};
 pub use event::Event;

@@ -484,6 +484,7 @@ async fn the_documentation_names_every_series_and_no_other() {
     server.metrics.expect_alert(consumer, "parked");
     server.metrics.expect_circuit(consumer);
     server.metrics.id_suspected(&message, "time");
+    server.metrics.replayed(&message, false);
     let mut source = SourceView::new("kafka:orders", consumer.clone());
     source.facts.lag = Some(7);
     let look = move || vec![source.clone()];

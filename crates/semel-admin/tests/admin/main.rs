@@ -5,6 +5,7 @@
     reason = "helpers of tests fail as tests do; clippy knows the tests only"
 )]
 
+mod alerts;
 mod browsing;
 mod claims;
 mod dashboard;

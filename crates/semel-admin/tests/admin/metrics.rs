@@ -6,7 +6,7 @@ use std::time::Duration;
 use semel_admin::Metrics;
 use semel_admin::metrics::SCOPES_MAX;
 use semel_core::{Identity, Scope, StoreExt};
-use semel_http::event::{Event, What};
+use semel_http::event::{Answered, Event, What};
 use semel_http::{RequestObserver, Type};
 use semel_testkit::faulty::Fault;
 use serde_json::json;
@@ -208,4 +208,66 @@ async fn calls_that_share_a_commit_are_counted_as_one_batch() {
     let text = server.metrics.text();
     // And the probe of readiness.
     assert_has(&text, &["semel_store_batch_size_sum 65.0"]);
+}
+
+#[test]
+fn a_verb_that_is_never_called_has_no_series() {
+    let text = Metrics::new().text();
+    for name in [
+        "semel_store_seconds",
+        "semel_store_answers",
+        "semel_store_batch_size",
+    ] {
+        let series = text.lines().filter(|line| line.starts_with(name));
+        assert_eq!(series.count(), 0, "{text}");
+    }
+}
+
+#[test]
+fn what_services_answer_is_counted_by_scope_and_class_and_scopes_are_bounded() {
+    let metrics = Metrics::new();
+    let took = Duration::from_millis(3);
+    let saw = |scope: &str, answered| metrics.saw_upstream(&scope.parse().unwrap(), answered, took);
+    saw("payments@1", Answered::Status(201));
+    saw("payments@1", Answered::Status(503));
+    saw("payments@1", Answered::Unreached);
+    saw("payments@1", Answered::Broken);
+    for number in 0..SCOPES_MAX + 9 {
+        saw(&format!("scope-{number}"), Answered::Status(200));
+    }
+    let text = metrics.text();
+    assert_has(
+        &text,
+        &[
+            "semel_upstream_answers_total{scope=\"payments@1\",status=\"2xx\"} 1",
+            "semel_upstream_answers_total{scope=\"payments@1\",status=\"5xx\"} 1",
+            "semel_upstream_answers_total{scope=\"payments@1\",status=\"unreached\"} 1",
+            "semel_upstream_answers_total{scope=\"payments@1\",status=\"broken\"} 1",
+            "semel_upstream_seconds_count{scope=\"payments@1\"} 4",
+            "semel_upstream_answers_total{scope=\"other\",status=\"2xx\"} 10",
+        ],
+    );
+    let scopes = text.matches("semel_upstream_seconds_count{").count();
+    assert_eq!(scopes, SCOPES_MAX + 1);
+}
+
+#[test]
+fn the_process_says_what_it_knows_of_itself() {
+    let metrics = Metrics::new();
+    metrics.watch_cache(|| (7, 2));
+    metrics.watch_certificate("gateway", || Some(1_800_000_000));
+    metrics.watch_certificate("admin", || None);
+    metrics.configuration_loaded(semel_core::Timestamp::from_millis(1_500));
+    let text = metrics.text();
+    assert_has(
+        &text,
+        &[
+            "semel_cache_lookups_total{result=\"hit\"} 7",
+            "semel_cache_lookups_total{result=\"miss\"} 2",
+            "semel_certificate_expiry_timestamp_seconds{port=\"gateway\"} 1800000000.0",
+            "semel_configuration_loaded_timestamp_seconds 1.5",
+            "semel_reload_ok 1",
+        ],
+    );
+    assert!(!text.contains("port=\"admin\""), "{text}");
 }

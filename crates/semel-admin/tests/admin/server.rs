@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use semel_admin::alerts::{self, Board};
 use semel_admin::view::Observed;
 use semel_admin::{Admin, Config, Handle, Health, InboxPart, Metered, Metrics, Parts, Policies};
 use semel_core::inbox::{Inbox, Order, Plan};
@@ -32,6 +33,7 @@ pub(crate) struct Server {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) inbox: Arc<dyn Inbox>,
     pub(crate) handle: Handle,
+    pub(crate) alerts: Board,
     stop: oneshot::Sender<()>,
     served: JoinHandle<()>,
     _dir: TempDir,
@@ -64,10 +66,23 @@ impl Server {
         (server, faulty.unwrap())
     }
 
+    /// With alerts that are judged by these settings.
+    pub(crate) async fn alerting(alerts: alerts::Settings) -> Self {
+        Self::start_full(probing(RARELY), |store| store, alerts).await
+    }
+
     /// With another configuration, on any port, and with something around the store.
     pub(crate) async fn start_with(
         config: Config,
         around: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
+    ) -> Self {
+        Self::start_full(config, around, alerts::Settings::default()).await
+    }
+
+    async fn start_full(
+        config: Config,
+        around: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
+        alerts: alerts::Settings,
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::at(Timestamp::from_millis(1_794_787_200_000)));
@@ -76,6 +91,8 @@ impl Server {
         let store = around(sqlite.clone());
         let mut parts = Parts::new(Metered::new(store.clone(), metrics.clone()));
         parts.clock = clock.clone();
+        parts.alerts = Board::new(alerts);
+        let board = parts.alerts.clone();
         parts.observations = Some(Arc::new(observed));
         parts.inbox = Some(InboxPart {
             inbox: sqlite.clone(),
@@ -100,6 +117,7 @@ impl Server {
             store,
             inbox: sqlite,
             handle,
+            alerts: board,
             stop,
             served,
             _dir: dir,

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use semel_policy::File;
 use semel_policy::file::Admin;
 use semel_policy::value::{Listen, Secret, Text};
 use serde::de::DeserializeOwned;
@@ -12,7 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::discovery::ConfigArg;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
-use crate::text;
+use crate::{output, text};
 
 /// How long a process may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -42,7 +43,17 @@ pub(in crate::commands) fn whom(
     said: &[String],
     config: &ConfigArg,
 ) -> Result<(Vec<Address>, Option<Secret>)> {
-    let file = config.source(Vec::new()).load()?;
+    let file = match config.source(Vec::new()).load() {
+        // A process that is named can be asked even while the file is broken, which is when people ask.
+        Err(error) if !said.is_empty() => {
+            output::note(&format!(
+                "the configuration file is not used: {}",
+                error.message()
+            ));
+            File::default()
+        }
+        loaded => loaded?,
+    };
     let token = match std::env::var(TOKEN) {
         Ok(token) if !token.is_empty() => Secret::parse(&token).ok(),
         _ => of_file(&file.admin),
@@ -64,7 +75,7 @@ fn of_file(admin: &Admin) -> Option<Secret> {
 fn configured(admin: &Admin) -> Result<Address> {
     let bad = |message: &str| {
         Error::new(Exit::Configuration, message)
-            .hint("name the admin side of the process with --admin URL")
+            .hint("name the admin side of the process on the command line")
     };
     let Admin::On { listen, tls, .. } = admin else {
         return Err(bad(
@@ -93,7 +104,7 @@ const fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Reads what `--admin` says.
+/// Reads what the command line says.
 fn read(said: &str) -> Result<Address> {
     if let Some(path) = said.strip_prefix("unix:") {
         return Ok(Address::Unix(path.into()));
@@ -112,7 +123,7 @@ fn read(said: &str) -> Result<Address> {
         true => Ok(Address::Url(url)),
         false => {
             let message = format!(
-                "--admin: expected HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:PATH, found {said:?}"
+                "expected HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:PATH, found {said:?}"
             );
             Err(Error::new(Exit::Usage, message))
         }
@@ -175,7 +186,7 @@ pub(in crate::commands) async fn get(
     let away = |error: String| {
         let message = format!("the admin side at {address} does not answer: {error}");
         Error::new(Exit::Unavailable, message)
-            .hint("is a process running there? --admin names another; with --admin off it has none")
+            .hint("is a process running there? another can be named on the command line; with admin: off it has none")
     };
     let (builder, base) = match address {
         Address::Url(url) => (semel_inbox::client_builder(), url.as_str()),

@@ -45,6 +45,8 @@ pub(super) fn readiness(admin: &file::Admin) -> Beside {
 pub(super) fn show(port: &'static str, handle: &Handle, metrics: &Metrics, health: &Health) {
     let load = handle.clone();
     metrics.watch_port(port, move || load.load());
+    let certificate = handle.clone();
+    metrics.watch_certificate(port, move || certificate.certificate_expiry());
     let (mut refused, health) = (handle.refused_certificate(), health.clone());
     let name = match port {
         "gateway" => "gateway-certificate",

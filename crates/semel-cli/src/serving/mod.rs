@@ -2,6 +2,7 @@
 //!
 //! - `source` brings file, environment and flags together.
 //! - `logs` sets up logging; `watch` lets metrics, reports and logs see each request.
+//! - `alerts` turns what the file says about alerts into what the admin side takes.
 //! - `gateway` turns the file's section into a gateway, `inbox` the consumers and targets into an engine; `policies` is what
 //!   operators' acts need of them.
 //! - `listening` turns what the file says about a port into what the listener takes, `tokens` what it says about callers of the admin side.
@@ -10,6 +11,7 @@
 //! - `signals` waits for the outside world; `reload` takes a changed file over, and `fixed` knows what it cannot take.
 //! - `unserved` names messages that nothing runs.
 
+mod alerts;
 mod fixed;
 mod gateway;
 mod inbox;
@@ -37,7 +39,10 @@ pub(crate) use unserved::unserved;
 
 use std::sync::Arc;
 
-use semel_admin::{Admin, Current, Health, InboxPart, Metered, Metrics, Parts, Policies, Upstream};
+use semel_admin::alerts::Board;
+use semel_admin::{
+    Admin, Configuration, Current, Health, InboxPart, Metered, Metrics, Parts, Policies, Upstream,
+};
 use semel_core::inbox::Inbox;
 use semel_core::{Cached, Once, Tracer};
 use semel_gateway::Gateway;
@@ -83,6 +88,8 @@ pub(crate) async fn run_until(
     process.tell_of_servers().await?;
     let policies = Current::new(policies_of(&file, &source)?);
     process.health.count(listening::readiness(&file.admin));
+    process.alerts.set(alerts::settings(&file.alerts)?);
+    process.explain(&file, &source, Vec::new());
     let admin = process.admin(&file, &policies).await?;
     let gateway = process.gateway(&file)?;
     let (ending, hangups) = (signals::ending(end), signals::hangups());
@@ -194,6 +201,10 @@ struct Process {
     opened: Opened,
     health: Health,
     watchers: Watchers,
+    /// Which alerts are judged, and how they stand.
+    alerts: Board,
+    /// What the process runs with, in words.
+    configuration: Current<Configuration>,
     /// The bytes of bodies that all doors hold together.
     memory: Memory,
     /// What each tenant may bring to all doors together.
@@ -216,7 +227,11 @@ impl Process {
         });
         let opened = store.open_serving(watch).await?;
         let cached = Cached::new(opened.store.clone(), CACHE_BYTES);
-        let measured = Metered::new(Arc::new(cached), metrics.clone());
+        let cached = Arc::new(cached);
+        let cache = cached.clone();
+        metrics.watch_cache(move || cache.lookups());
+        metrics.configuration_loaded(opened.now());
+        let measured = Metered::new(cached, metrics.clone());
         let memory = Memory::new(limits.buffered_bytes.0.0);
         for (name, budget) in memory.budgets() {
             metrics.watch_budget(name, budget);
@@ -228,10 +243,36 @@ impl Process {
             watchers: Watchers::new(metrics, opened.now()),
             opened,
             health,
+            alerts: Board::default(),
+            configuration: Current::default(),
             memory,
             quotas,
             tracer: traces.tracer.clone(),
         })
+    }
+
+    /// Keeps what this file does in words, for people who look.
+    fn explain(&self, file: &File, source: &Source, needs_restart: Vec<&'static str>) {
+        let path = source
+            .path()
+            .map(|path| path.as_path().display().to_string());
+        self.configuration.set(Configuration {
+            file: path.filter(|_| source.has_file()),
+            loaded_at: Some(self.opened.now()),
+            explained: semel_policy::explain(file),
+            needs_restart,
+            refused_at: None,
+        });
+    }
+
+    /// Keeps that a newer file was refused.
+    fn refused(&self) {
+        let refused_at = Some(self.opened.now());
+        self.configuration.set(Configuration {
+            refused_at,
+            ..self.configuration.get()
+        });
+        self.alerts.judge_soon();
     }
 
     /// What operators should know about the servers behind the store; one that cannot serve is an error.
@@ -281,6 +322,8 @@ impl Process {
             clock: self.opened.clock.clone(),
             observations: Some(self.watchers.observations()),
             inbox: self.inbox_part(policies),
+            configuration: self.configuration.clone(),
+            alerts: self.alerts.clone(),
             memory: self.memory.clone(),
             quotas: self.quotas.clone(),
         };

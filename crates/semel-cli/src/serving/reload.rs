@@ -12,7 +12,7 @@ use tokio::sync::watch::Receiver;
 
 use super::inbox::Messages;
 use super::logs::Logs;
-use super::{Process, Source, ended, fixed, gateway, listening, notify, policies_of};
+use super::{Process, Source, alerts, ended, fixed, gateway, listening, notify, policies_of};
 use crate::error::Result;
 
 /// The parts of a process that a reload changes.
@@ -49,8 +49,14 @@ impl Live<'_> {
             let reloaded = self.reload(&ending).await;
             notify::reloaded(reloaded.is_ok());
             match reloaded {
-                Ok(()) => tracing::info!("the configuration was read again"),
+                Ok(()) => {
+                    let now = self.process.opened.now();
+                    self.process.watchers.metrics().reloaded(Ok(now));
+                    tracing::info!("the configuration was read again");
+                }
                 Err(error) => {
+                    self.process.watchers.metrics().reloaded(Err(()));
+                    self.process.refused();
                     let why = error.message();
                     tracing::error!(why, "the new configuration is not used, the old one stays");
                 }
@@ -67,6 +73,7 @@ impl Live<'_> {
         let file = self.source.load()?;
         let policies = policies_of(&file, &self.source)?;
         let tokens = self.tokens(&file)?;
+        let alerts = alerts::settings(&file.alerts)?;
         let gateway = self.gateway_config(&file)?;
         let limits = super::tenant_limits(&file)?;
         let keks = super::keks(&file)?;
@@ -80,6 +87,7 @@ impl Live<'_> {
             admin.set_tokens(tokens)?;
         }
         self.policies.set(policies.clone());
+        self.process.alerts.set(alerts);
         self.logs.set_level(file.log.level);
         self.process.quotas.set(limits);
         self.process.opened.keys().set(keks)?;
@@ -87,6 +95,7 @@ impl Live<'_> {
         self.process.health.count(counts);
         self.process.memory.set_max(file.limits.buffered_bytes.0.0);
         let keys = fixed::changed(&self.started_with, &file, self.store_is_named);
+        self.process.explain(&file, &self.source, keys.clone());
         if !keys.is_empty() {
             let keys = keys.join(", ");
             tracing::warn!(

@@ -8,7 +8,8 @@ use semel_core::clock::Doubt;
 use semel_core::duplicate::Duplicate;
 use semel_core::record::Claim;
 use semel_core::store::{self, Swept};
-use semel_core::{Error, Timestamp, duration};
+use semel_core::{Error, Scope, Timestamp, duration};
+use semel_http::event::Answered;
 use semel_http::observe::Report;
 use semel_http::{Event, RequestObserver};
 
@@ -51,6 +52,10 @@ impl RequestObserver for Watchers {
     fn saw_unguarded(&self, method: &http::Method) {
         self.metrics.saw_unguarded(method);
         tracing::debug!(target: "semel::request", %method, "a request with a key is guarded by no route");
+    }
+
+    fn saw_upstream(&self, scope: &Scope, answered: Answered, took: Duration) {
+        self.metrics.saw_upstream(scope, answered, took);
     }
 
     fn saw(&self, event: &Event<'_>) {

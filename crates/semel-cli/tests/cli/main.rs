@@ -5,6 +5,7 @@
     reason = "helpers of tests fail as tests do; clippy knows the tests only"
 )]
 
+mod alerts_pages;
 mod chart;
 mod checking;
 mod correcting;
@@ -12,8 +13,8 @@ mod deciding;
 mod demo;
 mod discovering;
 mod dist;
-mod erasing;
 mod encryption;
+mod erasing;
 mod failing;
 mod finding;
 mod fixture;

@@ -62,9 +62,20 @@ fn verbs(help: &str) -> Vec<&str> {
 
 /// Compares a page with what it must say, or writes it.
 pub(crate) fn check(name: &str, text: &str) {
+    check_file(&format!("docs/reference/{name}"), text);
+}
+
+/// The text of a file of the repository; nothing if it is not there.
+pub(crate) fn read(path: &str) -> String {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    fs::read_to_string(root.join(path)).unwrap_or_default()
+}
+
+/// The same for any file of the repository.
+pub(crate) fn check_file(name: &str, text: &str) {
     let text = format!("{}\n", text.trim_end());
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let path = root.join("docs/reference").join(name);
+    let path = root.join(name);
     if std::env::var_os(WRITE).is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, &text).unwrap();
@@ -72,7 +83,7 @@ pub(crate) fn check(name: &str, text: &str) {
     let found = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == text,
-        "docs/reference/{name} is not what the program says; run `cargo xtask docs`"
+        "{name} is not what the program says; run `cargo xtask docs`"
     );
 }
 

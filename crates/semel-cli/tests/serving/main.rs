@@ -5,6 +5,7 @@
 )]
 
 mod admin;
+mod alerts;
 mod collector;
 mod consumers_paused;
 mod consumers_reloaded;

@@ -1,5 +1,7 @@
 //! Finds out which operation a request means. Nothing runs here.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::request::Parts;
@@ -11,7 +13,7 @@ use super::answer::{Admitted, Asked, Kept, no_room_to_answer};
 use super::spool::{Read, Spooled, spool};
 use super::{Admission, Begun, Echo, Guard, Inner};
 use crate::body::{AnyBody, Body};
-use crate::event::{Event, What};
+use crate::event::{Answered, Event, What};
 use crate::fingerprint::{By, UsualReading};
 use crate::key::{self, Found, Whole};
 use crate::mcp;
@@ -251,6 +253,10 @@ impl Inner {
             status,
             took: began.at.elapsed(),
         });
+    }
+
+    pub(super) fn saw_upstream(&self, answered: Answered, took: Duration) {
+        self.watch.saw_upstream(&self.rules.scope, answered, took);
     }
 }
 

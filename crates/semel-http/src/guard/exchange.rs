@@ -7,7 +7,7 @@ use semel_core::Outcome;
 use semel_core::once::{Finished, Run, Settlement};
 use semel_core::trace::{Kind, Span};
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::events::{self, Events};
 use super::silence::{Heard, Silent};
@@ -15,6 +15,7 @@ use super::spool::Gathered;
 use super::stream::{Rest, Streaming};
 use super::{Failure, Guard, Handover, Upstream};
 use crate::body::{Body, BoxError};
+use crate::event::Answered;
 use crate::mcp;
 use crate::quota::{Ticket, bytes_of};
 use crate::replay::{self, OUTCOME};
@@ -99,8 +100,11 @@ impl<U: Upstream> Exchange<U> {
         } = *self;
         let limit = guard.rules().timeout;
         // Dropping the call closes the connection to the service; what it did until then is not known.
+        let began = Instant::now();
         let called = timeout(limit, upstream.call(request)).await;
-        let response = called.unwrap_or_else(|_| Err(overdue(&handover, limit)))?;
+        let called = called.unwrap_or_else(|_| Err(overdue(&handover, limit)));
+        guard.0.saw_upstream(answered(&called), began.elapsed());
+        let response = called?;
         let (mut head, body) = response.into_parts();
         is_answer(head.status)?;
         let word = Word::take(&mut head);
@@ -148,6 +152,14 @@ fn kept(rules: &Rules, finished: Finished<Ended>, ticket: &Ticket) -> Finished<E
         other => other,
     };
     Finished { settlement, value }
+}
+
+fn answered<B>(called: &Result<Response<B>, Failure>) -> Answered {
+    match called {
+        Ok(response) => Answered::Status(response.status().as_u16()),
+        Err(Failure::NotReached(_)) => Answered::Unreached,
+        Err(Failure::Broken(_) | Failure::TimedOut(_) | Failure::Unreadable(_)) => Answered::Broken,
+    }
 }
 
 /// No answer in time. A request that was never handed over has done nothing.

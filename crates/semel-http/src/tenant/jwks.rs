@@ -9,6 +9,7 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
@@ -45,6 +46,18 @@ pub trait Load: Send + Sync {
 
 /// The sets that are in use, by their places.
 static IN_USE: StdMutex<Vec<(String, Weak<Inner>)>> = StdMutex::new(Vec::new());
+
+// Counted for the process, as the sets are the process's.
+static LOADED: AtomicU64 = AtomicU64::new(0);
+static NOT_LOADED: AtomicU64 = AtomicU64::new(0);
+
+/// How often sets of keys were loaded since the process began, and how often they could not be.
+pub fn loads() -> (u64, u64) {
+    (
+        LOADED.load(Ordering::Relaxed),
+        NOT_LOADED.load(Ordering::Relaxed),
+    )
+}
 
 /// A set of public keys that is kept and renewed. Clones share it.
 #[derive(Clone)]
@@ -173,10 +186,12 @@ impl Jwks {
         current.tried = Some(now);
         match read {
             Ok(keys) => {
+                LOADED.fetch_add(1, Ordering::Relaxed);
                 tracing::debug!(%place, keys = keys.len(), "the keys of tokens were loaded");
                 (current.keys, current.loaded) = (Some(Arc::new(keys)), Some(now));
             }
             Err(error) => {
+                NOT_LOADED.fetch_add(1, Ordering::Relaxed);
                 let kept = current.keys.as_ref().map_or(0, |keys| keys.len());
                 tracing::warn!(%place, %error, kept, "the keys of tokens cannot be loaded");
             }

@@ -154,6 +154,10 @@ impl Claimer {
             active.note(identity, "a message whose worker was lost is claimed again");
             shared.watch.reclaimed(&job.message);
         }
+        if job.replay {
+            let allowed = active.policy.replay.allowed;
+            shared.watch.replayed(&job.message, allowed);
+        }
         let lease = active.policy.lease;
         let lost = shared.flights.begin(job.claim.clone(), lease, asked);
         // The starter ends after this task, so the queue is there.

@@ -28,7 +28,7 @@ pub use delivery::{Delivery, Handle, HeaderField, Raw};
 pub use event::{Batch, Event, Gone, Partition, Position, Want};
 pub use facts::{DeliveryLimit, Facts, Retained};
 pub use file::FileSource;
-pub use http::{Signature, Webhook};
+pub use http::{Signature, StandardKey, Webhook};
 pub use notes::{Notes, edited_headers};
 pub(crate) use notes::{delivered_before, is_note};
 pub use open::OPEN_MAX;

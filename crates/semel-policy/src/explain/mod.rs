@@ -1,6 +1,7 @@
 //! What a file does, in words, and what to think about before it is used.
 
 mod admin;
+mod alerts;
 mod consumer;
 mod quota;
 mod route;
@@ -38,6 +39,9 @@ pub fn explain(file: &File) -> String {
         line(&mut out, &said);
     }
     for said in tracing::describe(&file.tracing) {
+        line(&mut out, &said);
+    }
+    for said in alerts::describe(&file.alerts) {
         line(&mut out, &said);
     }
     match &file.gateway {

@@ -1,6 +1,7 @@
 //! What the file may say, section by section, as plain data.
 
 mod admin;
+mod alerts;
 pub mod consumer;
 mod encryption;
 mod gateway;
@@ -16,6 +17,7 @@ mod token;
 mod tracing;
 
 pub use admin::{Admin, Beside};
+pub use alerts::{AlertWebhook, Alerts, Thresholds};
 pub use consumer::{Consumer, IdempotentConsumer};
 pub use encryption::{Encryption, EncryptionKey};
 pub use gateway::{Gateway, Host, PolicyPage, UpstreamTls};

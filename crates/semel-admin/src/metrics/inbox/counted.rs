@@ -1,18 +1,17 @@
 //! What engines report as they go.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use semel_core::Scope;
 use semel_core::inbox::{Cause, Message, Receipt, State};
 use semel_inbox::AttemptEnd;
 
 use super::labels::{
-    ByAlert, ByReason, ByStatus, ByType, CONSUMERS_MAX, EVENT_TYPES_MAX, Met, NONE,
+    ByPolicy, ByReason, ByStatus, ByType, CONSUMERS_MAX, EVENT_TYPES_MAX, Met, NONE,
 };
 use crate::metrics::histogram::Histogram;
 
@@ -33,7 +32,7 @@ struct Series {
     suspected: Family<ByReason, Counter>,
     reclaimed: Family<ByType, Counter>,
     suppressed: Family<ByType, Counter>,
-    alerts: Family<ByAlert, Gauge<u64, AtomicU64>>,
+    replays: Family<ByPolicy, Counter>,
 }
 
 #[derive(Debug)]
@@ -55,7 +54,20 @@ struct Consumer {
     reclaimed: Counter,
     late: Counter,
     settled_elsewhere: Counter,
+    /// Messages that failed for good because of what they are: their handler refused them, or they cannot be read.
+    terminal: AtomicU64,
+    /// Replays against the policy.
+    forced: AtomicU64,
     types: Met<String, EventType>,
+}
+
+/// What alerts judge of a consumer: how much of it there was since the process began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WatchedConsumer {
+    pub(crate) consumer: Arc<str>,
+    pub(crate) late: u64,
+    pub(crate) terminal: u64,
+    pub(crate) forced: u64,
 }
 
 /// The same for one kind of event.
@@ -83,6 +95,8 @@ impl Series {
             reclaimed: claims("reclaimed"),
             late: claims("late"),
             settled_elsewhere: claims("settled-elsewhere"),
+            terminal: AtomicU64::new(0),
+            forced: AtomicU64::new(0),
             types: Met::new(EVENT_TYPES_MAX),
             label,
         }
@@ -127,7 +141,7 @@ impl Counted {
         (consumer, event_type)
     }
 
-    pub(super) fn received(&self, message: &Message, receipt: Receipt) {
+    pub(in crate::metrics) fn received(&self, message: &Message, receipt: Receipt) {
         let (consumer, event_type) = self.labels(message);
         event_type.received.inc();
         match receipt {
@@ -153,7 +167,7 @@ impl Counted {
         }
     }
 
-    pub(super) fn finished(&self, message: &Message, end: AttemptEnd) {
+    pub(in crate::metrics) fn finished(&self, message: &Message, end: AttemptEnd) {
         let (consumer, event_type) = self.labels(message);
         event_type.seconds.took(end.took);
         if end.late {
@@ -174,6 +188,9 @@ impl Counted {
     }
 
     fn failed(&self, consumer: &Consumer, event_type: &EventType, reason: &'static str) {
+        if reason == Cause::Terminal.name() {
+            consumer.terminal.fetch_add(1, Ordering::Relaxed);
+        }
         let labels = by_reason(consumer, event_type, reason);
         self.series.failures.get_or_create(&labels).inc();
     }
@@ -183,10 +200,26 @@ impl Counted {
         self.series.parked.get_or_create(&labels).inc();
     }
 
-    pub(super) fn reclaimed(&self, message: &Message) {
+    pub(in crate::metrics) fn reclaimed(&self, message: &Message) {
         let (consumer, event_type) = self.labels(message);
         consumer.reclaimed.inc();
         event_type.reclaimed.inc();
+    }
+
+    pub(in crate::metrics) fn replayed(&self, message: &Message, allowed: bool) {
+        let (consumer, _) = self.labels(message);
+        let policy = match allowed {
+            true => "allowed",
+            false => {
+                consumer.forced.fetch_add(1, Ordering::Relaxed);
+                "forced"
+            }
+        };
+        let labels = ByPolicy {
+            consumer: consumer.label.clone(),
+            policy,
+        };
+        self.series.replays.get_or_create(&labels).inc();
     }
 
     pub(super) fn settled_elsewhere(&self, consumer: &Scope) {
@@ -199,29 +232,24 @@ impl Counted {
         self.series.suspected.get_or_create(&labels).inc();
     }
 
-    pub(super) fn suppressed(&self, message: &Message, intents: usize) {
+    pub(in crate::metrics) fn suppressed(&self, message: &Message, intents: usize) {
         let (_, event_type) = self.labels(message);
         event_type.suppressed.inc_by(intents as u64);
     }
 
-    /// An alert that may fire stands at zero until it does.
-    pub(in crate::metrics) fn expect_alert(&self, consumer: &Scope, alert: &'static str) {
-        let consumer = self.consumer(consumer).label.clone();
-        let labels = ByAlert { consumer, alert };
-        drop(self.series.alerts.get_or_create(&labels));
-    }
-
-    /// An alert that no engine judges any more does not fire.
-    pub(in crate::metrics) fn forget_alert(&self, consumer: &Scope, alert: &'static str) {
-        let consumer = self.consumer(consumer).label.clone();
-        self.series.alerts.remove(&ByAlert { consumer, alert });
-    }
-
-    pub(super) fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
-        let consumer = self.consumer(consumer).label.clone();
-        let labels = ByAlert { consumer, alert };
-        let gauge = self.series.alerts.get_or_create(&labels);
-        gauge.set(u64::from(firing));
+    /// What alerts judge of each consumer.
+    pub(in crate::metrics) fn watched(&self) -> Vec<WatchedConsumer> {
+        let of = |consumer: &Consumer| WatchedConsumer {
+            consumer: consumer.label.clone(),
+            late: consumer.late.get(),
+            terminal: consumer.terminal.load(Ordering::Relaxed),
+            forced: consumer.forced.load(Ordering::Relaxed),
+        };
+        self.consumers
+            .all()
+            .iter()
+            .map(|consumer| of(consumer))
+            .collect()
     }
 }
 
@@ -281,9 +309,9 @@ impl Series {
             self.suppressed.clone(),
         );
         registry.register(
-            "semel_alert",
-            "1 while an alert of a consumer fires",
-            self.alerts.clone(),
+            "semel_inbox_replays",
+            "Messages that were dealt with before and were claimed again for a replay; policy: allowed, or forced by an operator against it",
+            self.replays.clone(),
         );
     }
 }

@@ -83,6 +83,19 @@ impl Gauges {
         }
     }
 
+    /// Messages in progress whose lease has ended, by consumer.
+    pub(in crate::metrics) fn all_stale(&self) -> Vec<(Arc<str>, u64)> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let labels = known.values().cloned();
+        let of = |consumer: Arc<str>| {
+            let labels = ByConsumer {
+                consumer: consumer.clone(),
+            };
+            (consumer, self.stale.get_or_create(&labels).get())
+        };
+        labels.map(of).collect()
+    }
+
     /// Keeps which consumers are not served, and gives those that were not before.
     pub(super) fn replace_unserved(&self, now: &BTreeSet<Scope>) -> BTreeSet<Scope> {
         let mut unserved = self.unserved.lock().unwrap_or_else(PoisonError::into_inner);

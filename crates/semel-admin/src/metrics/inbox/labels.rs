@@ -47,9 +47,9 @@ pub(super) struct ByState {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ByAlert {
+pub(super) struct ByPolicy {
     pub(super) consumer: Arc<str>,
-    pub(super) alert: &'static str,
+    pub(super) policy: &'static str,
 }
 
 /// What was met so far, up to a limit; whatever comes later shares one value.
@@ -65,6 +65,12 @@ impl<K: Hash + Eq, V> Met<K, V> {
     pub(super) fn new(max: usize) -> Self {
         let known = RwLock::default();
         Self { max, known }
+    }
+
+    /// All that were met, but those beyond the limit.
+    pub(super) fn all(&self) -> Vec<Arc<V>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.values().cloned().collect()
     }
 
     /// The value of `key`; if it is new, `make` is given its label: `name`, or `other` beyond the limit.

@@ -13,6 +13,7 @@ pub use labels::{CONSUMERS_MAX, EVENT_TYPES_MAX};
 
 pub(super) use circuits::Circuits;
 pub(super) use counted::Counted;
+pub(crate) use counted::WatchedConsumer;
 pub(super) use gauges::Gauges;
 pub(super) use sources::Sources;
 
@@ -73,7 +74,7 @@ impl Observer for Metrics {
     }
 
     fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
-        self.counted.alert(consumer, alert, firing);
+        self.alerts.say(consumer, alert, firing);
         log::alert(consumer, alert, firing);
     }
 
@@ -83,6 +84,11 @@ impl Observer for Metrics {
             let scope = message.identity().scope();
             self.count_duplicate(&Duplicate::of(scope, Origin::NewKey));
         }
+    }
+
+    fn replayed(&self, message: &Message, allowed: bool) {
+        self.counted.replayed(message, allowed);
+        log::replayed(message, allowed);
     }
 
     fn settled_elsewhere(&self, message: &Identity) {

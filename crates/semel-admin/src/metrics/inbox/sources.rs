@@ -93,12 +93,27 @@ impl Sources {
         views
     }
 
+    /// How many sources of each consumer are not read.
+    pub(in crate::metrics) fn not_read(&self) -> Vec<(String, u64)> {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let views = watched.as_ref().map(|look| look()).unwrap_or_default();
+        let mut all: Vec<(String, u64)> = Vec::new();
+        for view in views.into_iter().take(CONSUMERS_MAX) {
+            let (consumer, away) = (view.consumer.to_string(), u64::from(!is_read(&view.state)));
+            match all.iter_mut().find(|(known, _)| *known == consumer) {
+                Some((_, count)) => *count += away,
+                None => all.push((consumer, away)),
+            }
+        }
+        all
+    }
+
     fn set(&self, view: &SourceView) {
         let of = OfSource {
             consumer: view.consumer.to_string(),
             source: view.name.clone(),
         };
-        let is_read = matches!(view.state, SourceState::Reading | SourceState::BacklogFull);
+        let is_read = is_read(&view.state);
         self.reading.get_or_create(&of).set(u64::from(is_read));
         self.open.get_or_create(&of).set(view.open);
         if let Some(lag) = view.facts.lag {
@@ -119,4 +134,9 @@ impl Sources {
             counter.inner().store(count, Ordering::Relaxed);
         }
     }
+}
+
+/// Whether a source does what it can: one that waits for room in the inbox does.
+const fn is_read(state: &SourceState) -> bool {
+    matches!(state, SourceState::Reading | SourceState::BacklogFull)
 }

@@ -1,5 +1,6 @@
-//! `semel check`: is this machine fit to run on this store?
+//! `semel check`: is this machine fit to run on this store? And with `--alerts`: does a running process need somebody?
 
+mod alerts;
 mod brokers;
 mod clock;
 mod file;
@@ -35,9 +36,21 @@ pub(crate) struct Args {
     /// Write JSON: an object with `ok` and `checks`
     #[arg(long)]
     json: bool,
+
+    /// Ask a running process which alerts fire instead; if any do, the exit code is 5
+    #[arg(long)]
+    alerts: bool,
+
+    /// With --alerts: the admin side of the process: HOST:PORT, http://…, https://… or unix:PATH
+    /// [default: admin.listen of the configuration file, or 127.0.0.1:7071]
+    #[arg(long, value_name = "URL", requires = "alerts")]
+    url: Option<String>,
 }
 
 pub(crate) async fn run(args: &Args, store: StoreArgs, config: &ConfigArg) -> Result<()> {
+    if args.alerts {
+        return alerts::run(args.url.as_deref(), config, args.json).await;
+    }
     let mut report = Report::default();
     let file = config.load()?;
     let store = config.announced(store, file.as_ref());

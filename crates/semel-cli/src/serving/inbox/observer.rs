@@ -60,6 +60,10 @@ impl Observer for EngineObserver {
         self.metrics.id_suspected(message, reason);
     }
 
+    fn replayed(&self, message: &Message, allowed: bool) {
+        self.metrics.replayed(message, allowed);
+    }
+
     fn settled_elsewhere(&self, message: &Identity) {
         self.metrics.settled_elsewhere(message);
     }

@@ -27,7 +27,7 @@ mod reply;
 mod signature;
 
 pub use hook::Webhook;
-pub use signature::{Encoding, Signature};
+pub use signature::{Encoding, Signature, StandardKey};
 
 use std::collections::HashMap;
 use std::sync::Arc;

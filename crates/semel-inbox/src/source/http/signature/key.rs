@@ -75,6 +75,16 @@ impl Key {
         }
     }
 
+    /// The signature over these parts by a shared secret; `None` by a key that only checks.
+    pub(super) fn sign(&self, parts: &[&[u8]]) -> Option<Vec<u8>> {
+        let Self::Hmac(secret) = self else {
+            return None;
+        };
+        let mut mac = Hmac::<Sha256>::new_from_slice(secret).ok()?;
+        parts.iter().for_each(|part| mac.update(part));
+        Some(mac.finalize().into_bytes().to_vec())
+    }
+
     /// Whether a signature over these parts was made with this key. A key never checks a signature of another kind.
     pub(super) fn made(&self, parts: &[&[u8]], signature: &Proof) -> bool {
         match (self, signature) {

@@ -6,6 +6,7 @@
 mod adyen;
 mod key;
 mod paypal;
+mod signer;
 mod standard;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use semel_core::{Error, Result, Timestamp};
 
 use crate::vendors::{Extent, SigningKind, Vendor};
 use key::{Key, Proof};
+pub use signer::StandardKey;
 
 /// How old or how far ahead a signed time may be.
 const TOLERANCE: Duration = Duration::from_secs(5 * 60);

@@ -1,0 +1,121 @@
+//! Which alerts fire, which are pending, and all there are with their thresholds.
+
+use maud::{Markup, html};
+
+use crate::alerts::judge::Active;
+use crate::alerts::{Bound, Rule, Severity};
+use crate::dashboard::{Ask, Page, ui};
+use crate::refused::Refused;
+
+/// The page.
+pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
+    let board = &ask.app.parts.alerts;
+    let webhook = match board.settings().webhook {
+        Some(_) => "Each alert that begins or ends is posted to the webhook.",
+        None => "No webhook hears of alerts: alerts.webhook in semel.yaml names one.",
+    };
+    let live = html! {
+        (ui::section("Now", active(&ask)))
+        (ui::section("All alerts", all(&board.rules())))
+    };
+    let rest = html! {
+        p.hint { (webhook) " Thresholds are set in " code { "alerts.thresholds" } ", those of consumers in their policies." }
+    };
+    Ok(Page::new("Alerts").live(live).rest(rest))
+}
+
+/// What fires and what is pending; that nothing does, if so.
+pub(crate) fn active(ask: &Ask) -> Markup {
+    let standing = ask.app.parts.alerts.standing();
+    let Some(judged_at) = standing.judged_at else {
+        return ui::empty(
+            "No alert was judged yet.",
+            html! { "They are judged every few seconds." },
+        );
+    };
+    let row = |alert: &Active| Some(active_row(Rule::named(alert.rule)?, alert, ask));
+    let table = ui::Table::new("Alerts that fire or are pending")
+        .column("State")
+        .column("Severity")
+        .column("Alert")
+        .column("About")
+        .number("Value")
+        .number("Threshold")
+        .column("Since")
+        .column("What to do");
+    let rows = standing.active.iter().filter_map(row);
+    table.rows(rows).or(ui::empty(
+        "No alert fires.",
+        html! { "Judged " (ui::ago(judged_at, ask.app.now())) "." },
+    ))
+}
+
+fn active_row(rule: &Rule, alert: &Active, ask: &Ask) -> ui::Row {
+    let about = alert.subject.as_ref().map(ToString::to_string);
+    let about = about.unwrap_or_else(|| rule.about.name().to_owned());
+    let threshold = alert
+        .threshold
+        .map_or_else(|| "by policy".to_owned(), |at| rule.unit.show(at));
+    let value = alert
+        .threshold
+        .map_or_else(String::new, |_| rule.unit.show(alert.value));
+    ui::Row::new(&format!("{} {about}", alert.rule))
+        .cell(ui::state(if alert.firing { "firing" } else { "pending" }))
+        .cell(severity(rule.severity))
+        .cell(html! { strong { (rule.name) } br; (rule.summary) })
+        .text(about)
+        .text(value)
+        .text(threshold)
+        .cell(ui::ago(alert.since, ask.app.now()))
+        .cell(runbook(rule))
+}
+
+fn severity(severity: Severity) -> Markup {
+    let tone = match severity {
+        Severity::Critical => ui::Tone::Bad,
+        Severity::Warning => ui::Tone::Warn,
+        Severity::Info => ui::Tone::Plain,
+    };
+    ui::badge(tone, severity.name())
+}
+
+fn all(rules: &[(&'static Rule, Option<f64>)]) -> Markup {
+    let row = |(rule, threshold): &(&'static Rule, Option<f64>)| {
+        ui::Row::new(rule.name)
+            .cell(html! { strong { (rule.name) } br; (rule.summary) })
+            .cell(severity(rule.severity))
+            .text(rule.about.name())
+            .text(fires(rule, *threshold))
+            .cell(runbook(rule))
+    };
+    let table = ui::Table::new("Alerts and when they fire")
+        .column("Alert")
+        .column("Severity")
+        .column("Looks at")
+        .column("Fires")
+        .column("What to do");
+    table.rows(rules.iter().map(row)).show()
+}
+
+/// When a rule fires, in words.
+fn fires(rule: &Rule, threshold: Option<f64>) -> String {
+    let Some(threshold) = threshold else {
+        return "off".to_owned();
+    };
+    if rule.is_of_policies() {
+        return "by the consumer's policy".to_owned();
+    }
+    let side = match rule.bound {
+        Bound::Above(_) => "above",
+        Bound::Below(_) => "below",
+    };
+    let lasts = match rule.lasts.is_zero() {
+        true => String::new(),
+        false => format!(" for {}", ui::duration(rule.lasts)),
+    };
+    format!("{side} {}{lasts}", rule.unit.show(threshold))
+}
+
+fn runbook(rule: &Rule) -> Markup {
+    html! { a href=(rule.runbook()) rel="noreferrer" { "runbook" } }
+}
