@@ -98,7 +98,6 @@ pub struct Admin {
     probe: Probe,
     /// Says that the process stops, to those who would not end by themselves.
     stop: watch::Sender<bool>,
-    parts: Parts,
     handle: Handle,
 }
 

@@ -131,6 +131,7 @@ mod tests {
                 expires_at: at.after(Duration::from_secs(60)),
                 archive: false,
                 resolved: false,
+                erased: false,
             }),
         }
     }

@@ -123,7 +123,7 @@ fn messages(metrics: &Metrics) {
     let identity = Identity::parse("public", "any", "id").expect("three words are an identity");
     let message = Message::new(identity, "").expect("an empty payload is a payload");
     let state = State::Parked;
-    for receipt in [Receipt::Stored { state }, Receipt::Duplicate { state }] {
+    for receipt in [Receipt::Stored { state }, Receipt::duplicate(state)] {
         metrics.counted.received(&message, receipt);
     }
     let end = AttemptEnd {
