@@ -117,6 +117,10 @@ pub use semel_macros::idempotent;
 #[doc(inline)]
 pub use semel_nats as nats;
 
+#[cfg(feature = "otel")]
+#[doc(inline)]
+pub use semel_otel as otel;
+
 #[cfg(feature = "postgres")]
 #[doc(inline)]
 pub use semel_postgres as postgres;

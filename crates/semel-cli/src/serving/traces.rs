@@ -2,7 +2,7 @@
 //!
 //! The file says where they go; what it leaves out, the variables of OpenTelemetry may say.
 
-use http::{HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue, Uri};
 use semel_admin::Metrics;
 use semel_core::Tracer;
 use semel_core::trace::Sampling;
@@ -31,9 +31,11 @@ impl Traces {
                 exporter: None,
             });
         };
-        let endpoint = config.endpoint.clone();
+        // Only the host: an address of the environment may hold a password.
+        let endpoint = config.endpoint.parse::<Uri>().ok();
+        let collector = endpoint.as_ref().and_then(Uri::host);
+        tracing::info!(collector, "traces are exported");
         let (sink, exporter) = semel_otel::start(config)?;
-        tracing::info!(endpoint, "traces are exported");
         Ok(Self {
             tracer: Tracer::new(sink, sampling(&file.tracing)),
             exporter: Some(exporter),
