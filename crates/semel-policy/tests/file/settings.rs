@@ -8,6 +8,7 @@ use semel_http::fingerprint::By;
 use semel_http::key::Source;
 use semel_http::profile::Profile;
 use semel_http::rules::{BusyStatus, Class, Describe, Missing, Mode, Unknown};
+use semel_http::stored::Contents;
 use semel_http::tenant;
 use semel_policy::CompiledRoute;
 
@@ -110,7 +111,7 @@ const IDENTITY: [Row; 32] = [
     }),
 ];
 
-const OUTCOME: [Row; 25] = [
+const OUTCOME: [Row; 28] = [
     ("in_progress: 425", |r| {
         r.rules.in_progress.status == BusyStatus::TooEarly
     }),
@@ -164,6 +165,16 @@ const OUTCOME: [Row; 25] = [
                 .is_some_and(|asked| asked.url == "http://a/?k={key}&f={fence}")
         },
     ),
+    ("contents: head", |r| {
+        r.rules.stored.contents == Contents::Head
+    }),
+    ("contents: status", |r| {
+        r.rules.stored.contents == Contents::Status
+    }),
+    ("redact: { body: $.card, headers: [X-Secret] }", |r| {
+        let stored = &r.rules.stored;
+        stored.without[0].as_str() == "$.card" && stored.without_headers[0] == "x-secret"
+    }),
     ("replay: { cookies: true }", |r| r.rules.replay_cookies),
     ("replay: { expires: true }", |r| r.rules.tell_expiry),
     ("request_bytes: 2MiB", |r| {
