@@ -21,7 +21,7 @@ use crate::tree::{Node, Value, overlay, yaml};
 use crate::value::{Named, StoreUrl};
 
 /// The sections that a variable can stand for.
-const SECTIONS: [&str; 11] = [
+const SECTIONS: [&str; 12] = [
     "store",
     "encryption",
     "log",

@@ -131,21 +131,23 @@ pub(crate) async fn run_until(
         };
         tokio::join!(gateway, messages);
     };
-    match admin {
-        None => doors.await,
-        // The admin side ends last, so that a drain can be watched.
-        Some(admin) => {
-            let (done, drained) = tokio::sync::oneshot::channel::<()>();
-            let serving = async {
-                doors.await;
-                drop(done);
-            };
-            tokio::join!(serving, admin.serve(async { drop(drained.await) }));
-        }
-    }
+    serve_beside(admin, doors).await;
     traces.end().await;
     tracing::info!("semel ends");
     Ok(())
+}
+
+/// Serves the admin side, if there is one, while `doors` serve. It ends last, so that a drain can be watched.
+async fn serve_beside(admin: Option<Admin>, doors: impl Future<Output = ()>) {
+    let Some(admin) = admin else {
+        return doors.await;
+    };
+    let (done, drained) = tokio::sync::oneshot::channel::<()>();
+    let serving = async {
+        doors.await;
+        drop(done);
+    };
+    tokio::join!(serving, admin.serve(async { drop(drained.await) }));
 }
 
 fn nothing_to_do() -> Error {

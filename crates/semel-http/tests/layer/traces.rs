@@ -83,7 +83,7 @@ async fn the_service_is_told_of_the_run_and_a_duplicate_is_linked_to_it() {
         ("run", Some(*request.context.span()))
     );
     assert_eq!(first.headers()["x-told"], run.context.to_string());
-    assert_eq!(duplicate.links, [run.context.clone()]);
+    assert_eq!(duplicate.links, std::slice::from_ref(&run.context));
 }
 
 #[tokio::test]

@@ -80,6 +80,7 @@ async fn a_replay_is_reported_as_our_own() {
         by: Actor::new("ada").unwrap(),
         reason: None,
         verb: "replay",
+        edit: None,
         dry_run: false,
     };
     assert_eq!(rig.store.operate(operation).await.unwrap().changed, 1);
