@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use hyper_util::service::TowerToHyperService;
 use semel_core::{Clock, Error, Kind, Result, SystemClock};
 use semel_http::{Memory, Quotas};
@@ -16,7 +15,7 @@ use crate::gate::Gate;
 use crate::health::{Health, Probe};
 use crate::inbox::InboxPart;
 use crate::metered::Metered;
-use crate::router;
+use crate::router::{self, App, Shared};
 use crate::tokens::Tokens;
 use crate::view;
 
@@ -86,7 +85,7 @@ impl std::fmt::Debug for Parts {
 #[derive(Debug)]
 pub struct Admin {
     listener: Listener,
-    router: Router,
+    app: Shared,
     probe: Probe,
     /// Says that the process stops, to those who would not end by themselves.
     stop: watch::Sender<bool>,
@@ -149,8 +148,9 @@ impl Admin {
         let (stop, stopping) = watch::channel(false);
         let dashboard =
             Dashboard::new(gate.clone(), config.dashboard(listener.address()), stopping)?;
+        let app = Arc::new(App::new(parts, probed, gate, dashboard));
         Ok(Self {
-            router: router::router(parts, probed, gate, dashboard),
+            app,
             listener,
             probe,
             stop,
@@ -172,7 +172,7 @@ impl Admin {
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send) {
         let Self {
             listener,
-            router,
+            app,
             probe,
             stop,
             ..
@@ -181,12 +181,14 @@ impl Admin {
             shutdown.await;
             stop.send_replace(true);
         };
+        let router = router::router(app.clone());
         let service = move |peer: Arc<semel_listen::Peer>| {
             counted(&peer, TowerToHyperService::new(router.clone()))
         };
         let drained = tokio::select! {
             drained = listener.serve(service, shutdown) => drained,
             never = probe.run() => match never {},
+            never = app.dashboard.keep_history(&app.parts) => match never {},
         };
         if drained.connections > 0 {
             let left = drained.connections;

@@ -41,6 +41,17 @@ pub(crate) struct App {
 }
 
 impl App {
+    pub(crate) fn new(parts: Parts, probed: Probed, gate: Gate, dashboard: Dashboard) -> Self {
+        Self {
+            waiters: claims::waiters(&parts.store),
+            parts,
+            probed,
+            large_bodies: Arc::new(Semaphore::new(LARGE_BODIES_MAX)),
+            dashboard,
+            gate,
+        }
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.parts.clock.now()
     }
@@ -132,15 +143,7 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 /// The routes behind the gate.
-pub(crate) fn router(parts: Parts, probed: Probed, gate: Gate, dashboard: Dashboard) -> Router {
-    let app = Arc::new(App {
-        waiters: claims::waiters(&parts.store),
-        parts,
-        probed,
-        large_bodies: Arc::new(Semaphore::new(LARGE_BODIES_MAX)),
-        dashboard,
-        gate,
-    });
+pub(crate) fn router(app: Shared) -> Router {
     let routes = routes().into_iter();
     routes
         .fold(dashboard::routes(), |router, route| {

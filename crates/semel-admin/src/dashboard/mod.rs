@@ -8,7 +8,8 @@
 //!    `sign_in` its page.
 //! 4. `serve` runs a page or an act and wraps it with `frame`; `live` renders the live part of a page again and again; `headers` are those of
 //!    every answer.
-//! 5. `ui` is the kit that pages are made of; `assets` are the one style and the one script.
+//! 5. `history` takes samples for the charts of the overview.
+//! 6. `ui` is the kit that pages are made of; `assets` are the one style and the one script.
 //!
 //! # How to add a page
 //!
@@ -30,6 +31,7 @@ mod cookies;
 mod csrf;
 mod frame;
 mod headers;
+mod history;
 mod live;
 mod page;
 mod pages;
@@ -51,6 +53,7 @@ pub(crate) use sessions::SESSION;
 
 use cookies::Cookies;
 use csrf::Csrf;
+use history::History;
 use sessions::Sessions;
 
 /// What the dashboard remembers while the process runs. Nothing of it outlives the process: after a restart people sign in again.
@@ -59,6 +62,8 @@ pub(crate) struct Dashboard {
     /// Which tokens hold.
     gate: Gate,
     sessions: Sessions,
+    /// What the overview draws.
+    history: History,
     csrf: Csrf,
     cookies: Cookies,
     /// Room for live streams.
@@ -79,12 +84,23 @@ impl Dashboard {
         Ok(Self {
             gate,
             sessions: Sessions::new(settings.session),
+            history: History::default(),
             csrf: Csrf::new()?,
             cookies: Cookies::new(settings.port, settings.is_tls),
             streams: Arc::new(Semaphore::new(live::STREAMS_MAX)),
             attempts: Semaphore::new(sign_in::ATTEMPTS_MAX),
             stopping,
         })
+    }
+}
+
+impl Dashboard {
+    /// Takes samples for the charts, for ever.
+    pub(crate) async fn keep_history(
+        &self,
+        parts: &crate::admin::Parts,
+    ) -> std::convert::Infallible {
+        self.history.keep(parts).await
     }
 }
 

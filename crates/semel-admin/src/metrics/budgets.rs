@@ -51,6 +51,13 @@ impl Budgets {
         watched.push((name, budget.clone()));
     }
 
+    /// The name, what is used and what may be used of each.
+    pub(super) fn read(&self) -> Vec<(&'static str, usize, usize)> {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = |(name, budget): &(&'static str, Budget)| (*name, budget.used(), budget.max());
+        watched.iter().map(read).collect()
+    }
+
     /// Takes the numbers of this moment.
     pub(super) fn refresh(&self) {
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,6 +6,7 @@
 
 mod beneath;
 mod budgets;
+pub(crate) mod flow;
 mod gauges;
 mod histogram;
 mod inbox;
@@ -38,6 +39,7 @@ use crate::inbox::InboxPart;
 use crate::log;
 use beneath::Beneath;
 use budgets::Budgets;
+use flow::{Flow, Through};
 use gauges::Gauges;
 use inbox::{Circuits, Counted, Sources};
 use limited::Limited;
@@ -71,6 +73,7 @@ pub struct Metrics {
     sources: Sources,
     ports: Ports,
     spans: Spans,
+    flow: Flow,
     stats_asked: Asked,
     inbox_asked: Asked,
 }
@@ -111,6 +114,7 @@ impl Metrics {
             ports: Ports::register(&mut registry),
             spans: Spans::register(&mut registry),
             registry,
+            flow: Flow::default(),
             stats_asked: Asked::default(),
             inbox_asked: Asked::default(),
         }
@@ -119,6 +123,21 @@ impl Metrics {
     /// Shows what is used of a budget, and its limit, from now on.
     pub fn watch_budget(&self, name: &'static str, budget: &Budget) {
         self.budgets.watch(name, budget);
+    }
+
+    /// What went through since the process began.
+    pub(crate) fn through(&self) -> Through {
+        self.flow.through()
+    }
+
+    /// How the sources of this process stand.
+    pub(crate) fn source_views(&self) -> Vec<SourceView> {
+        self.sources.views()
+    }
+
+    /// What is used of each budget, and how much may be.
+    pub(crate) fn budgets(&self) -> Vec<(&'static str, usize, usize)> {
+        self.budgets.read()
     }
 
     /// All series as text.
@@ -235,6 +254,7 @@ impl fmt::Debug for Metrics {
 
 impl semel_http::RequestObserver for Metrics {
     fn saw(&self, event: &semel_http::Event<'_>) {
+        self.flow.saw(event);
         self.requests.saw(event);
     }
 

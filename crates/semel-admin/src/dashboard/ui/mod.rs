@@ -3,14 +3,17 @@
 //! - `table` has rows with stable ids, which become cards on a phone.
 //! - `field` has what forms and filters are made of.
 //! - `show` has times, numbers and states.
+//! - `chart` draws lines over time.
 //! - `block` has what stands by itself: sections, lists of facts, empty states, disclosures.
 
 mod block;
+mod chart;
 mod field;
 mod show;
 mod table;
 
 pub(crate) use block::{code, disclosure, empty, facts, notice, section};
+pub(crate) use chart::{Line, Span, chart, shown as rate};
 pub(crate) use field::{area, button, danger, filter, input, keep, pager, reason, select};
 pub(crate) use show::{Tone, ago, badge, bytes, count, duration, percent, state, time};
 pub(crate) use table::{Row, Table};
@@ -30,4 +33,9 @@ pub(crate) fn address(path: &str, pairs: &[(String, String)]) -> String {
 pub(crate) fn link_to(path: &str, pairs: &[(&str, &str)]) -> String {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     address(path, &pairs.iter().map(owned).collect::<Vec<_>>())
+}
+
+/// The address of a page, if there is such a page: what another page links to.
+pub(crate) fn page_at(path: &'static str) -> Option<&'static str> {
+    super::table::find(path).map(|route| route.path)
 }

@@ -52,12 +52,20 @@ pub(crate) fn state(name: &str) -> Markup {
 
 /// A moment: UTC as served, in the viewer's zone with the script, how long ago as its title.
 pub(crate) fn time(at: Timestamp, now: Timestamp) -> Markup {
-    html! { time datetime=(at) title={ (duration(now.since(at))) " ago" } { (readable(at)) } }
+    html! { time datetime=(at) title=(age(at, now)) { (readable(at)) } }
 }
 
 /// How long ago a moment was, with the moment as its title.
 pub(crate) fn ago(at: Timestamp, now: Timestamp) -> Markup {
-    html! { time.ago datetime=(at) title=(readable(at)) { (duration(now.since(at))) " ago" } }
+    html! { time.ago datetime=(at) title=(readable(at)) { (age(at, now)) } }
+}
+
+/// `4m 12s ago`; less than a second is too little to be read.
+fn age(at: Timestamp, now: Timestamp) -> String {
+    match now.since(at) {
+        age if age < Duration::from_secs(1) => "just now".to_owned(),
+        age => format!("{} ago", duration(age)),
+    }
 }
 
 /// `2026-11-18 20:08:40 UTC`.

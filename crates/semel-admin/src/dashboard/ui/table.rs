@@ -93,13 +93,13 @@ impl Table {
                 table {
                     caption { (self.caption) }
                     thead { tr {
-                        @for column in &self.columns { th scope="col" .number[column.is_number] { (column.name) } }
+                        @for column in &self.columns { th scope="col" class=[class(column)] { (column.name) } }
                     } }
                     tbody {
                         @for row in &self.rows {
                             tr id=(row.id) {
                                 @for (column, cell) in self.columns.iter().zip(&row.cells) {
-                                    td data-column=(column.name) .number[column.is_number] { (cell) }
+                                    td class=[class(column)] data-column=(column.name) { (cell) }
                                 }
                             }
                         }
@@ -108,4 +108,8 @@ impl Table {
             }
         }
     }
+}
+
+fn class(column: &Column) -> Option<&'static str> {
+    column.is_number.then_some("number")
 }

@@ -41,6 +41,7 @@ impl Metrics {
 
 impl Observer for Metrics {
     fn received(&self, message: &Message, receipt: Receipt) {
+        self.flow.received(message.identity().scope(), receipt);
         self.counted.received(message, receipt);
         match receipt {
             Receipt::Stored { state } => log::stored(message, state),
@@ -50,6 +51,7 @@ impl Observer for Metrics {
     }
 
     fn finished(&self, message: &Message, end: AttemptEnd) {
+        self.flow.finished(message.identity().scope(), end);
         self.counted.finished(message, end);
         log::finished(message, end);
     }

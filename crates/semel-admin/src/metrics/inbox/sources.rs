@@ -85,6 +85,14 @@ impl Sources {
         }
     }
 
+    /// How they stand, at most [`CONSUMERS_MAX`] of them.
+    pub(in crate::metrics) fn views(&self) -> Vec<SourceView> {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut views = watched.as_ref().map(|look| look()).unwrap_or_default();
+        views.truncate(CONSUMERS_MAX);
+        views
+    }
+
     fn set(&self, view: &SourceView) {
         let of = OfSource {
             consumer: view.consumer.to_string(),

@@ -1,0 +1,71 @@
+//! The overview: how much goes through, what waits, what is broken.
+//!
+//! `figures` has the numbers at the top and the charts, `tables` what stands below them, scope by scope and consumer by consumer.
+
+mod figures;
+mod tables;
+
+use maud::html;
+use semel_core::Timestamp;
+
+use crate::dashboard::history::{History, Standing};
+use crate::dashboard::{Ask, Page, ui};
+use crate::health::Readiness;
+use crate::metrics::flow::Through;
+use crate::refused::Refused;
+use crate::router::App;
+
+/// All that the page shows, of one moment.
+struct Now<'a> {
+    app: &'a App,
+    at: Timestamp,
+    history: &'a History,
+    readiness: Readiness,
+    standing: Standing,
+    /// Since the process began.
+    through: Through,
+    /// What had gone through half a minute ago, and how many seconds ago that is.
+    before: Option<(Through, f64)>,
+}
+
+impl Now<'_> {
+    async fn of(app: &App) -> Now<'_> {
+        let history = &app.dashboard.history;
+        let readiness = app.parts.health.readiness(&app.probed).await;
+        Now {
+            app,
+            at: app.now(),
+            history,
+            standing: history.standing(&app.parts).await,
+            readiness,
+            through: app.parts.store.metrics().through(),
+            before: history.recent(),
+        }
+    }
+
+    /// How many per second, of a number that only grows.
+    fn rate(&self, now: u64, of_before: impl Fn(&Through) -> u64) -> f32 {
+        let Some((before, seconds)) = &self.before else {
+            return 0.0;
+        };
+        let grown = now.saturating_sub(of_before(before));
+        (grown as f64 / seconds) as f32
+    }
+}
+
+/// The page.
+pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
+    let now = Now::of(&ask.app).await;
+    let live = html! {
+        (tables::broken(&now))
+        (figures::numbers(&now))
+        (figures::charts(&now))
+        (ui::section("Scopes", tables::scopes(&now)))
+        (ui::section("Consumers and targets", tables::consumers(&now)))
+        div.columns {
+            (ui::section("Process", tables::parts(&now)))
+            (ui::section("Store", tables::store(&now)))
+        }
+    };
+    Ok(Page::new("Overview").live(live))
+}

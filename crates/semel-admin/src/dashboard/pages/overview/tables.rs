@@ -1,0 +1,236 @@
+//! What stands below the charts.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use semel_core::inbox::Counts;
+use semel_inbox::CircuitState;
+use semel_inbox::source::{SourceState, SourceView};
+
+use super::Now;
+use crate::dashboard::ui::{self, Row, Table, Tone};
+use crate::health::PartReadiness;
+use crate::metrics::flow::{Message, Messages, Request, Requests};
+
+/// What cannot do its work, before everything else.
+pub(super) fn broken(now: &Now<'_>) -> Markup {
+    let parts = now.readiness.parts.iter().filter(|part| !part.ready);
+    html! {
+        @for part in parts {
+            (ui::notice(Tone::Bad, html! {
+                strong { (part.name) " is not ready" }
+                @if let Some(why) = &part.why { ": " (why) }
+            }))
+        }
+    }
+}
+
+pub(super) fn scopes(now: &Now<'_>) -> Markup {
+    let row = |(name, counts): (&String, &Requests)| {
+        let all = counts.of(Request::All);
+        let before = |before: &crate::metrics::flow::Through| {
+            before
+                .scopes
+                .get(name)
+                .map_or(0, |counts| counts.of(Request::All))
+        };
+        Row::new(name)
+            .cell(html! { strong { (name) } })
+            .text(format!("{}/s", ui::rate(now.rate(all, before))))
+            .text(ui::count(all))
+            .text(ui::percent(counts.duplicates() as f64, all as f64))
+            .text(ui::count(counts.of(Request::Conflict)))
+            .text(ui::count(counts.of(Request::InProgress)))
+            .text(ui::count(counts.of(Request::Unknown)))
+            .text(ui::count(counts.of(Request::Refused)))
+    };
+    let table = Table::new("Requests by scope, since the start of the process");
+    let table = table
+        .column("Scope")
+        .number("Requests")
+        .number("Total")
+        .number("Duplicates");
+    let table = table
+        .number("Conflicts")
+        .number("While running")
+        .number("Unknown")
+        .number("Refused");
+    table.rows(now.through.scopes.iter().map(row)).or(ui::empty(
+        "No request has come through this process yet.",
+        html! { "Put " code { "semel gateway --upstream URL" } " in front of a service and send it a POST with an " code { "Idempotency-Key" } "." },
+    ))
+}
+
+/// What is known of a consumer or target.
+#[derive(Default)]
+struct Known<'a> {
+    counts: Option<&'a Counts>,
+    through: Messages,
+    sources: Vec<&'a SourceView>,
+}
+
+pub(super) fn consumers(now: &Now<'_>) -> Markup {
+    let views = now.app.parts.store.metrics().source_views();
+    let mut all: BTreeMap<String, Known<'_>> = BTreeMap::new();
+    for counts in now.standing.counts.iter().flatten() {
+        all.entry(counts.consumer.to_string()).or_default().counts = Some(counts);
+    }
+    for (name, through) in &now.through.consumers {
+        all.entry(name.clone()).or_default().through = *through;
+    }
+    for view in &views {
+        let known = all.entry(view.consumer.to_string()).or_default();
+        known.sources.push(view);
+    }
+    let table = Table::new("Consumers and targets of intents, since the start of the process");
+    let table = table
+        .column("Consumer")
+        .column("State")
+        .number("Received")
+        .number("Duplicates");
+    let table = table
+        .number("Completed")
+        .number("Backlog")
+        .column("Oldest")
+        .number("Failed")
+        .number("Parked")
+        .number("At the broker");
+    let rows = all.iter().map(|(name, known)| consumer(now, name, known));
+    table.rows(rows).or(ui::empty(
+        "No messages yet.",
+        html! { "Name a consumer under " code { "consumers" } " in " code { "semel.yaml" } ", or post one: " code { "semel inbox send CONSUMER ID" } "." },
+    ))
+}
+
+fn consumer(now: &Now<'_>, name: &str, known: &Known<'_>) -> Row {
+    let through = known.through;
+    let received = through.of(Message::Received);
+    let before = |before: &crate::metrics::flow::Through| {
+        before
+            .consumers
+            .get(name)
+            .map_or(0, |counts| counts.of(Message::Received))
+    };
+    let counted = |of: fn(&Counts) -> u64| {
+        known
+            .counts
+            .map_or_else(|| "–".to_owned(), |counts| ui::count(of(counts)))
+    };
+    let oldest = known.counts.and_then(|counts| counts.oldest_pending);
+    let lags: Vec<u64> = known
+        .sources
+        .iter()
+        .filter_map(|view| view.facts.lag)
+        .collect();
+    Row::new(name)
+        .cell(html! {
+            @match ui::page_at("/inbox") {
+                Some(page) => a href=(ui::link_to(page, &[("consumer", name)])) { strong { (name) } },
+                None => strong { (name) },
+            }
+        })
+        .cell(states(now, name, known))
+        .text(format!("{}/s", ui::rate(now.rate(received, before))))
+        .text(ui::percent(through.of(Message::Duplicate) as f64, received as f64))
+        .text(ui::count(through.of(Message::Completed)))
+        .text(counted(Counts::pending))
+        .cell(html! { @if let Some(since) = oldest { (ui::ago(since, now.at)) } })
+        .text(counted(|counts| counts.failed_retryable + counts.failed_terminal))
+        .text(counted(|counts| counts.parked))
+        .text(match lags.is_empty() {
+            true => "–".to_owned(),
+            false => ui::count(lags.iter().sum()),
+        })
+}
+
+/// The badges of a consumer: whether it is paused, its circuit, what its sources say if they are not read.
+fn states(now: &Now<'_>, name: &str, known: &Known<'_>) -> Markup {
+    let circuit = name.parse().ok();
+    let circuit = circuit.and_then(|scope| now.app.parts.store.metrics().circuit_of(&scope));
+    let is_paused = known.counts.is_some_and(|counts| counts.paused.is_some());
+    let is_running = !is_paused && circuit.is_none_or(|circuit| circuit == CircuitState::Closed);
+    html! {
+        span.badges {
+            @if is_paused { (ui::state("paused")) }
+            @if let Some(circuit) = circuit.filter(|circuit| *circuit != CircuitState::Closed) {
+                (ui::badge(if circuit == CircuitState::Open { Tone::Bad } else { Tone::Warn }, &format!("circuit {}", circuit.name())))
+            }
+            @for view in &known.sources {
+                @if !matches!(view.state, SourceState::Reading) {
+                    (ui::badge(Tone::Warn, &format!("{}: {}", view.name, view.state.name())))
+                }
+            }
+            @if is_running { (ui::badge(Tone::Good, "runs")) }
+        }
+    }
+}
+
+pub(super) fn parts(now: &Now<'_>) -> Markup {
+    let part = |part: &PartReadiness| {
+        let state = if part.ready { "ready" } else { "not ready" };
+        Row::new(part.name)
+            .text(part.name)
+            .cell(ui::state(state))
+            .text(part.why.as_deref().unwrap_or_default())
+    };
+    let budget = |(name, used, limit): (&'static str, usize, usize)| {
+        let tone = if used * 10 >= limit * 9 {
+            Tone::Bad
+        } else {
+            Tone::Good
+        };
+        let share = ui::percent(used as f64, limit as f64);
+        Row::new(&format!("budget {name}"))
+            .text(name.replace('_', " "))
+            .cell(ui::badge(tone, &share))
+            .text(format!(
+                "{} of {}",
+                budgeted(name, used),
+                budgeted(name, limit)
+            ))
+    };
+    let table = Table::new("Parts of the process and its budgets");
+    let table = table.column("Part").column("State").column("Detail");
+    let parts = now.readiness.parts.iter().map(part);
+    let budgets = now.app.parts.store.metrics().budgets();
+    table
+        .rows(parts.chain(budgets.into_iter().map(budget)))
+        .show()
+}
+
+fn budgeted(name: &str, number: usize) -> String {
+    match name.ends_with("bytes") {
+        true => ui::bytes(number as u64),
+        false => ui::count(number as u64),
+    }
+}
+
+pub(super) fn store(now: &Now<'_>) -> Markup {
+    let Some(stats) = &now.standing.stats else {
+        return ui::empty(
+            "The store does not say how it stands.",
+            html! { "What it says about itself is in the log; " a href="/readyz" { "readiness" } " names the failing part." },
+        );
+    };
+    let rows = [
+        ("running", stats.running, stats.oldest_running),
+        ("unknown", stats.unknown, stats.oldest_unknown),
+        ("settled", stats.settled, None),
+        ("archived", stats.archived, None),
+        ("late outcomes", stats.late_outcomes, None),
+    ];
+    let rows = rows.map(|(name, number, oldest)| {
+        Row::new(name)
+            .cell(if number == 0 {
+                ui::badge(Tone::Plain, name)
+            } else {
+                ui::state(name)
+            })
+            .text(ui::count(number))
+            .cell(html! { @if let Some(since) = oldest { (ui::ago(since, now.at)) } })
+    });
+    html! {
+        (Table::new("Records by state").column("State").number("Records").column("Oldest").rows(rows).show())
+        @if let Some(bytes) = stats.bytes { p.hint { (ui::bytes(bytes)) " on disk" } }
+    }
+}
