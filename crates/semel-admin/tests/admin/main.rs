@@ -7,6 +7,7 @@
 
 mod browsing;
 mod claims;
+mod dashboard;
 mod docs;
 mod editing;
 mod erasing;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use semel_admin::view::Observed;
-use semel_admin::{Admin, Config, Health, InboxPart, Metered, Metrics, Parts, Policies};
+use semel_admin::{Admin, Config, Handle, Health, InboxPart, Metered, Metrics, Parts, Policies};
 use semel_core::inbox::{Inbox, Order, Plan};
 use semel_core::{Identity, ManualClock, Store, Timestamp};
 use semel_http::observe::{Finding, Report};
@@ -31,6 +31,7 @@ pub(crate) struct Server {
     pub(crate) health: Health,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) inbox: Arc<dyn Inbox>,
+    pub(crate) handle: Handle,
     stop: oneshot::Sender<()>,
     served: JoinHandle<()>,
     _dir: TempDir,
@@ -86,6 +87,7 @@ impl Server {
             .await
             .unwrap();
         let address = admin.address().tcp().unwrap();
+        let handle = admin.handle();
         let (stop, stopped) = oneshot::channel::<()>();
         let served = tokio::spawn(admin.serve(async {
             let _ = stopped.await;
@@ -97,6 +99,7 @@ impl Server {
             health,
             store,
             inbox: sqlite,
+            handle,
             stop,
             served,
             _dir: dir,
