@@ -6,7 +6,8 @@ use super::server::Server;
 use super::servers::{KAFKA, NATS, POSTGRES, RABBITMQ, REDIS, REDIS_CLUSTER, SQS};
 use super::tool::Tool;
 use super::tools::{
-    APPS, CLIENTS, KAFKA_JAVA, MCP, NGINX, OTLP, PGBOUNCER, POSTGRES_BIN, SCHEMATHESIS, STRIPE,
+    APPS, BROWSER, CLIENTS, KAFKA_JAVA, MCP, NGINX, OTLP, PGBOUNCER, POSTGRES_BIN, SCHEMATHESIS,
+    STRIPE,
 };
 
 const ALL: &[Need] = &[
@@ -27,6 +28,7 @@ const ALL: &[Need] = &[
     Need::Tool(&CLIENTS),
     Need::Tool(&OTLP),
     Need::Tool(&KAFKA_JAVA),
+    Need::Tool(&BROWSER),
 ];
 
 /// Something that tests can ask for by its name.

@@ -84,6 +84,16 @@ pub(super) const OTLP: Tool = Tool {
     )],
 };
 
+/// A browser and a driver for it, in one directory: tests look at the dashboard as people do.
+pub(super) const BROWSER: Tool = Tool {
+    name: "browser",
+    variable: "SEMEL_TEST_BROWSER",
+    parts: &[
+        Part::Program("chromium", "chromium"),
+        Part::Npm("playwright-core", "1.65.1"),
+    ],
+};
+
 /// Java's own client of Kafka, in `jars`, and a compiler: tests hand `java` a program as it stands.
 pub(super) const KAFKA_JAVA: Tool = Tool {
     name: "kafka-java",

@@ -1,0 +1,62 @@
+//! Runs the script that drives the browser.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where `cargo xtask` has installed the driver.
+fn installed() -> PathBuf {
+    let dir = std::env::var_os("SEMEL_TEST_BROWSER").unwrap_or_else(|| {
+        panic!(
+            "SEMEL_TEST_BROWSER is not set: run `cargo xtask test`, or `cargo xtask services up browser` and the export \
+             line that it prints"
+        )
+    });
+    PathBuf::from(dir)
+}
+
+/// The browser that the same tool has installed.
+fn chromium() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&path).map(|dir| dir.join("chromium"));
+    places
+        .find(|place| place.is_file())
+        .expect("chromium is installed")
+}
+
+fn workspace() -> PathBuf {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    crates.parent().unwrap().to_owned()
+}
+
+fn screenshots() -> PathBuf {
+    workspace().join("target/screenshots")
+}
+
+/// Does one task of the script at a dashboard.
+pub(crate) fn drive(task: &str, url: &str, options: &[&str]) {
+    std::fs::create_dir_all(screenshots()).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dashboard/browser.js");
+    let mut node = Command::new("node");
+    node.env("NODE_PATH", installed().join("node_modules"));
+    node.arg(script).args([task, url]).args(options);
+    node.arg(format!("screenshots={}", screenshots().display()));
+    node.arg(format!("chromium={}", chromium().display()));
+    let run = node
+        .output()
+        .unwrap_or_else(|error| panic!("node does not start: {error}"));
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{task}: {said}");
+}
+
+/// Copies the pictures into the documentation, if they are asked for.
+pub(crate) fn publish() {
+    if std::env::var_os("SEMEL_UPDATE_SCREENSHOTS").is_none() {
+        return;
+    }
+    let docs = workspace().join("docs/dashboard");
+    std::fs::create_dir_all(&docs).unwrap();
+    for entry in std::fs::read_dir(screenshots()).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, docs.join(path.file_name().unwrap())).unwrap();
+    }
+}
