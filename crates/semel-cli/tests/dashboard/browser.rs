@@ -48,15 +48,16 @@ pub(crate) fn drive(task: &str, url: &str, options: &[&str]) {
     assert!(run.status.success(), "{task}: {said}");
 }
 
-/// Copies the pictures into the documentation, if they are asked for.
+/// Replaces the pictures that the documentation has, if that is asked for.
 pub(crate) fn publish() {
     if std::env::var_os("SEMEL_UPDATE_SCREENSHOTS").is_none() {
         return;
     }
-    let docs = workspace().join("docs/dashboard");
-    std::fs::create_dir_all(&docs).unwrap();
-    for entry in std::fs::read_dir(screenshots()).unwrap() {
-        let path = entry.unwrap().path();
-        std::fs::copy(&path, docs.join(path.file_name().unwrap())).unwrap();
+    for entry in std::fs::read_dir(workspace().join("docs/dashboard")).unwrap() {
+        let kept = entry.unwrap().path();
+        let taken = screenshots().join(kept.file_name().unwrap());
+        if taken.is_file() {
+            std::fs::copy(taken, kept).unwrap();
+        }
     }
 }
