@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use semel_core::duplicate::{Duplicate, Origin};
 use semel_core::inbox::{Cause, Counts, Message, Receipt, State};
 use semel_core::record::UnknownCause;
 use semel_core::store::{StoreObserver as _, Swept, Verb};
@@ -109,6 +110,10 @@ fn doors(metrics: &Metrics) {
     });
     metrics.saw_unguarded(&axum::http::Method::POST);
     metrics.limited.limited(Limit::ALL[0], &scope);
+    metrics.count_duplicate(&Duplicate {
+        age: Some(Duration::ZERO),
+        ..Duplicate::of(&scope, Origin::ClientRetry)
+    });
     metrics.saw_upstream(&scope, Answered::Status(200), Duration::ZERO);
     metrics.watch_budget("runs", &Budget::new(1));
     metrics.watch_port("gateway", || semel_listen::Load {
