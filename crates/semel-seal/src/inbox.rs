@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use semel_core::inbox::work::{ANSWER_BYTES_MAX, ErrorText};
+use semel_core::inbox::work::ErrorText;
 use semel_core::inbox::{
     Arrivals, Attempt, Cause, ClaimBatch, Claimed, Counts, Detail, Disposition, Edited, Finish,
     Finished, Gap, Inbox, Intent, Job, Message, Operation, Page, Plan, Query, Receipt, Renewal,
@@ -14,7 +14,7 @@ use semel_core::record::Claim;
 use semel_core::store::{Actor, Answer};
 use semel_core::{Identity, LeaseTerm, Result, Scope, Tenant};
 
-use crate::cipher::{DataKey, OVERHEAD, Purpose};
+use crate::cipher::{DataKey, Purpose};
 use crate::contents::{
     Closed, closed_outcome, open_bytes, open_edit, open_message, open_outcome, seal_bytes,
     seal_edit, seal_message, seal_outcome,
@@ -153,7 +153,12 @@ impl SealedInbox {
                 edits.push(Edited { edit, ..edited });
             }
         }
+        let mut entry = detail.entry;
+        if let Some(message) = &message {
+            entry.payload_bytes = Some(message.payload().len() as u64);
+        }
         Ok(Detail {
+            entry,
             edits,
             message,
             settled,
@@ -229,14 +234,13 @@ fn failed(disposition: Disposition, change: impl FnOnce(ErrorText) -> ErrorText)
     }
 }
 
-/// The same text with a sealed answer, of which a little less fits.
+/// The same text with a sealed answer.
 fn answered(key: &DataKey, identity: &Identity, error: ErrorText) -> ErrorText {
-    let Some(answer) = error.answer() else {
+    let Some(answer) = error.answer().cloned() else {
         return error;
     };
-    let kept = answer.slice(..answer.len().min(ANSWER_BYTES_MAX - OVERHEAD));
-    let sealed = seal_bytes(key, Purpose::Answer, identity, &kept);
-    ErrorText::new(error.as_str()).with_answer(&sealed)
+    let sealed = seal_bytes(key, Purpose::Answer, identity, &answer);
+    error.with_sealed_answer(sealed)
 }
 
 impl Inbox for SealedInbox {

@@ -33,6 +33,30 @@ impl Sealed {
         })
     }
 
+    /// Seals and settles each item by itself: one whose key cannot be had fails alone.
+    async fn settled(&self, items: Batch<SettleRequest>) -> Batch<Result<SettleAnswer>> {
+        let (mut failed, mut sealed) = (Batch::new(), Batch::new());
+        for item in items {
+            let identity = item.claim.identity.clone();
+            match self.sealed(&identity, item.outcome).await {
+                Ok(outcome) => {
+                    sealed.push(SettleRequest {
+                        claim: item.claim,
+                        outcome,
+                        took: item.took,
+                        retention: item.retention,
+                    });
+                    failed.push(None);
+                }
+                Err(error) => failed.push(Some(Err(error))),
+            }
+        }
+        match sealed.is_empty() {
+            true => merge(failed, []),
+            false => merge(failed, self.store.settle(sealed).await),
+        }
+    }
+
     /// The outcome as it was, or what can be told of it.
     async fn opened(
         &self,
@@ -136,28 +160,9 @@ impl Layer for Sealed {
 
     fn settle(&self, items: Batch<SettleRequest>) -> Answers<'_, SettleAnswer> {
         refuse!(items, |item| &item.claim.identity);
-        Box::pin(async move {
-            let (mut failed, mut sealed) = (Batch::new(), Batch::new());
-            for item in items {
-                let identity = item.claim.identity.clone();
-                match self.sealed(&identity, item.outcome).await {
-                    Ok(outcome) => {
-                        sealed.push(SettleRequest {
-                            claim: item.claim,
-                            outcome,
-                            took: item.took,
-                            retention: item.retention,
-                        });
-                        failed.push(None);
-                    }
-                    Err(error) => failed.push(Some(Err(error))),
-                }
-            }
-            match sealed.is_empty() {
-                true => merge(failed, []),
-                false => merge(failed, self.store.settle(sealed).await),
-            }
-        })
+        // What is above the limit of the sealed store would fit into the one beneath only without its seal.
+        let (answers, items) = Layer::limits(self).sort_out(items);
+        Box::pin(async move { merge(answers, self.settled(items).await) })
     }
 
     fn resolve(&self, items: Batch<ResolveRequest>) -> Answers<'_, ResolveAnswer> {

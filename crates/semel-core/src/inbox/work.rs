@@ -335,6 +335,13 @@ impl ErrorText {
         self
     }
 
+    /// With the answer in another form, sealed or opened again, which may be a little longer.
+    #[must_use]
+    pub fn with_sealed_answer(mut self, answer: Bytes) -> Self {
+        self.answer = Some(answer);
+        self
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.text

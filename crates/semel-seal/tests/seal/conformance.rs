@@ -32,7 +32,8 @@ async fn fresh() -> conformance::Subject {
 mod records {
     use super::fresh;
 
-    semel_testkit::conformance!("SQLite, sealed", fresh().await);
+    // Not the suite of erasing: it compares lengths and digests of what was erased, and those that stay are of the sealed text.
+    semel_testkit::conformance_of_records!("SQLite, sealed", fresh().await);
     semel_testkit::conformance_with_clock!("SQLite, sealed", fresh().await);
     semel_testkit::conformance_of_sharing!("SQLite, sealed", fresh().await);
     semel_testkit::conformance_of_durability!("SQLite, sealed", fresh().await);

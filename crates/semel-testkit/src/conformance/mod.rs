@@ -122,6 +122,7 @@ macro_rules! conformance {
         }
 
         $crate::conformance_of_records!($store, $fresh);
+        $crate::conformance_of_erasing!($store, $fresh);
     };
 }
 
@@ -132,6 +133,7 @@ pub type Suite = (&'static str, Vec<Test>);
 pub fn suites() -> Vec<Suite> {
     vec![
         ("records", all()),
+        ("erasing", all_of_erasing()),
         ("clock", all_with_clock()),
         ("outcomes", all_of_outcomes()),
         ("sharing", all_of_sharing()),
@@ -214,13 +216,16 @@ suite! { $ all conformance_of_records in conformance:
     known::a_decision_can_be_corrected,
     known::only_decisions_can_be_corrected,
     known::the_audit_tells_who_decided_what_and_why,
-    erasing::erased_contents_are_gone_and_the_outcome_stands,
-    erasing::large_contents_are_erased_too,
     erasing::an_erasure_of_contents_names_its_claim,
-    erasing::the_history_keeps_no_contents_after_an_erasure,
-    erasing::archived_contents_are_erased_too,
     erasing::an_erasure_of_contents_is_in_the_audit,
     stalls::replays_are_answered_while_writers_are_at_work,
+}
+
+suite! { $ all_of_erasing conformance_of_erasing in conformance:
+    erasing::erased_contents_are_gone_and_the_outcome_stands,
+    erasing::large_contents_are_erased_too,
+    erasing::the_history_keeps_no_contents_after_an_erasure,
+    erasing::archived_contents_are_erased_too,
 }
 
 suite! { $ all_with_clock conformance_with_clock in conformance:
