@@ -20,7 +20,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let Some(dir) = &args.out else {
         let mut page = Vec::new();
-        let rendered = Man::new(Cli::command()).render(&mut page);
+        // As in the pages that are written: the verb `help` has none.
+        let program = Cli::command().disable_help_subcommand(true);
+        let rendered = Man::new(program).render(&mut page);
         rendered.map_err(|error| unwritten(Path::new("stdout"), &error))?;
         return output::data(&String::from_utf8_lossy(&page));
     };
