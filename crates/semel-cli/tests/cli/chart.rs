@@ -73,7 +73,7 @@ fn is_right(dir: &Path, manifests: &str) {
     let explained = Command::new(env!("CARGO_BIN_EXE_semel"))
         .args(["check", "--config"])
         .arg(dir.join("semel.yaml"))
-        .env("SEMEL_ADMIN_TOKEN", "a token that is long enough")
+        .env("SEMEL_ADMIN_TOKEN", "a-token-that-is-long-enough")
         .env("PG_PASSWORD", "secret")
         .env_remove("SEMEL_STORE")
         .output()

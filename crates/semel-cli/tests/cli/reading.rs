@@ -378,6 +378,7 @@ fn help_lists_the_exit_codes() {
      2  the command line was not understood
      3  there is no such record
      4  several records match; name scope and tenant, too
+     5  alerts fire (semel check --alerts)
     69  the store is locked, or it or the process that is asked cannot answer; try again
     74  data is damaged, the disk is full, or input and output failed
     78  bad configuration: no such store, no permission, or from a newer Semel

@@ -169,6 +169,8 @@ const tasks = {
         });
         if (!focus) break;
         if (focus.at < 0) continue;
+        // Some pages lead from their last control to the first without the browser's own in between.
+        if (focus.at === visited[0]) break;
         assert.notEqual(focus.outline, "none", `${address}: the focus does not show at ${focus.at}`);
         visited.push(focus.at);
       }

@@ -24,8 +24,26 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
     Ok(Page::new("Alerts").live(live).rest(rest))
 }
 
+/// The names of the alerts that fire, each once, with how many things it fires for; nothing if none does.
+pub(super) fn brief(ask: &Ask) -> Option<Markup> {
+    let mut firing: Vec<(&'static Rule, usize)> = Vec::new();
+    for alert in ask.app.parts.alerts.active() {
+        let Some(rule) = Rule::named(alert.rule).filter(|_| alert.firing) else {
+            continue;
+        };
+        match firing.iter_mut().find(|(known, _)| known.name == rule.name) {
+            Some((_, count)) => *count += 1,
+            None => firing.push((rule, 1)),
+        }
+    }
+    let item = |(rule, count): &(&'static Rule, usize)| {
+        html! { li title=(rule.summary) { (severity(rule.severity)) " " a href="/alerts" { (rule.name) } @if *count > 1 { " × " (count) } } }
+    };
+    (!firing.is_empty()).then(|| html! { ul.firing { @for one in &firing { (item(one)) } } })
+}
+
 /// What fires and what is pending; that nothing does, if so.
-pub(crate) fn active(ask: &Ask) -> Markup {
+fn active(ask: &Ask) -> Markup {
     let standing = ask.app.parts.alerts.standing();
     let Some(judged_at) = standing.judged_at else {
         return ui::empty(

@@ -80,7 +80,7 @@ fn summary(scopes: &[ScopeDuplicates]) -> Markup {
         .number("Redelivery")
         .number("Rebalance")
         .number("Own replay")
-        .number("New key, same content")
+        .number("New key")
         .rows(scopes.iter().map(row))
         .show()
 }

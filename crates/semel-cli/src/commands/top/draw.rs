@@ -226,7 +226,7 @@ mod tests {
         let shown = text(&frame);
         let widest = shown.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{shown}");
-        for said in [" not ready ", "gateway: draining", "payments@1", "CONSUMER"] {
+        for said in ["not ready", "gateway: draining", "payments@1", "SCOPE"] {
             assert!(shown.contains(said), "{said}: {shown}");
         }
     }

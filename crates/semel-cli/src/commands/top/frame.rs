@@ -281,7 +281,8 @@ mod tests {
 
     #[test]
     fn rates_are_differences_and_a_process_that_began_anew_starts_from_zero() {
-        let (then, now) = (Instant::now(), Instant::now() + Duration::from_secs(2));
+        let then = Instant::now();
+        let now = then + Duration::from_secs(2);
         let address = Address::Url("http://a".to_owned());
         let frame = Frame::of(&address, Some(&sample(then, 10, 9)), &sample(now, 14, 6));
         assert_eq!(frame.requests.per_second, 5.0);

@@ -58,7 +58,7 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
     let now = Now::of(&ask.app).await;
     let live = html! {
         (tables::broken(&now))
-        @if !ask.app.parts.alerts.active().is_empty() { (ui::section("Alerts", super::alerts::active(&ask))) }
+        @if let Some(firing) = super::alerts::brief(&ask) { (ui::section("Alerts", firing)) }
         (figures::numbers(&now))
         (figures::charts(&now))
         (ui::section("Scopes", tables::scopes(&now)))
