@@ -21,11 +21,6 @@ mod api;
 pub mod config;
 pub mod configuration;
 pub mod current;
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "the kit has what pages need, whichever of it they use"
-)]
 mod dashboard;
 pub mod duplicates;
 mod gate;

@@ -275,12 +275,11 @@ const tasks = {
     }
 
     const page = await open(browser, SIZES.desktop);
-    const firing = /semel_alert\{[^}]*mailer@1[^}]*\} 1/;
-    await api("metrics", firing);
     const failed = `${url}inbox?consumer=mailer%401&state=FAILED_TERMINAL`;
     await page.goto(failed);
     await signIn(page, options.token);
     assert.equal(page.url(), failed);
+    await until(page, `${url}alerts`, /firing[\s\S]*parked[\s\S]*consumer mailer@1/);
     await until(page, failed, /evt-[\s\S]*evt-[\s\S]*evt-/);
     await follow(page, "main a[href*='/inbox/one?']");
     await follow(page, "text=Show what the handler answered");
@@ -302,9 +301,9 @@ const tasks = {
 
     await until(page, `${url}inbox?consumer=mailer%401&state=COMPLETED`, /evt-[\s\S]*evt-[\s\S]*evt-/);
     await until(page, url, /Parked\s+0/);
-    const audit = await api("api/v1/inbox/audit", /retry/);
-    assert.match(audit, /oli/);
-    assert.match(audit, /the template is there now/);
+    await page.goto(`${url}audit`);
+    const audit = await page.locator("main").innerText();
+    assert.match(audit, /oli[\s\S]*retry[\s\S]*mailer@1[\s\S]*the template is there now/);
     quiet(page);
   },
 
