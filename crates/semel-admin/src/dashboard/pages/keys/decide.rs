@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use semel_core::store::{Resolution, ResolveRequest};
-use semel_core::{Claim, Fence, Identity, Outcome, Record, Store, StoreExt};
+use semel_core::{Claim, Fence, Identity, Outcome, Record, Store};
 
 use super::again::again;
 use super::outcome::{self, field, needed};
