@@ -32,6 +32,7 @@ pub mod messages;
 pub mod metered;
 pub mod metrics;
 mod openapi;
+mod pace;
 mod probes;
 pub mod records;
 mod refused;

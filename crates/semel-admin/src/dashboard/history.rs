@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::admin::Parts;
 use crate::metrics::flow::{Message, Messages, Request, Requests, Through};
+use crate::pace::good_for;
 
 /// How often a sample is taken.
 pub(super) const EVERY: Duration = Duration::from_secs(5);
@@ -18,7 +19,7 @@ pub(super) const EVERY: Duration = Duration::from_secs(5);
 pub(super) const SAMPLES_MAX: usize = 720;
 /// Over how many samples the rates of this moment are taken: half a minute.
 const RECENT: usize = 7;
-/// How old an answer of the store may be that a page shows.
+/// How old an answer of the store may be that a page shows, unless counting takes it long.
 const FRESH_FOR: Duration = Duration::from_secs(2);
 /// How long the store may take for its counts.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -61,11 +62,19 @@ pub(super) struct Standing {
     pub(super) counts: Option<Vec<Counts>>,
 }
 
+/// What the store said, when it was asked, and how long that took.
+#[derive(Debug, Clone)]
+struct Answered {
+    asked: Instant,
+    took: Duration,
+    standing: Standing,
+}
+
 #[derive(Debug, Default)]
 struct Inner {
     samples: VecDeque<Sample>,
     marks: VecDeque<Mark>,
-    standing: Option<(Instant, Standing)>,
+    standing: Option<Answered>,
 }
 
 /// The last hour. A std lock, not an async one: it is held to copy numbers, never over an await.
@@ -76,23 +85,28 @@ impl History {
     /// Takes samples for ever.
     pub(super) async fn keep(&self, parts: &Parts) -> std::convert::Infallible {
         loop {
-            let standing = ask(parts).await;
+            let standing = self.standing(parts).await;
             self.take(Instant::now(), parts.store.metrics().through(), &standing);
             sleep(EVERY).await;
         }
     }
 
-    /// How the store stands, asked now unless it was asked just now.
+    /// How the store stands, asked now unless it was asked just now, or takes so long that it is left alone for a while.
     pub(super) async fn standing(&self, parts: &Parts) -> Standing {
         let last = self.lock().standing.clone();
-        match last {
-            Some((at, standing)) if at.elapsed() < FRESH_FOR => standing,
-            _ => {
-                let standing = ask(parts).await;
-                self.lock().standing = Some((Instant::now(), standing.clone()));
-                standing
-            }
+        if let Some(last) = last
+            && last.asked.elapsed() < good_for(last.took, FRESH_FOR)
+        {
+            return last.standing;
         }
+        let asked = Instant::now();
+        let standing = ask(parts).await;
+        self.lock().standing = Some(Answered {
+            asked,
+            took: asked.elapsed(),
+            standing: standing.clone(),
+        });
+        standing
     }
 
     fn take(&self, at: Instant, through: Through, standing: &Standing) {

@@ -103,11 +103,11 @@ fn routes_that_only_spelling_tells_apart_are_errors() {
 fn a_text_that_is_no_map_is_refused() {
     assert_snapshot!(
         error("- a"),
-        @"semel.yaml:1:1: expected a map of store, log, tracing, limits, admin, alerts, gateway, inbox, consumers, idempotentConsumer, intents, found a list"
+        @"semel.yaml:1:1: expected a map of store, encryption, log, tracing, limits, admin, alerts, gateway, inbox, consumers, idempotentConsumer, intents, found a list"
     );
     assert_snapshot!(
         error("just text"),
-        @r#"semel.yaml:1:1: expected a map of store, log, tracing, limits, admin, alerts, gateway, inbox, consumers, idempotentConsumer, intents, found "just text""#
+        @r#"semel.yaml:1:1: expected a map of store, encryption, log, tracing, limits, admin, alerts, gateway, inbox, consumers, idempotentConsumer, intents, found "just text""#
     );
     assert_snapshot!(
         error("a: [1"),

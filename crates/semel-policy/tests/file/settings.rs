@@ -173,7 +173,8 @@ const OUTCOME: [Row; 28] = [
     }),
     ("redact: { body: $.card, headers: [X-Secret] }", |r| {
         let stored = &r.rules.stored;
-        stored.without[0].as_str() == "$.card" && stored.without_headers[0] == "x-secret"
+        let body = stored.without.first().map(|path| path.as_str());
+        body == Some("$.card") && stored.without_headers.iter().any(|name| name == "x-secret")
     }),
     ("replay: { cookies: true }", |r| r.rules.replay_cookies),
     ("replay: { expires: true }", |r| r.rules.tell_expiry),
