@@ -1,6 +1,6 @@
 //! Sends spans to an OpenTelemetry collector over OTLP/HTTP, as binary protobuf.
 //!
-//! [`start`] gives a [`SpanSink`](semel_core::trace::SpanSink) for a [`Tracer`](semel_core::Tracer) and an [`Exporter`], which sends what
+//! [`start`] gives a [`SpanSink`] for a [`Tracer`](semel_core::Tracer) and an [`Exporter`], which sends what
 //! the sink was given until it is shut down:
 //!
 //! ```no_run

@@ -70,6 +70,25 @@ struct Answered {
     standing: Standing,
 }
 
+impl Answered {
+    /// The last answer, if it is good for at least so long still; a new one otherwise.
+    async fn fresh(last: Option<Self>, parts: &Parts, least: Duration) -> Self {
+        if let Some(last) = last
+            && last.asked.elapsed() < good_for(last.took, least)
+        {
+            return last;
+        }
+        let asked = Instant::now();
+        let standing = ask(parts).await;
+        let took = asked.elapsed();
+        Self {
+            asked,
+            took,
+            standing,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Inner {
     samples: VecDeque<Sample>,
@@ -82,11 +101,14 @@ struct Inner {
 pub(super) struct History(Mutex<Inner>);
 
 impl History {
-    /// Takes samples for ever.
+    /// Takes samples for ever. What it was answered is not shown to viewers, who ask for themselves.
     pub(super) async fn keep(&self, parts: &Parts) -> std::convert::Infallible {
+        let mut last = None;
         loop {
-            let standing = self.standing(parts).await;
-            self.take(Instant::now(), parts.store.metrics().through(), &standing);
+            let answered = Answered::fresh(last, parts, EVERY).await;
+            let through = parts.store.metrics().through();
+            self.take(Instant::now(), through, &answered.standing);
+            last = Some(answered);
             sleep(EVERY).await;
         }
     }
@@ -94,18 +116,9 @@ impl History {
     /// How the store stands, asked now unless it was asked just now, or takes so long that it is left alone for a while.
     pub(super) async fn standing(&self, parts: &Parts) -> Standing {
         let last = self.lock().standing.clone();
-        if let Some(last) = last
-            && last.asked.elapsed() < good_for(last.took, FRESH_FOR)
-        {
-            return last.standing;
-        }
-        let asked = Instant::now();
-        let standing = ask(parts).await;
-        self.lock().standing = Some(Answered {
-            asked,
-            took: asked.elapsed(),
-            standing: standing.clone(),
-        });
+        let answered = Answered::fresh(last, parts, FRESH_FOR).await;
+        let standing = answered.standing.clone();
+        self.lock().standing = Some(answered);
         standing
     }
 
