@@ -53,6 +53,9 @@ pub(crate) struct Group {
     pub(crate) calls: Link,
     /// Locked while a read is at the server, so that closing can wait for its end. An async mutex on purpose: it is held across the read.
     pub(super) at_server: tokio::sync::Mutex<()>,
+    /// Held alone while deliveries are extended, and shared while others are answered. An extension may find that an entry was deleted, and an answer that
+    /// the server gave after it is understood only once that is noted. An async lock on purpose: it is held across the call.
+    pub(super) extending: tokio::sync::RwLock<()>,
     state: Mutex<State>,
     /// The claimer must look at [`Group::claim_at`].
     pub(super) hurry: Notify,
@@ -83,6 +86,7 @@ impl Group {
             reads: Link::new(address.clone(), BLOCK),
             calls: Link::new(address.clone(), Duration::ZERO),
             at_server: tokio::sync::Mutex::default(),
+            extending: tokio::sync::RwLock::default(),
             address,
             reading,
             state: Mutex::default(),

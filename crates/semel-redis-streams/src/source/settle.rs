@@ -111,6 +111,11 @@ impl Group {
                 arg(idle.as_millis()),
             ]);
         }
+        let extends = |item: &&(&Entry, Settle)| matches!(item.1, Settle::Extend);
+        let (_alone, _shared) = match current.iter().flatten().any(extends) {
+            true => (Some(self.extending.write().await), None),
+            false => (None, Some(self.extending.read().await)),
+        };
         let answer = self
             .calls
             .run("answering deliveries", &SETTLE, &args)

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join;
 use semel_inbox::Source;
 use semel_inbox::source::{Settle, Settled};
 use semel_testkit::sources::taking::{settle, take};
@@ -13,12 +14,12 @@ use crate::common::{Stream, payloads};
 async fn what_is_trimmed_while_it_waits_in_the_buffer_is_delivered_and_acknowledged() {
     let stream = Stream::new().await;
     stream.add(20).await;
-    let source = stream.source("idle=6s").await;
+    let source = stream.source("idle=3s").await;
     let mut all = take(&source, 1).await;
     settle(&source, &all, Settle::Ack).await;
     stream.ask("XTRIM", &[&stream.name, "MAXLEN", "0"]).await;
-    // One at a time over several heartbeats of the buffer and past its idle time, so that it is wanted and never empty.
-    let until = Instant::now() + Duration::from_secs(7);
+    // One at a time over several heartbeats of the buffer, so that it is wanted and never empty.
+    let until = Instant::now() + Duration::from_secs(4);
     while Instant::now() < until {
         sleep(Duration::from_millis(400)).await;
         let one = take(&source, 1).await;
@@ -40,6 +41,26 @@ async fn what_is_trimmed_while_it_waits_in_the_buffer_is_delivered_and_acknowled
         !warnings.concat().contains("before they were acknowledged"),
         "{warnings:?}"
     );
+    stream.delete().await;
+}
+
+#[tokio::test]
+async fn what_is_trimmed_is_acknowledged_while_it_is_extended() {
+    let stream = Stream::new().await;
+    stream.add(50).await;
+    let source = stream.source("idle=1h").await;
+    let all = take(&source, 50).await;
+    stream.ask("XTRIM", &[&stream.name, "MAXLEN", "0"]).await;
+    for one in all.chunks(1) {
+        // Sent after the extension, and looked at before it when both answers are there.
+        let acknowledge = async {
+            tokio::task::yield_now().await;
+            settle(&source, one, Settle::Ack).await
+        };
+        let extend = settle(&source, one, Settle::Extend);
+        let (acknowledged, _) = join(acknowledge, extend).await;
+        assert_eq!(acknowledged, [Settled::Done]);
+    }
     stream.delete().await;
 }
 
