@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(named(&["postgres".into()]).unwrap().len(), 1);
         let error = named(&["oracle".into()]).err();
         let known = "postgres, redis, redis-cluster, kafka, rabbitmq, nats, sqs, python, apps, nginx, pgbouncer, \
-                     postgres-bin, schemathesis, mcp, clients, otlp, kafka-java, helm, groff";
+                     postgres-bin, prometheus, schemathesis, mcp, clients, otlp, kafka-java, browser, helm, groff";
         assert!(matches!(error, Some(Error::Usage(why)) if why.ends_with(known)));
     }
 

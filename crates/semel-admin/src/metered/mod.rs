@@ -25,12 +25,17 @@ use crate::metrics::Metrics;
 /// ```
 /// use std::sync::Arc;
 /// use semel_admin::{Metered, Metrics};
-/// use semel_core::{MemoryStore, Once};
+/// use semel_core::store::StoreExt;
+/// use semel_core::{Identity, MemoryStore};
 ///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> semel_core::Result<()> {
 /// let metrics = Arc::new(Metrics::new());
 /// let store = Metered::new(Arc::new(MemoryStore::new()), metrics.clone());
-/// let once = Once::new(store);
-/// assert!(metrics.text().contains("semel_store_answers_total"));
+/// store.look_up_one(Identity::parse("public", "payments", "order-17")?).await?;
+/// assert!(metrics.text().contains("semel_store_seconds"));
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Debug, Clone)]
 pub struct Metered {
