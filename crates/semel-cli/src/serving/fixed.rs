@@ -1,5 +1,7 @@
 //! What a reload cannot change, key by key.
 
+use std::time::Duration;
+
 use semel_policy::File;
 use semel_policy::file::{AccessLog, Admin, Gateway, InboxListen, Tls};
 use semel_policy::value::Listen;
@@ -18,6 +20,7 @@ pub(super) fn changed(old: &File, new: &File, store_is_named: bool) -> Vec<&'sta
             "admin.access_log",
             shown(&old.admin).1 != shown(&new.admin).1,
         ),
+        ("admin.session", shown(&old.admin).2 != shown(&new.admin).2),
     ];
     table.extend(gateway(old.gateway.as_ref(), new.gateway.as_ref()));
     table.extend(inbox(&old.inbox, &new.inbox));
@@ -33,13 +36,16 @@ const fn listens(admin: &Admin) -> Option<&Listen> {
     }
 }
 
-/// The certificate and the access log of the admin side.
-fn shown(admin: &Admin) -> (Option<&Tls>, AccessLog) {
+/// The certificate, the access log and the length of sessions of the admin side.
+fn shown(admin: &Admin) -> (Option<&Tls>, AccessLog, Duration) {
     match admin {
-        Admin::Off => (None, AccessLog::Off),
+        Admin::Off => (None, AccessLog::Off, Admin::SESSION),
         Admin::On {
-            tls, access_log, ..
-        } => (tls.as_ref(), *access_log),
+            tls,
+            access_log,
+            session,
+            ..
+        } => (tls.as_ref(), *access_log, *session),
     }
 }
 

@@ -306,6 +306,7 @@ impl Process {
             listen,
             tls,
             access_log,
+            session,
             ..
         } = &file.admin
         else {
@@ -316,6 +317,7 @@ impl Process {
             tokens: tokens(&file.admin)?,
             tls: tls.as_ref().map(listening::tls),
             access_log: listening::access_log(*access_log),
+            session: *session,
             ..semel_admin::Config::default()
         };
         let parts = Parts {

@@ -1,13 +1,14 @@
 //! `admin`: the door for operators.
 
 use std::path::Path;
+use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Deserialize;
 
 use super::listening::{AccessLog, Tls};
 use super::token::Token;
-use crate::value::{Either, Listen, Many, Refusal, Secret, Text, Word};
+use crate::value::{Either, Listen, Many, Refusal, Secret, SignedIn, Text, Word};
 
 /// The admin side: health, metrics, the claims API.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -27,6 +28,8 @@ pub enum Admin {
         tls: Option<Tls>,
         /// Which requests are logged.
         access_log: AccessLog,
+        /// How long one stays signed in to the dashboard.
+        session: Duration,
         /// What makes the process unready beside the store and the doors.
         readiness: Vec<Beside>,
     },
@@ -35,6 +38,8 @@ pub enum Admin {
 impl Admin {
     /// The address unless the file says otherwise.
     pub const LISTEN: Listen = Listen::loopback(7071);
+    /// How long one stays signed in unless the file says otherwise.
+    pub const SESSION: Duration = Duration::from_secs(8 * 60 * 60);
 
     /// Paths in the file are relative to its directory.
     pub(crate) fn resolve(&mut self, directory: &Path) {
@@ -56,6 +61,7 @@ impl Default for Admin {
             tokens: Vec::new(),
             tls: None,
             access_log: AccessLog::Off,
+            session: Self::SESSION,
             readiness: Vec::new(),
         }
     }
@@ -71,6 +77,7 @@ impl From<Either<Off, Door>> for Admin {
                 tokens: door.tokens.unwrap_or_default(),
                 tls: door.tls,
                 access_log: door.access_log,
+                session: door.session.map_or(Self::SESSION, |session| session.0.0),
                 readiness: door.readiness.map_or_else(Vec::new, |many| many.0),
             },
         }
@@ -92,7 +99,7 @@ struct Off;
 
 impl Text for Off {
     const EXPECTED: &'static str =
-        "off, or a map of listen, token, tokens, tls, access_log, readiness";
+        "off, or a map of listen, token, tokens, tls, access_log, session, readiness";
 
     fn parse(text: &str) -> Result<Self, Refusal> {
         match text {
@@ -135,6 +142,8 @@ struct Door {
     tls: Option<Tls>,
     /// Which requests are logged: off, errors, all, or a sample. Default: off.
     access_log: AccessLog,
+    /// How long one stays signed in to the dashboard, from 1m to 30d. Default: 8h.
+    session: Option<Word<SignedIn>>,
     /// What makes /readyz say 503 beside the store and the doors: sources, sweep, upstreams. Default: none.
     readiness: Option<Many<Beside>>,
 }

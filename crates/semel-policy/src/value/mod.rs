@@ -28,7 +28,7 @@ pub(crate) use either::{Either, words_as_maps};
 pub use listen::Listen;
 pub use many::Many;
 pub use named::Named;
-pub use number::{Attempts, Days, Messages, Seconds, Version, View, Workers};
+pub use number::{Attempts, Days, Messages, Seconds, SignedIn, Version, View, Workers};
 pub use outcomes::OutcomesAt;
 pub use rate::{ByteRate, Rate};
 pub use secret::Secret;

@@ -1,6 +1,10 @@
 //! Numbers with a meaning and a range, and the names of views.
 
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
 use schemars::{Schema, json_schema};
+use semel_core::duration;
 use semel_core::inbox::Baseline;
 use semel_core::inbox::message::SEQUENCE_MAX;
 use semel_inbox::policy::consumer::WORKERS_MAX;
@@ -14,6 +18,9 @@ const SECONDS_MAX: u64 = 365 * 24 * 60 * 60;
 const MESSAGES_MAX: u64 = 1_000_000;
 /// The longest retention, in days: ten years.
 const DAYS_MAX: u64 = 3_653;
+/// How short and how long one may stay signed in.
+const SIGNED_IN: RangeInclusive<Duration> =
+    Duration::from_secs(60)..=Duration::from_secs(30 * 24 * 60 * 60);
 /// The longest name of a view, in bytes: what PostgreSQL keeps of a name.
 const VIEW_BYTES_MAX: usize = 63;
 /// How the names of our own tables begin.
@@ -42,6 +49,10 @@ pub struct Seconds(pub Option<u64>);
 /// A number of messages that an alert waits for; `None` is `off`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Messages(pub Option<u64>);
+
+/// How long one stays signed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SignedIn(pub Duration);
 
 /// The name of a view in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +93,9 @@ numbers! {
     Messages, "a whole number from 1 to 1000000, or off",
         |text| or_off(text, MESSAGES_MAX).map(Self),
         { "anyOf": [{ "type": "integer", "minimum": 1 }, { "const": "off" }] };
+    SignedIn, "a duration from 1m to 30d",
+        |text| duration::parse(text).ok().filter(|time| SIGNED_IN.contains(time)).map(Self),
+        { "type": "string", "examples": ["8h"] };
     Baseline, "first-seen, or the last version that counts as applied, such as 0",
         |text| match text {
             "first-seen" => Some(Self::FirstSeen),
@@ -121,6 +135,8 @@ mod tests {
 
     #[test]
     fn ranges_have_ends() {
+        assert!(SignedIn::parse("1m").is_ok() && SignedIn::parse("30d").is_ok());
+        assert!(SignedIn::parse("59s").is_err() && SignedIn::parse("31d").is_err());
         assert!(Attempts::parse("1").is_ok() && Attempts::parse("1000").is_ok());
         assert!(Attempts::parse("0").is_err() && Attempts::parse("1001").is_err());
         assert!(Workers::parse("1024").is_ok() && Workers::parse("1025").is_err());

@@ -55,3 +55,18 @@ fn the_access_log_is_off_a_word_or_a_sample() {
         assert!(said.contains("gateway.access_log"), "{said}");
     }
 }
+
+#[test]
+fn one_stays_signed_in_for_eight_hours_or_as_the_file_says() {
+    let session = |text: &str| match parse(text).unwrap().admin {
+        Admin::On { session, .. } => session.as_secs(),
+        Admin::Off => panic!("the admin side is on"),
+    };
+    assert_eq!(session("log: { level: info }"), 8 * 60 * 60);
+    assert_eq!(session("admin: { session: 30m }"), 30 * 60);
+    let said = parse("admin: { session: 5s }").unwrap_err().to_string();
+    assert!(
+        said.contains("admin.session: expected a duration from 1m to 30d"),
+        "{said}"
+    );
+}
