@@ -1,4 +1,4 @@
-//! What is known of a duplicate at the moment it is recognised. Doors and engines report it; whoever measures counts it.
+//! What is known of a duplicate at the moment it is recognised. Doors and engines report it; metrics count it.
 //!
 //! Nothing is looked up for it: the record, or the receipt of the inbox, that answers a duplicate says all of this.
 

@@ -1,6 +1,6 @@
 //! Traces over HTTP: what a caller says of its trace, what is said to the service, and the words of OpenTelemetry's conventions.
 //!
-//! A door begins a span for each request and puts its handle into the request's extensions ([`hand_on`]); whoever works on the request
+//! A door begins a span for each request and puts its handle into the request's extensions ([`hand_on`]); what works on the request
 //! finds it there. Neither keys nor tenants are written to spans, and of a path only the route's pattern: an operation shows as the
 //! digest of its identity, which is the same for all its duplicates.
 
@@ -52,7 +52,7 @@ pub fn caller(headers: &HeaderMap) -> Option<TraceContext> {
     Some(TraceContext::parse(parent.as_bytes())?.with_state(states))
 }
 
-/// Tells whoever gets these headers which span caused the request. Without a tracer they stay as they are.
+/// Writes into these headers which span caused the request. Without a tracer they stay as they are.
 pub fn inject(headers: &mut HeaderMap, span: &SpanHandle) {
     let Some(context) = span.context() else {
         return;

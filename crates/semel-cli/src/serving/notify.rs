@@ -1,4 +1,4 @@
-//! What the service manager is told over the socket that `NOTIFY_SOCKET` names (sd_notify): nothing is sent where there is none.
+//! What this process tells the service manager over the socket that `NOTIFY_SOCKET` names (sd_notify): nothing is sent where there is none.
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::trace;
 
-/// The beginning of a request, for whoever says how it ended.
+/// The beginning of a request, for the code that reports how it ended.
 #[derive(Debug, Clone)]
 pub(crate) struct Begun {
     pub(super) at: Instant,

@@ -78,7 +78,7 @@ impl SemelLayer {
         self
     }
 
-    /// Begins a span for each request, for services that have none of their own. The service inside is told of it in `traceparent`.
+    /// Begins a span for each request, for services that have none of their own. The service inside finds it in `traceparent`.
     #[must_use]
     pub fn traced(mut self, tracer: Tracer) -> Self {
         self.tracer = tracer;

@@ -74,7 +74,7 @@ impl ActiveConsumer {
         )
     }
 
-    /// Tells whoever measures that a message is run again: by an operator's hand, or because its worker was lost.
+    /// Reports to the observer that a message is run again: by an operator's hand, or because its worker was lost.
     pub(super) fn count_own_replay(&self, job: &Job) {
         if job.reclaimed || (job.generation > 0 && job.attempt == 1) {
             let again = Duplicate::of(self.policy.name(), Origin::OwnReplay);

@@ -106,7 +106,7 @@ async fn what_was_plain_before_stays_readable_and_a_moved_text_does_not_open() {
     let layer = sealed(&store, &["a"]);
     assert_eq!(replayed(&layer, &old).await.unwrap(), outcome("plain"));
     settle(&layer, &new, outcome("sealed")).await;
-    // Somebody who can write to the store hands one tenant's answer to another key.
+    // An attacker who can write to the store hands one tenant's answer to another key.
     let found = store.look_up_one(new.clone()).await.unwrap().unwrap();
     let semel_core::State::Settled(settled) = &found.state else {
         panic!("it is settled");

@@ -12,7 +12,7 @@ use semel_core::{About, Claim, Evidence, Headers, Outcome, Record, Retention, St
 
 use super::subject::{PAST_LEASE, PAST_RETENTION, Subject, granted, print, retention};
 
-/// What is to go: nobody may read it anywhere once it is erased.
+/// What is to go: no verb may show it anywhere once it is erased.
 fn contents(body: impl Into<bytes::Bytes>) -> Outcome {
     let fields = [("content-type", "text/plain"), ("x-name", "Ada Lovelace")];
     let fields = fields.map(|(name, value)| (name.to_owned(), value.into()));
@@ -192,7 +192,7 @@ pub async fn archived_contents_are_erased_too(s: Subject) {
     assert_eq!(erase(&s, &again).await, ResolveAnswer::Refused);
 }
 
-/// Who erased what, and why, is told without what it was.
+/// The audit says who erased what, and why, without what it was.
 pub async fn an_erasure_of_contents_is_in_the_audit(s: Subject) {
     let claim = with_contents(&s, "k", contents("private"), retention()).await;
     erase(&s, &claim).await;

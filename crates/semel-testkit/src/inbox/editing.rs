@@ -179,7 +179,7 @@ pub async fn a_dry_run_of_an_edit_keeps_nothing(s: Subject) {
     assert_eq!(s.detail("m").await.expect("known").edits, []);
 }
 
-/// However often somebody tries, what is kept is bounded; versions go on counting.
+/// However many edits are made, what is kept is bounded; versions go on counting.
 pub async fn only_the_newest_edits_are_kept(s: Subject) {
     failed(&s, "m").await;
     let many = u32::try_from(EDITS_MAX).expect("a small number") + 2;

@@ -102,7 +102,7 @@ pub async fn what_was_erased_is_never_replayed(s: Subject) {
     s.nothing_is_due().await;
 }
 
-/// A tenant's contents go in one act, what was erased before is not met again, and nobody else's go with them.
+/// A tenant's contents go in one act, what was erased before is not met again, and no other tenant's go with them.
 pub async fn contents_of_one_tenant_are_erased_together(s: Subject) {
     let other = s.clone().of_tenant("globex");
     s.processed(&["done", "before"]).await;
