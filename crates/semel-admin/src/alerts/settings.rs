@@ -40,6 +40,12 @@ impl Settings {
         let set = self.thresholds.get(rule.name).copied();
         set.unwrap_or_else(|| Some(rule.bound.value()))
     }
+
+    /// The alerts that are off.
+    pub(super) fn off(&self) -> impl Iterator<Item = &'static str> {
+        let off = self.thresholds.iter();
+        off.filter_map(|(name, set)| set.is_none().then_some(*name))
+    }
 }
 
 /// Who hears of alerts, by `POST`.

@@ -43,6 +43,7 @@ async fn judge_all(parts: &Parts, board: &Board, notices: &webhook::Notices) -> 
             asked = Some((begun, good_for(begun.elapsed(), least)));
         }
         let (settings, at) = (board.settings(), parts.clock.now());
+        metrics.switch_alerts_off(settings.off().collect());
         let changes = judge.judge(metrics.readings(), &settings, (Instant::now(), at));
         board.judged(judge.active(), at);
         for change in changes {

@@ -47,7 +47,6 @@ use semel_inbox::CircuitState;
 use semel_inbox::source::SourceView;
 use tokio::time::{Instant, timeout};
 
-use crate::alerts::Subject;
 use crate::inbox::InboxPart;
 use crate::tokens::Tokens;
 use crate::{log, view};
@@ -269,29 +268,9 @@ impl Metrics {
         self.process.reloaded(result);
     }
 
-    /// Shows whether an alert fires that the admin side judges.
-    pub(crate) fn show_alert(&self, alert: &'static str, subject: Option<&Subject>, firing: bool) {
-        self.alerts.show(alert, subject, firing);
-    }
-
-    /// Shows an alert no more that the admin side judges.
-    pub(crate) fn hide_alert(&self, alert: &'static str, subject: Option<&Subject>) {
-        self.alerts.hide(alert, subject);
-    }
-
-    /// Counts what became of a notice to the webhook of alerts.
-    pub(crate) fn noticed(&self, result: &'static str) {
-        self.alerts.noticed(result);
-    }
-
     /// A run could not tell what became of its effect.
     pub(crate) fn became_unknown(&self, cause: UnknownCause) {
         self.beneath.became_unknown(cause);
-    }
-
-    /// Shows an alert of a consumer as not firing, before an engine has judged it.
-    pub fn expect_alert(&self, consumer: &Scope, alert: &'static str) {
-        self.alerts.say(consumer, alert, false);
     }
 
     /// Shows the circuit of a consumer or target as closed, before an engine has said anything about it.
@@ -307,11 +286,6 @@ impl Metrics {
     /// How the circuit of a consumer or target stands in this process; `None` if no engine here has it.
     pub fn circuit_of(&self, consumer: &Scope) -> Option<CircuitState> {
         self.circuits.of(consumer)
-    }
-
-    /// Shows an alert of a consumer as not firing, if it is shown at all, because no engine judges it any more.
-    pub fn forget_alert(&self, consumer: &Scope, alert: &'static str) {
-        self.alerts.forget(consumer, alert);
     }
 
     /// What came again, by scope, since this was made.

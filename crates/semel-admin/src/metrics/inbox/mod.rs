@@ -74,8 +74,9 @@ impl Observer for Metrics {
     }
 
     fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool) {
-        self.alerts.say(consumer, alert, firing);
-        log::alert(consumer, alert, firing);
+        if self.alerts.say(consumer, alert, firing) {
+            log::alert(consumer, alert, firing);
+        }
     }
 
     fn id_suspected(&self, message: &Message, reason: &'static str) {
