@@ -1,4 +1,4 @@
-//! Judges the alerts of consumers every few seconds, and says when one begins or ends.
+//! Judges the alerts of consumers and targets every few seconds, and says how each stands at first, and when one begins or ends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,6 +23,22 @@ pub const PARKED: &str = "parked";
 pub const CIRCUIT_OPEN: &str = "circuit-open";
 /// A person has paused the consumer.
 pub const PAUSED: &str = "paused";
+
+/// The alerts that an engine judges for a consumer or target with this policy.
+pub fn judged(policy: &Consumer) -> impl Iterator<Item = &'static str> {
+    let watched = policy.alerts;
+    let in_order = matches!(policy.plan.order, Order::Sequence { .. });
+    let all = [
+        (CIRCUIT_OPEN, true),
+        (PENDING_AGE, watched.pending_age.is_some()),
+        (PARKED, watched.parked.is_some()),
+        (PAUSED, true),
+        (DUPLICATE_SPIKE, watched.duplicate_spike),
+        (SEQUENCE_GAP, watched.sequence_gap && in_order),
+    ];
+    let judged = all.into_iter().filter(|(_, is_judged)| *is_judged);
+    judged.map(|(alert, _)| alert)
+}
 
 /// Judges until it is stopped.
 pub(crate) async fn run(
@@ -89,11 +105,11 @@ fn by_counts(
     all
 }
 
-/// Tells of what has changed.
+/// Tells of what has changed, and of each first verdict: an engine before this one may have said something else.
 fn tell(shared: &Shared, before: &mut HashMap<(Scope, &'static str), bool>, judged: Judged) {
     for (consumer, alert, firing) in judged {
         let was = before.insert((consumer.clone(), alert), firing);
-        if was.unwrap_or(false) != firing {
+        if was != Some(firing) {
             shared.watch.alert(&consumer, alert, firing);
         }
     }
@@ -103,6 +119,18 @@ fn tell(shared: &Shared, before: &mut HashMap<(Scope, &'static str), bool>, judg
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn what_is_judged_follows_from_the_policy() {
+        let mut consumer = Consumer::new("mailer".parse().unwrap());
+        consumer.alerts.parked = Some(1);
+        consumer.alerts.pending_age = None;
+        consumer.alerts.duplicate_spike = false;
+        consumer.alerts.sequence_gap = true;
+        // Without an order by versions no version is missing.
+        let judged: Vec<_> = judged(&consumer).collect();
+        assert_eq!(judged, [CIRCUIT_OPEN, PARKED, PAUSED]);
+    }
 
     #[test]
     fn age_and_dead_letters_are_judged_by_the_policy() {

@@ -28,7 +28,7 @@ pub trait Observer: Send + Sync + 'static {
     /// So many intents of a replayed message were suppressed.
     fn suppressed(&self, message: &Message, intents: usize);
 
-    /// An alert of a consumer began (`true`) or ended.
+    /// An alert of a consumer or target fires, or does not: once when it was judged for the first time, and then whenever that changes.
     fn alert(&self, consumer: &Scope, alert: &'static str, firing: bool);
 
     /// The id of a message looks as if it was made for its delivery, for this reason: `time` or `payload`. No duplicate of it can be recognised.

@@ -67,6 +67,11 @@ impl Engine {
         }
     }
 
+    /// The policies of its consumers, and of the senders of its targets.
+    pub fn policies(&self) -> impl Iterator<Item = &Consumer> {
+        self.consumers.iter().map(|active| &*active.policy)
+    }
+
     /// Starts all tasks on the current tokio runtime.
     #[must_use = "dropping what runs stops it without a word; shut it down"]
     pub fn start(self) -> Running {
@@ -154,7 +159,7 @@ impl Builder {
         let shared = Arc::new(Shared {
             inbox: self.inbox,
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::new())),
-            watch: self.watch.unwrap_or_else(|| Arc::new(Log)),
+            watch: self.watch.unwrap_or_else(|| Arc::new(Log::default())),
             tracer: self.tracer,
             worker: self.worker.map_or_else(worker_name, Ok)?,
             settings: self.settings,

@@ -43,6 +43,11 @@ impl SourceState {
         }
     }
 
+    /// Whether it does what it can: one that waits for room in the inbox does, and one that has ended has nothing left to do.
+    pub const fn is_well(&self) -> bool {
+        matches!(self, Self::Reading | Self::BacklogFull | Self::Ended)
+    }
+
     /// What went wrong, if something did.
     pub fn error(&self) -> Option<&str> {
         match self {

@@ -62,8 +62,8 @@ async fn a_paused_consumer_keeps_its_messages_and_goes_on_when_it_is_resumed() {
     let told = async |firing| {
         let look = async || {
             let alerts = rig.seen.alerts.lock().unwrap();
-            let mut found = alerts.iter().filter(|a| (a.1, a.2) == ("paused", firing));
-            found.next().map(drop)
+            let last = alerts.iter().rfind(|told| told.1 == "paused");
+            last.filter(|told| told.2 == firing).map(drop)
         };
         eventually("the alert", look).await;
     };

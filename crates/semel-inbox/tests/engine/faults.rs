@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use semel_core::inbox::{
     Arrivals, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, OnTerminal,
-    Operation, Order, Page, Plan, Query, Receipt, Renewal, Report, State, Step, Taken, WakeUp,
+    Operation, Order, Page, Plan, Query, Receipt, Renewal, Report, State, Step, Taken, WaitingLane, WakeUp,
 };
 use semel_core::store::{Actor, Answer};
 use semel_core::{Error, Identity, Inbox, Kind, LeaseTerm, Scope};
@@ -101,6 +101,7 @@ over_the_line! {
     message(identity: Identity) -> Option<Detail>;
     set_paused(consumer: Scope, paused: bool, by: Actor, reason: Option<String>) -> bool;
     gaps(consumer: Scope, limit: usize) -> Vec<Gap>;
+    waiting_lanes(consumer: Scope, limit: usize) -> Vec<WaitingLane>;
     counts() -> Vec<Counts>;
     operate(operation: Operation) -> Report;
     expose_processed(view: String) -> ();

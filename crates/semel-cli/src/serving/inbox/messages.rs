@@ -6,16 +6,17 @@ use std::sync::Arc;
 use axum::Router;
 use semel_admin::Current;
 use semel_core::Scope;
-use semel_inbox::{Consumer, Engine, Observer, Running, Webhook};
+use semel_inbox::{Engine, Observer, Running, Webhook};
 use semel_listen::Listener;
 use semel_policy::File;
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinHandle;
 
 use super::door::{self, Door};
+use super::expected::Expected;
 use super::observer::EngineObserver;
 use super::processed::{self, Ready, Started};
-use super::{Named, engine, expected, expose, parts, paused};
+use super::{Named, engine, expose, parts, paused};
 use crate::error::{Error, Result};
 use crate::serving::{Process, ended, listening};
 
@@ -31,10 +32,8 @@ pub(in crate::serving) struct Messages {
     /// The engine that was replaced last, until its handlers have finished.
     draining: Option<JoinHandle<()>>,
     observer: Option<EngineObserver>,
-    /// The policies that the engine carries out.
-    policies: Vec<Consumer>,
-    /// The senders of intents that it has.
-    senders: Vec<Scope>,
+    /// What the engine judges.
+    expected: Expected,
     /// The consumers that the file pauses.
     paused: HashSet<Scope>,
     /// Whether one of the consumers reads standard input.
@@ -120,12 +119,9 @@ impl Messages {
         if let Some(observer) = self.observer.take() {
             observer.replaced();
         }
-        for policy in self.policies.drain(..) {
-            expected::forget(&metrics, &policy);
-        }
-        for sender in self.senders.drain(..) {
-            metrics.forget_circuit(&sender);
-        }
+        let engine = prepared.as_ref().and_then(|next| next.engine.as_ref());
+        let next = engine.map(Expected::of).unwrap_or_default();
+        self.expected.replace(&metrics, next);
         let Some(prepared) = prepared else {
             metrics.watch_sources(None);
             process.health.watch_sources(None);
@@ -138,14 +134,6 @@ impl Messages {
         let consumers = &prepared.named.consumers;
         self.reads_stdin = parts::reads_stdin(consumers);
         self.paused = prepared.paused;
-        for consumer in consumers.iter().chain(&prepared.named.logs) {
-            expected::expect(&metrics, &consumer.policy);
-            self.policies.push(consumer.policy.clone());
-        }
-        for target in &prepared.named.targets {
-            metrics.expect_circuit(&target.sender);
-            self.senders.push(target.sender.clone());
-        }
         self.observer = Some(prepared.observer);
         self.replace_logs(prepared.logs);
         match prepared.engine.map(Engine::start) {
