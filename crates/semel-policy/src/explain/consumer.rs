@@ -58,7 +58,7 @@ pub(super) fn describe(consumer: &CompiledConsumer) -> Lines {
     lines.push(("intents", intents(policy)));
     lines.push(("replays", replays(consumer)));
     lines.push(("remembered", remembered(consumer)));
-    lines.push(("alerts", alerts(policy)));
+    lines.push(("alerts", alerts(consumer)));
     lines.push(("handled", handled(consumer)));
     lines
 }
@@ -345,7 +345,11 @@ fn remembered(consumer: &CompiledConsumer) -> String {
     }
 }
 
-fn alerts(policy: &Consumer) -> String {
+fn alerts(consumer: &CompiledConsumer) -> String {
+    if consumer.processed_log.is_some() {
+        return "none, because they are judged by stored messages".to_owned();
+    }
+    let policy = &consumer.policy;
     let alerts = policy.alerts;
     let is_by_sequence = matches!(policy.plan.order, Order::Sequence { .. });
     let known = [

@@ -2,7 +2,7 @@
 
 use super::at;
 use crate::file::Consumer;
-use crate::file::consumer::By;
+use crate::file::consumer::{Alerts, By};
 use crate::tree::read::Fault;
 use crate::value::{Broker, BrokerUrl, SourceUrl};
 
@@ -61,6 +61,11 @@ fn needs_inbox(written: &Consumer) -> Result<(), Fault> {
             at(["backlog_max"]),
         ),
         ("paused", written.paused == Some(true), at(["paused"])),
+        (
+            "alerts",
+            written.alerts != Alerts::default(),
+            at(["alerts"]),
+        ),
         (
             "inbox.enabled",
             written.inbox.enabled == Some(true),

@@ -144,5 +144,6 @@ fn a_log_of_processed_ids_stands_beside_nothing_that_needs_stored_messages() {
     assert_snapshot!(wrong("source: kafka://h/t\nprocessed_log: { topic: a, dead_letters: b }"), @"semel.yaml:4:20: consumers.a.processed_log: expected deliver, because without an inbox nothing waits for a program");
     assert_snapshot!(with("order: sequence"), @"semel.yaml:6:12: consumers.a.order: expected none beside processed_log, because order needs stored messages (consumers.a.processed_log at 5:20)");
     assert_snapshot!(with("backlog_max: 3"), @"semel.yaml:6:18: consumers.a.backlog_max: expected none beside processed_log, because backlog_max needs stored messages (consumers.a.processed_log at 5:20)");
+    assert_snapshot!(with("alerts: { parkedMessages: 3 }"), @"semel.yaml:6:13: consumers.a.alerts: expected none beside processed_log, because alerts needs stored messages (consumers.a.processed_log at 5:20)");
     assert_snapshot!(with("inbox: { enabled: true }"), @"semel.yaml:6:23: consumers.a.inbox.enabled: expected none beside processed_log, because inbox.enabled needs stored messages (consumers.a.processed_log at 5:20)");
 }
