@@ -2,7 +2,7 @@
 
 use axum::http::Uri;
 use maud::{Markup, html};
-use semel_core::store::Actor;
+use semel_core::store::{Actor, Reason};
 use semel_http::problem::{Problem, Type};
 use serde::de::DeserializeOwned;
 
@@ -127,6 +127,18 @@ impl Act {
         let by = self.field("by").map(Actor::new).transpose();
         let by = by.map_err(|error| refuse_field("by", &error.to_string()))?;
         self.ask.caller.actor(by)
+    }
+
+    /// Why, for the audit, as [`ui::reason`] asks for it. Whatever a person decides on a page has one.
+    pub(crate) fn reason(&self) -> Result<Reason, Refused> {
+        let reason = self.field("reason").unwrap_or_default();
+        match reason.trim() {
+            "" => Err(refuse_field(
+                "reason",
+                "expected why you decide this, for the audit; found nothing, and nothing was changed",
+            )),
+            why => Reason::new(why).map_err(|error| refuse_field("reason", &error.to_string())),
+        }
     }
 }
 

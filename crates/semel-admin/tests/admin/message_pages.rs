@@ -10,6 +10,7 @@ use crate::inbox::{failed, filled, message};
 use crate::server::Server;
 
 const BY: (&str, &str) = ("by", "ada");
+const WHY: (&str, &str) = ("reason", "INC-7");
 
 fn park(error: &str, answer: &'static str) -> Disposition {
     let error = ErrorText::new(error).with_answer(&answer.into());
@@ -103,6 +104,16 @@ async fn many_are_retried_after_a_look_at_what_it_would_do() {
             &json!(4)
         )
     );
+    // Without a reason nothing is looked at, let alone changed.
+    for unsaid in ["", " "] {
+        let fields = [("verb", "retry"), ("reason", unsaid), BY];
+        let refused = browser.submit(&page, "See what it would do", &fields).await;
+        assert_eq!(refused.status, 400, "{refused:?}");
+        assert!(
+            refused.body.contains("expected why you decide this"),
+            "{refused:?}"
+        );
+    }
     // Where nothing would change there is nothing to confirm.
     let page = browser
         .open("/inbox?consumer=mailer%401&cause=attempts-exhausted")
@@ -122,7 +133,7 @@ async fn what_is_confirmed_is_what_was_looked_at() {
         .await;
     server.wait(1);
     let look = browser
-        .submit(&page, "See what it would do", &[("verb", "skip"), BY])
+        .submit(&page, "See what it would do", &[("verb", "skip"), WHY, BY])
         .await;
     assert!(look.body.contains("Skip 1 messages"), "{}", look.body);
     server.wait(60);
@@ -286,17 +297,18 @@ async fn a_replay_says_what_the_policy_says_and_needs_a_reason_against_it() {
     let mut browser = server.browser();
     let page = browser.open("/dead-letters?consumer=mailer%401").await;
     assert!(page.contains("does not allow replays"), "{page}");
+    let reason = ("reason", "the mails were lost");
     let look = browser
-        .submit(&page, "value=\"replay\"", &[("verb", "replay"), BY])
+        .submit(&page, "value=\"replay\"", &[("verb", "replay"), reason, BY])
         .await;
     assert!(look.body.contains("Replay 1 messages"), "{}", look.body);
-    let without = browser.submit(&look.body, "Replay 1 messages", &[]).await;
-    assert_eq!(without.status, 409, "{without:?}");
-    assert_eq!(server.states("COMPLETED").await, 1);
-    let reason = [("reason", "the mails were lost")];
-    browser
-        .confirm(&look.body, "Replay 1 messages", &reason)
+    let nothing = [("reason", " ")];
+    let without = browser
+        .submit(&look.body, "Replay 1 messages", &nothing)
         .await;
+    assert_eq!(without.status, 400, "{without:?}");
+    assert_eq!(server.states("COMPLETED").await, 1);
+    browser.confirm(&look.body, "Replay 1 messages", &[]).await;
     assert_eq!(server.states("COMPLETED").await, 0);
     assert_eq!(server.newest_audit().await["action"], "replay");
 
@@ -321,7 +333,10 @@ async fn a_consumer_is_paused_and_resumed() {
         assert!(paused.contains(text), "{text}: {paused}");
     }
     assert!(server.claim_batch("mailer@1").await.paused);
-    let resumed = browser.confirm(&paused, ">Resume</button>", &[BY]).await;
+    let resume = ">Resume</button>";
+    let without = browser.submit(&paused, resume, &[BY]).await;
+    assert_eq!(without.status, 400, "{without:?}");
+    let resumed = browser.confirm(&paused, resume, &[WHY, BY]).await;
     assert!(resumed.contains("mailer@1 goes on."), "{resumed}");
 }
 
@@ -353,7 +368,7 @@ async fn intents_are_shown_by_target_with_the_key_of_their_provider() {
         "{one}"
     );
     let look = browser
-        .submit(&page, "See what it would do", &[("verb", "retry"), BY])
+        .submit(&page, "See what it would do", &[("verb", "retry"), WHY, BY])
         .await;
     browser.confirm(&look.body, "Retry 1 messages", &[]).await;
     assert_eq!(server.states(State::Received.name()).await, 2);

@@ -57,7 +57,7 @@ pub(crate) fn select(
     }
 }
 
-/// Why somebody decides, for the audit.
+/// Why a person decides, for the audit.
 pub(crate) fn reason(is_required: bool) -> Markup {
     html! {
         label.field.wide {

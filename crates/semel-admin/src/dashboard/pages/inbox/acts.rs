@@ -38,6 +38,7 @@ struct Form {
 /// Whatever the page's forms ask for.
 pub(crate) async fn act(act: Act) -> Result<Acted, Refused> {
     let (form, filters): (Form, Filters) = (act.fields()?, act.fields()?);
+    act.reason()?;
     let name = form.verb.as_deref().unwrap_or_default();
     match name {
         "pause" | "resume" => return set_paused(&act, &form, &filters).await,
@@ -108,7 +109,7 @@ pub(in crate::dashboard::pages) fn many(ask: &Ask, filters: &Filters, verbs: &[V
             (ui::keep(&filters.pairs()))
             (ui::keep(&[("back", &ask.here())]))
             (ui::select("verb", "What to do", &options, None))
-            (ui::reason(false))
+            (ui::reason(true))
             (ask.who())
             div.buttons { (ui::button("look", "yes", "See what it would do")) }
         },
@@ -159,7 +160,7 @@ fn forecast(
         @if must_force { (ui::keep(&[("force", "yes")])) }
         label.field.wide {
             span { "Reason, for the audit" }
-            input name="reason" maxlength="1000" value=[form.reason.as_deref()] required[must_force || form.new_key.is_some() || verb == Verb::Erase];
+            input name="reason" maxlength="1000" value=[form.reason.as_deref()] required;
         }
         @match &form.by {
             Some(by) => (ui::keep(&[("by", by)])),
@@ -284,7 +285,7 @@ pub(in crate::dashboard::pages) fn pause(ask: &Ask, consumer: &Scope, is_paused:
         super::PATH,
         html! {
             (ui::keep(&[("consumer", &consumer.to_string()), ("verb", verb), ("back", &ask.here())]))
-            (ui::reason(false))
+            (ui::reason(true))
             (ask.who())
             div.buttons { (ui::button("go", "yes", label)) }
         },

@@ -134,12 +134,12 @@ pub(super) fn form(ask: &Ask, found: &Record, how: How, title: &str, fields: Mar
     let form = ask.form(html! {
         (ui::keep(&about))
         (fields)
-        (ui::reason(false))
+        (ui::reason(true))
         (ask.who())
         (ui::button("how", how.name(), "Look what that does"))
     });
     // Forms of one kind differ by their titles.
-    let id = format!("{}-{}", how.name(), title.len());
+    let id = format!("{}-{fence}-{}", how.name(), title.len());
     ui::disclosure(&id, title, form)
 }
 
@@ -157,7 +157,7 @@ pub(crate) async fn act(act: Act) -> Result<Acted, Refused> {
     };
     let request = ResolveRequest {
         by: act.actor()?,
-        reason: outcome::reason(&act)?,
+        reason: Some(act.reason()?),
         resolution: how.resolution(&act, &claim).await?,
         claim,
     };

@@ -8,7 +8,6 @@ use super::again::again;
 use super::outcome::{self, field};
 use super::record;
 use crate::dashboard::{Act, Acted, Page, ui};
-use crate::input::refuse_field;
 use crate::records::{self, Decision, Report, Selection};
 use crate::refused::{Refused, ask as ask_store, change};
 use crate::when::When;
@@ -51,11 +50,9 @@ impl Kind {
 pub(in crate::dashboard::pages) async fn act(act: Act, kind: &Kind) -> Result<Acted, Refused> {
     let now = act.ask.app.now();
     let selection = selection(&act, kind, now)?;
-    let reason = outcome::reason(&act)?;
-    let reason = reason.ok_or_else(|| refuse_field("reason", "expected why, found nothing"))?;
     let decision = Decision {
         by: act.actor()?,
-        reason: Some(reason),
+        reason: Some(act.reason()?),
         resolution: kind.resolution().clone(),
     };
     if field::<String>(&act, "confirm")?.is_none() {

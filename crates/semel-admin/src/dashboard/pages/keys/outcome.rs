@@ -4,7 +4,6 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use maud::{Markup, html};
-use semel_core::store::Reason;
 use semel_core::{Outcome, Retention};
 
 use crate::api::outcome::{Parts, VerdictInput, retention as checked};
@@ -42,15 +41,6 @@ where
     T: FromStr<Err: std::fmt::Display>,
 {
     field(act, name)?.ok_or_else(|| refuse_field(name, "expected a value, found none"))
-}
-
-/// Why, for the audit.
-pub(in crate::dashboard::pages) fn reason(act: &Act) -> Result<Option<Reason>, Refused> {
-    let reason = act.field("reason").map(|text| text.trim().to_owned());
-    let reason = reason.filter(|text| !text.is_empty()).map(Reason::new);
-    reason
-        .transpose()
-        .map_err(|error| refuse_field("reason", &error.to_string()))
 }
 
 /// The outcome that the fields say.
