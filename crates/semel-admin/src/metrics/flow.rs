@@ -127,7 +127,9 @@ impl Flow {
             What::Replayed => Some(Request::Replayed),
             What::Refused(Type::InProgress) => Some(Request::InProgress),
             What::Refused(Type::KeyReused) => Some(Request::Conflict),
-            What::Refused(Type::OutcomeUnknown) | What::Ran(Recorded::Unknown) => {
+            // One that timed out or broke off may have taken effect, as one that answered 500 may.
+            What::Ran(Recorded::Unknown)
+            | What::Refused(Type::OutcomeUnknown | Type::UpstreamTimeout | Type::UpstreamFailed) => {
                 Some(Request::Unknown)
             }
             What::Refused(_) => Some(Request::Refused),
@@ -245,6 +247,30 @@ impl<const N: usize> Named<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_timed_out_or_broke_off_counts_as_unknown() {
+        for (what, kind) in [
+            (What::Refused(Type::UpstreamTimeout), Request::Unknown),
+            (What::Refused(Type::UpstreamFailed), Request::Unknown),
+            (What::Refused(Type::OutcomeUnknown), Request::Unknown),
+            (What::Ran(Recorded::Unknown), Request::Unknown),
+            (What::Refused(Type::UpstreamUnreachable), Request::Refused),
+            (What::Refused(Type::KeyMissing), Request::Refused),
+        ] {
+            let flow = Flow::default();
+            flow.saw(&Event {
+                scope: &"payments".parse().unwrap(),
+                identity: None,
+                what,
+                status: 504,
+                took: std::time::Duration::ZERO,
+            });
+            let counted = flow.through().requests();
+            assert_eq!(counted.of(kind), 1, "{what:?}");
+            assert_eq!(counted.of(Request::All), 1, "{what:?}");
+        }
+    }
 
     #[test]
     fn names_beyond_the_limit_share_one() {
