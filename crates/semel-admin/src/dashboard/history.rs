@@ -2,27 +2,32 @@
 //! and pages read them: however many browsers look, the store is asked how it stands every few seconds at most.
 
 use std::collections::VecDeque;
+use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use semel_core::inbox::Counts;
 use semel_core::store::Stats;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
+use super::scopes::Scopes;
 use crate::admin::Parts;
+use crate::dashboard::ui::Point;
 use crate::metrics::flow::{Message, Messages, Request, Requests, Through};
 use crate::pace::good_for;
 
 /// How often a sample is taken.
 pub(super) const EVERY: Duration = Duration::from_secs(5);
-/// Samples of an hour.
-pub(super) const SAMPLES_MAX: usize = 720;
+/// How far samples go back.
+const KEPT: Duration = Duration::from_secs(3_600);
+/// The most samples: an hour of them.
+const SAMPLES_MAX: usize = 720;
 /// Over how many samples the rates of this moment are taken: half a minute.
 const RECENT: usize = 7;
 /// How old an answer of the store may be that a page shows, unless counting takes it long.
 const FRESH_FOR: Duration = Duration::from_secs(2);
 /// How long the store may take for its counts.
-const STORE_TIMEOUT: Duration = Duration::from_secs(2);
+pub(super) const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +47,12 @@ pub(super) enum Line {
 
 const LINES: usize = 11;
 
-/// One moment: rates since the moment before, and levels.
+/// One moment: rates since the moment before, and levels; `None` where the store did not answer.
 #[derive(Debug, Clone, Copy)]
-struct Sample([f32; LINES]);
+struct Sample {
+    at: Instant,
+    lines: [Option<f32>; LINES],
+}
 
 /// Cumulative counts at a moment, of which rates are made.
 #[derive(Debug)]
@@ -60,6 +68,8 @@ pub(super) struct Standing {
     pub(super) stats: Option<Stats>,
     /// Of each consumer; `None` if there is no inbox or it did not answer.
     pub(super) counts: Option<Vec<Counts>>,
+    /// What runs and what is unknown, scope by scope; `None` if it did not answer.
+    pub(super) scopes: Option<Scopes>,
 }
 
 /// What the store said, when it was asked, and how long that took.
@@ -72,14 +82,18 @@ struct Answered {
 
 impl Answered {
     /// The last answer, if it is good for at least so long still; a new one otherwise.
-    async fn fresh(last: Option<Self>, parts: &Parts, least: Duration) -> Self {
+    async fn fresh(
+        last: Option<Self>,
+        least: Duration,
+        ask: impl Future<Output = Standing>,
+    ) -> Self {
         if let Some(last) = last
             && last.asked.elapsed() < good_for(last.took, least)
         {
             return last;
         }
         let asked = Instant::now();
-        let standing = ask(parts).await;
+        let standing = ask.await;
         let took = asked.elapsed();
         Self {
             asked,
@@ -93,32 +107,42 @@ impl Answered {
 struct Inner {
     samples: VecDeque<Sample>,
     marks: VecDeque<Mark>,
-    standing: Option<Answered>,
 }
 
-/// The last hour. A std lock, not an async one: it is held to copy numbers, never over an await.
+/// The last hour.
 #[derive(Debug, Default)]
-pub(super) struct History(Mutex<Inner>);
+pub(super) struct History {
+    /// A std lock, not an async one: it is held to copy numbers, never over an await.
+    inner: Mutex<Inner>,
+    /// What viewers were answered last. An async lock, held while the store is asked: viewers who come meanwhile share the answer.
+    standing: tokio::sync::Mutex<Option<Answered>>,
+}
 
 impl History {
     /// Takes samples for ever. What it was answered is not shown to viewers, who ask for themselves.
     pub(super) async fn keep(&self, parts: &Parts) -> std::convert::Infallible {
         let mut last = None;
         loop {
-            let answered = Answered::fresh(last, parts, EVERY).await;
+            let began = Instant::now();
+            // Half a turn, so that an answer of the turn before is never taken for a new one.
+            let answered = Answered::fresh(last, EVERY / 2, ask(parts)).await;
             let through = parts.store.metrics().through();
             self.take(Instant::now(), through, &answered.standing);
             last = Some(answered);
-            sleep(EVERY).await;
+            sleep_until(began + EVERY).await;
         }
     }
 
     /// How the store stands, asked now unless it was asked just now, or takes so long that it is left alone for a while.
     pub(super) async fn standing(&self, parts: &Parts) -> Standing {
-        let last = self.lock().standing.clone();
-        let answered = Answered::fresh(last, parts, FRESH_FOR).await;
+        self.share(ask_in_full(parts)).await
+    }
+
+    async fn share(&self, ask: impl Future<Output = Standing>) -> Standing {
+        let mut last = self.standing.lock().await;
+        let answered = Answered::fresh(last.clone(), FRESH_FOR, ask).await;
         let standing = answered.standing.clone();
-        self.lock().standing = Some(answered);
+        *last = Some(answered);
         standing
     }
 
@@ -126,29 +150,39 @@ impl History {
         let mut inner = self.lock();
         if let Some(before) = inner.marks.back() {
             let elapsed = at.duration_since(before.at).as_secs_f32();
-            let sample = sample(before, &through, elapsed, standing);
-            inner.samples.push_back(sample);
+            let lines = sample(before, &through, elapsed, standing);
+            inner.samples.push_back(Sample { at, lines });
         }
         inner.marks.push_back(Mark { at, through });
         let surplus = inner.samples.len().saturating_sub(SAMPLES_MAX);
         inner.samples.drain(..surplus);
+        while let Some(first) = inner.samples.front()
+            && at.duration_since(first.at) > KEPT
+        {
+            inner.samples.pop_front();
+        }
         let surplus = inner.marks.len().saturating_sub(RECENT);
         inner.marks.drain(..surplus);
     }
 
-    /// The samples of a line, the oldest first.
-    pub(super) fn line(&self, line: Line) -> Vec<f32> {
+    /// The samples of a line, the oldest first, each with how long before the newest it was taken.
+    pub(super) fn line(&self, line: Line) -> Vec<Point> {
         let inner = self.lock();
-        inner
-            .samples
-            .iter()
-            .map(|sample| sample.0[line as usize])
-            .collect()
+        let newest = inner.samples.back().map(|sample| sample.at);
+        let point = |sample: &Sample| Point {
+            ago: newest.map_or(Duration::ZERO, |newest| newest.duration_since(sample.at)),
+            value: sample.lines[line as usize],
+        };
+        inner.samples.iter().map(point).collect()
     }
 
-    /// How many samples there are.
-    pub(super) fn len(&self) -> usize {
-        self.lock().samples.len()
+    /// How far the samples go back.
+    pub(super) fn length(&self) -> Duration {
+        let inner = self.lock();
+        match (inner.samples.front(), inner.samples.back()) {
+            (Some(first), Some(last)) => last.at.duration_since(first.at),
+            _ => Duration::ZERO,
+        }
     }
 
     /// What went through in the last half minute, and how long that is in seconds; nothing before the second sample.
@@ -160,7 +194,7 @@ impl History {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -174,10 +208,26 @@ async fn ask(parts: &Parts) -> Standing {
     Standing {
         stats: stats.ok().and_then(Result::ok),
         counts: counts.and_then(Result::ok),
+        scopes: None,
     }
 }
 
-fn sample(before: &Mark, through: &Through, elapsed: f32, standing: &Standing) -> Sample {
+/// The same with what is shown of each scope.
+async fn ask_in_full(parts: &Parts) -> Standing {
+    let standing = ask(parts).await;
+    let scopes = match &standing.stats {
+        Some(stats) => Scopes::ask(&**parts.store.inner(), stats).await,
+        None => None,
+    };
+    Standing { scopes, ..standing }
+}
+
+fn sample(
+    before: &Mark,
+    through: &Through,
+    elapsed: f32,
+    standing: &Standing,
+) -> [Option<f32>; LINES] {
     let (old, new): (Requests, Requests) = (before.through.requests(), through.requests());
     let (was, now): (Messages, Messages) = (before.through.messages(), through.messages());
     let rate = |old: u64, new: u64| match elapsed > 0.0 {
@@ -186,11 +236,12 @@ fn sample(before: &Mark, through: &Through, elapsed: f32, standing: &Standing) -
     };
     let requests = |kind| rate(old.of(kind), new.of(kind));
     let messages = |kind| rate(was.of(kind), now.of(kind));
-    let counts = standing.counts.as_deref().unwrap_or_default();
-    let all = |of: fn(&Counts) -> u64| counts.iter().map(of).sum::<u64>() as f32;
+    let counts = standing.counts.as_deref();
+    let all =
+        |of: fn(&Counts) -> u64| counts.map(|counts| counts.iter().map(of).sum::<u64>() as f32);
     let stats = standing.stats.as_ref();
-    let mut sample = [0.0; LINES];
-    for (line, value) in [
+    let mut sample = [None; LINES];
+    let rates = [
         (Line::Requests, requests(Request::All)),
         (Line::Duplicates, rate(old.duplicates(), new.duplicates())),
         (Line::Conflicts, requests(Request::Conflict)),
@@ -198,20 +249,19 @@ fn sample(before: &Mark, through: &Through, elapsed: f32, standing: &Standing) -
         (Line::Completed, messages(Message::Completed)),
         (Line::Repeated, messages(Message::Duplicate)),
         (Line::Failed, messages(Message::Failed)),
-        (
-            Line::Running,
-            stats.map_or(0.0, |stats| stats.running as f32),
-        ),
-        (
-            Line::Unknown,
-            stats.map_or(0.0, |stats| stats.unknown as f32),
-        ),
+    ];
+    for (line, rate) in rates {
+        sample[line as usize] = Some(rate);
+    }
+    for (line, level) in [
+        (Line::Running, stats.map(|stats| stats.running as f32)),
+        (Line::Unknown, stats.map(|stats| stats.unknown as f32)),
         (Line::Backlog, all(Counts::pending)),
         (Line::Parked, all(|counts| counts.parked)),
     ] {
-        sample[line as usize] = value;
+        sample[line as usize] = level;
     }
-    Sample(sample)
+    sample
 }
 
 #[cfg(test)]
@@ -219,6 +269,7 @@ mod tests {
     use super::*;
     use crate::Metrics;
     use semel_http::{Event, RequestObserver, What};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn saw(metrics: &Metrics, what: What) {
         metrics.saw(&Event {
@@ -244,14 +295,68 @@ mod tests {
             saw(&metrics, What::Replayed);
         }
         take(&metrics);
-        assert_eq!(history.line(Line::Requests), [2.0]);
-        assert_eq!(history.line(Line::Duplicates), [2.0]);
+        assert_eq!(values(&history, Line::Requests), [Some(2.0)]);
+        assert_eq!(values(&history, Line::Duplicates), [Some(2.0)]);
         let (first, seconds) = history.recent().unwrap();
         assert_eq!((first.requests().of(Request::All), seconds), (0, 5.0));
         for _ in 0..SAMPLES_MAX {
             take(&metrics);
         }
-        assert_eq!(history.line(Line::Requests), vec![0.0; SAMPLES_MAX]);
+        let kept = values(&history, Line::Requests);
+        assert_eq!(kept, vec![Some(0.0); SAMPLES_MAX]);
         assert_eq!(history.lock().marks.len(), RECENT);
+    }
+
+    fn values(history: &History, line: Line) -> Vec<Option<f32>> {
+        let points = history.line(line).into_iter();
+        points.map(|point| point.value).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_is_away_leaves_a_gap_and_not_a_zero() {
+        let (history, metrics, begin) = (History::default(), Metrics::new(), Instant::now());
+        let away = Standing::default();
+        let there = Standing {
+            stats: Some(Stats {
+                running: 3,
+                ..Stats::default()
+            }),
+            ..Standing::default()
+        };
+        // While the store is away a sample takes longer.
+        for (seconds, standing) in [(0, &there), (5, &there), (14, &away), (19, &there)] {
+            let at = begin + Duration::from_secs(seconds);
+            history.take(at, metrics.through(), standing);
+        }
+        let line = history.line(Line::Running);
+        let point = |seconds, value| Point {
+            ago: Duration::from_secs(seconds),
+            value,
+        };
+        assert_eq!(
+            line,
+            [point(14, Some(3.0)), point(5, None), point(0, Some(3.0))]
+        );
+        assert_eq!(values(&history, Line::Backlog), [None; 3]);
+        assert_eq!(history.length(), Duration::from_secs(14));
+        let later = begin + KEPT + Duration::from_secs(15);
+        history.take(later, metrics.through(), &there);
+        assert_eq!(history.line(Line::Running).len(), 2, "an hour is kept");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn viewers_who_come_together_ask_the_store_once() {
+        let (history, asked) = (History::default(), AtomicUsize::new(0));
+        let ask = async || {
+            asked.fetch_add(1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+            Standing::default()
+        };
+        tokio::join!(
+            history.share(ask()),
+            history.share(ask()),
+            history.share(ask())
+        );
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
     }
 }

@@ -8,7 +8,7 @@
 //!    `sign_in` its page.
 //! 4. `serve` runs a page or an act and wraps it with `frame`; `live` renders the live part of a page again and again; `headers` are those of
 //!    every answer.
-//! 5. `history` takes samples for the charts of the overview.
+//! 5. `history` takes samples for the charts of the overview; `scopes` counts what runs and what is unknown, scope by scope.
 //! 6. `ui` is the kit that pages are made of; `assets` are the one style and the one script.
 //!
 //! # How to add a page
@@ -35,6 +35,7 @@ mod history;
 mod live;
 mod page;
 mod pages;
+mod scopes;
 mod serve;
 mod sessions;
 mod sign_in;

@@ -1,6 +1,7 @@
 //! Charts as SVG, drawn on the server: lines over time, with words for those who do not see them.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use maud::{Markup, html};
 
@@ -17,14 +18,41 @@ pub(crate) struct Line<'a> {
     /// The class of its colour: `a`, `b`, `c`.
     pub(crate) class: &'static str,
     /// The values, the oldest first.
-    pub(crate) values: Vec<f32>,
+    pub(crate) points: Vec<Point>,
+}
+
+/// A value of a moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Point {
+    /// How long before the right edge.
+    pub(crate) ago: Duration,
+    /// `None` where there was nothing to measure: the line has a gap.
+    pub(crate) value: Option<f32>,
+}
+
+impl Line<'_> {
+    fn last(&self) -> Option<f32> {
+        self.points.last()?.value
+    }
+
+    fn highest(&self) -> f32 {
+        highest(&self.points).unwrap_or(0.0)
+    }
+}
+
+/// The highest of some points; `None` if none of them has a value.
+fn highest(points: &[Point]) -> Option<f32> {
+    points
+        .iter()
+        .filter_map(|point| point.value)
+        .reduce(f32::max)
 }
 
 /// How far a chart goes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// How many values the full width has.
-    pub(crate) values: usize,
+    /// How long the full width is.
+    pub(crate) length: Duration,
     /// How long ago its left edge is, and its middle.
     pub(crate) begins: &'static str,
     pub(crate) middle: &'static str,
@@ -32,8 +60,7 @@ pub(crate) struct Span {
 
 /// A chart of lines that end now. What is older than the first value stays empty.
 pub(crate) fn chart(id: &str, title: &str, unit: &str, span: Span, lines: &[Line<'_>]) -> Markup {
-    let all = lines.iter().flat_map(|line| line.values.iter().copied());
-    let highest = round_up(all.fold(0.0, f32::max));
+    let highest = round_up(lines.iter().map(Line::highest).fold(0.0, f32::max));
     let said: Vec<_> = lines.iter().map(|line| summary(line, unit)).collect();
     html! {
         figure.chart id=(id) {
@@ -41,7 +68,7 @@ pub(crate) fn chart(id: &str, title: &str, unit: &str, span: Span, lines: &[Line
                 strong { (title) }
                 ul.legend {
                     @for line in lines {
-                        li class=(line.class) { (line.name) " " b { (shown(line.values.last().copied().unwrap_or(0.0))) } }
+                        li class=(line.class) { (line.name) " " b { (line.last().map_or_else(|| "–".to_owned(), shown)) } }
                     }
                 }
             }
@@ -50,9 +77,9 @@ pub(crate) fn chart(id: &str, title: &str, unit: &str, span: Span, lines: &[Line
                 svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img" aria-label={ (title) ". " (said.join("; ")) } {
                     path.grid d={ "M0 0H" (WIDTH) "M0 50H" (WIDTH) "M0 100H" (WIDTH) } {}
                     @for (at, line) in lines.iter().enumerate() {
-                        @let points = points(&line.values, span.values, highest);
-                        @if at == 0 { path class={ "area " (line.class) } d=(area(&points)) {} }
-                        path class={ "line " (line.class) } d=(path(&points)) {}
+                        @let pieces = pieces(&line.points, span.length, highest);
+                        @if at == 0 { path class={ "area " (line.class) } d=(drawn(&pieces, area)) {} }
+                        path class={ "line " (line.class) } d=(drawn(&pieces, path)) {}
                     }
                 }
             }
@@ -62,14 +89,9 @@ pub(crate) fn chart(id: &str, title: &str, unit: &str, span: Span, lines: &[Line
 }
 
 fn summary(line: &Line<'_>, unit: &str) -> String {
-    let last = line.values.last().copied().unwrap_or(0.0);
-    let highest = line.values.iter().copied().fold(0.0, f32::max);
-    format!(
-        "{}: now {}, highest {} {unit}",
-        line.name,
-        shown(last),
-        shown(highest)
-    )
+    let now = line.last().map_or_else(|| "not known".to_owned(), shown);
+    let highest = shown(line.highest());
+    format!("{}: now {now}, highest {highest} {unit}", line.name)
 }
 
 /// A number with as many digits as one reads at a glance.
@@ -93,20 +115,31 @@ fn round_up(highest: f32) -> f32 {
     step
 }
 
-/// Where the values stand; the newest at the right edge.
-fn points(values: &[f32], whole: usize, highest: f32) -> Vec<(f32, f32)> {
-    let group = whole.div_ceil(POINTS_MAX).max(1);
-    let step = WIDTH / (whole.div_ceil(group).max(2) - 1) as f32;
-    // Groups are counted from the newest value, so that a new sample does not redraw all others.
-    let highest_of = |group: &[f32]| group.iter().copied().fold(0.0, f32::max);
-    let groups: Vec<f32> = values.rchunks(group).map(highest_of).collect();
-    let at = |(back, value): (usize, f32)| {
-        let x = WIDTH - back as f32 * step;
-        (x, HEIGHT - value / highest * (HEIGHT - 2.0) - 1.0)
-    };
-    let mut points: Vec<_> = groups.into_iter().enumerate().map(at).collect();
-    points.reverse();
-    points
+/// The line's pieces between its gaps: where the values stand, the newest at the right edge.
+fn pieces(points: &[Point], length: Duration, highest: f32) -> Vec<Vec<(f32, f32)>> {
+    let group = points.len().div_ceil(POINTS_MAX).max(1);
+    let mut pieces = vec![Vec::new()];
+    // Groups are counted from the newest value, so that the right edge is exact.
+    let groups: Vec<&[Point]> = points.rchunks(group).collect();
+    for group in groups.into_iter().rev() {
+        let newest = group.last().map_or(Duration::ZERO, |point| point.ago);
+        match self::highest(group) {
+            Some(value) if newest <= length => {
+                let x = WIDTH - newest.as_secs_f32() / length.as_secs_f32() * WIDTH;
+                let y = HEIGHT - value / highest * (HEIGHT - 2.0) - 1.0;
+                pieces.last_mut().expect("never empty").push((x, y));
+            }
+            Some(_) => {}
+            None => pieces.push(Vec::new()),
+        }
+    }
+    pieces.retain(|piece| !piece.is_empty());
+    pieces
+}
+
+/// All pieces in one path.
+fn drawn(pieces: &[Vec<(f32, f32)>], draw: fn(&[(f32, f32)]) -> String) -> String {
+    pieces.iter().map(|piece| draw(piece)).collect()
 }
 
 fn path(points: &[(f32, f32)]) -> String {
@@ -115,6 +148,10 @@ fn path(points: &[(f32, f32)]) -> String {
         let letter = if at == 0 { 'M' } else { 'L' };
         // Writing to a string cannot fail.
         let _ = write!(path, "{letter}{x:.1} {y:.1}");
+    }
+    // What stands alone between two gaps is a dot.
+    if points.len() == 1 {
+        path.push_str("h0.1");
     }
     path
 }
@@ -145,12 +182,61 @@ mod tests {
         ] {
             assert_eq!(round_up(highest), scale, "{highest}");
         }
-        let drawn = points(&[0.0, 5.0, 10.0], 5, 10.0);
-        assert_eq!(drawn, [(300.0, 99.0), (450.0, 50.0), (600.0, 1.0)]);
-        assert_eq!(path(&drawn), "M300.0 99.0L450.0 50.0L600.0 1.0");
+        let drawn = pieces(
+            &every(5, &[Some(0.0), Some(5.0), Some(10.0)]),
+            secs(20),
+            10.0,
+        );
+        assert_eq!(drawn, [[(300.0, 99.0), (450.0, 50.0), (600.0, 1.0)]]);
+        assert_eq!(path(&drawn[0]), "M300.0 99.0L450.0 50.0L600.0 1.0");
         assert_eq!((path(&[]), area(&[])), (String::new(), String::new()));
-        let many = vec![1.0; 720];
-        assert_eq!(points(&many, 720, 1.0).len(), POINTS_MAX);
+        let many = every(5, &[Some(1.0); 720]);
+        assert_eq!(pieces(&many, secs(3_600), 1.0)[0].len(), POINTS_MAX);
+    }
+
+    #[test]
+    fn a_line_has_a_gap_where_nothing_was_measured() {
+        let points = every(5, &[Some(1.0), None, None, Some(1.0), Some(1.0)]);
+        let drawn_pieces = pieces(&points, secs(20), 1.0);
+        assert_eq!(drawn_pieces.len(), 2);
+        let path = drawn(&drawn_pieces, path);
+        assert_eq!(path, "M0.0 1.0h0.1M450.0 1.0L600.0 1.0");
+        assert!(pieces(&every(5, &[None; 3]), secs(20), 1.0).is_empty());
+        // A sample that took longer stands where it belongs.
+        let late = [point(14, 1.0), point(5, 1.0), point(0, 1.0)];
+        let places: Vec<f32> = pieces(&late, secs(20), 1.0)[0]
+            .iter()
+            .map(|(x, _)| *x)
+            .collect();
+        assert_eq!(places, [180.0, 450.0, 600.0]);
+        let last = Line {
+            name: "running",
+            class: "a",
+            points: every(5, &[Some(3.0), None]),
+        };
+        assert_eq!(
+            summary(&last, "at once"),
+            "running: now not known, highest 3 at once"
+        );
+    }
+
+    const fn secs(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    const fn point(ago: u64, value: f32) -> Point {
+        let (ago, value) = (secs(ago), Some(value));
+        Point { ago, value }
+    }
+
+    /// Values so many seconds apart, the last of them now.
+    fn every(seconds: u64, values: &[Option<f32>]) -> Vec<Point> {
+        let ago = |at: usize| secs(seconds * (values.len() - 1 - at) as u64);
+        let point = |(at, value): (usize, &Option<f32>)| Point {
+            ago: ago(at),
+            value: *value,
+        };
+        values.iter().enumerate().map(point).collect()
     }
 
     #[test]
@@ -158,10 +244,10 @@ mod tests {
         let line = Line {
             name: "all",
             class: "a",
-            values: vec![3.0, 1.5],
+            points: every(5, &[Some(3.0), Some(1.5)]),
         };
         let span = Span {
-            values: 720,
+            length: secs(3_600),
             begins: "1 h",
             middle: "30 min",
         };

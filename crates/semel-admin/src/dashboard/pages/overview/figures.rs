@@ -1,10 +1,12 @@
 //! The numbers at the top, and the charts of the last hour.
 
+use std::time::Duration;
+
 use maud::{Markup, html};
 use semel_core::inbox::Counts;
 
 use super::Now;
-use crate::dashboard::history::{Line, SAMPLES_MAX};
+use crate::dashboard::history::Line;
 use crate::dashboard::ui::{self, Tone};
 use crate::metrics::flow::{Message, Request};
 
@@ -142,20 +144,20 @@ fn messages(now: &Now<'_>) -> Vec<Figure> {
     ]
 }
 
-/// What a chart shows: the shortest of these spans that has room for all samples, so that a process that has just begun shows more than a gap.
+/// What a chart shows: the shortest of these spans that all samples lie within, so that a process that has just begun shows more than a gap.
 const SPANS: [ui::Span; 3] = [
     ui::Span {
-        values: 36,
+        length: Duration::from_secs(180),
         begins: "3 min",
         middle: "90 s",
     },
     ui::Span {
-        values: 180,
+        length: Duration::from_secs(900),
         begins: "15 min",
         middle: "7.5 min",
     },
     ui::Span {
-        values: SAMPLES_MAX,
+        length: Duration::from_secs(3_600),
         begins: "1 h",
         middle: "30 min",
     },
@@ -165,10 +167,10 @@ pub(super) fn charts(now: &Now<'_>) -> Markup {
     let line = |name, class, line| ui::Line {
         name,
         class,
-        values: now.history.line(line),
+        points: now.history.line(line),
     };
-    let samples = now.history.len();
-    let span = SPANS.into_iter().find(|span| span.values >= samples);
+    let length = now.history.length();
+    let span = SPANS.into_iter().find(|span| span.length >= length);
     let span = span.unwrap_or(SPANS[2]);
     let chart = |id, title, unit, lines: &[ui::Line<'_>]| ui::chart(id, title, unit, span, lines);
     html! {
@@ -182,7 +184,7 @@ pub(super) fn charts(now: &Now<'_>) -> Markup {
                 line("in progress", "a", Line::Running),
                 line("unknown", "c", Line::Unknown),
             ]))
-            @if now.standing.counts.is_some() {
+            @if now.app.parts.inbox.is_some() {
                 (chart("chart-messages", "Messages", "per second", &[
                     line("received", "a", Line::Received),
                     line("duplicates", "b", Line::Repeated),

@@ -1,6 +1,6 @@
 //! What stands below the charts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use semel_core::inbox::Counts;
@@ -8,9 +8,13 @@ use semel_inbox::CircuitState;
 use semel_inbox::source::{SourceState, SourceView};
 
 use super::Now;
+use crate::dashboard::scopes::{Counted, Scopes};
 use crate::dashboard::ui::{self, Row, Table, Tone};
 use crate::health::PartReadiness;
-use crate::metrics::flow::{Message, Messages, Request, Requests};
+use crate::metrics::flow::{Message, Messages, Request};
+
+/// The most scopes that are listed.
+const SCOPES_SHOWN_MAX: usize = 300;
 
 /// What cannot do its work, before everything else.
 pub(super) fn broken(now: &Now<'_>) -> Markup {
@@ -26,7 +30,13 @@ pub(super) fn broken(now: &Now<'_>) -> Markup {
 }
 
 pub(super) fn scopes(now: &Now<'_>) -> Markup {
-    let row = |(name, counts): (&String, &Requests)| {
+    let standing = now.standing.scopes.as_ref();
+    let known = now.through.scopes.keys();
+    let known = known.chain(standing.into_iter().flat_map(Scopes::names));
+    let names: BTreeSet<&String> = known.collect();
+    let row = |name: &&String| {
+        let name = name.as_str();
+        let counts = now.through.scopes.get(name).copied().unwrap_or_default();
         let all = counts.of(Request::All);
         let before = |before: &crate::metrics::flow::Through| {
             before
@@ -34,9 +44,12 @@ pub(super) fn scopes(now: &Now<'_>) -> Markup {
                 .get(name)
                 .map_or(0, |counts| counts.of(Request::All))
         };
+        let of = |of: fn(&Scopes) -> &Counted| count_now(standing.map(of), name);
         Row::new(name)
             .cell(html! { strong { (name) } })
             .text(format!("{}/s", ui::rate(now.rate(all, before))))
+            .text(of(|scopes| &scopes.running))
+            .text(of(|scopes| &scopes.unknown))
             .text(ui::count(all))
             .text(ui::percent(counts.duplicates() as f64, all as f64))
             .text(ui::count(counts.of(Request::Conflict)))
@@ -44,21 +57,34 @@ pub(super) fn scopes(now: &Now<'_>) -> Markup {
             .text(ui::count(counts.of(Request::Unknown)))
             .text(ui::count(counts.of(Request::Refused)))
     };
-    let table = Table::new("Requests by scope, since the start of the process");
+    let table =
+        Table::new("Scopes: how they stand now, and their requests since the start of the process");
     let table = table
         .column("Scope")
         .number("Requests")
-        .number("Total")
-        .number("Duplicates");
-    let table = table
-        .number("Conflicts")
-        .number("While running")
+        .number("In progress")
         .number("Unknown")
+        .number("Since the start");
+    let table = table
+        .number("Duplicates")
+        .number("Conflicts")
+        .number("Came while running")
+        .number("Ended unknown")
         .number("Refused");
-    table.rows(now.through.scopes.iter().map(row)).or(ui::empty(
+    let rows = names.iter().take(SCOPES_SHOWN_MAX).map(row);
+    table.rows(rows).or(ui::empty(
         "No request has come through this process yet.",
         html! { "Put " code { "semel gateway --upstream URL" } " in front of a service and send it a POST with an " code { "Idempotency-Key" } "." },
     ))
+}
+
+/// How many records of a scope stand in a state now; a dash where that is not known.
+fn count_now(counted: Option<&Counted>, scope: &str) -> String {
+    match counted.map(|counted| counted.of_scope(scope)) {
+        Some((count, false)) => ui::count(count),
+        Some((count, true)) if count > 0 => format!("≥ {}", ui::count(count)),
+        Some((_, true)) | None => "–".to_owned(),
+    }
 }
 
 /// What is known of a consumer or target.
