@@ -14,12 +14,20 @@
     }
   }
 
-  // An element that the viewer works with is left as it is.
+  // What the viewer fills in or has opened is left as it is. What only has the focus, such as a table that was clicked, goes on.
+  const FIELDS = "input, select, textarea";
+
   function isHeld(element) {
     if (element.matches("details[open]")) return true;
     const active = document.activeElement;
-    const works = active && active !== document.body && element.contains(active);
-    return works && (element === active || element.matches("form"));
+    if (!active || !element.contains(active)) return false;
+    return element.matches("form") || (element === active && active.matches(FIELDS));
+  }
+
+  function isWorkedWith(node) {
+    const active = document.activeElement;
+    if (!active || !node.contains(active)) return false;
+    return active.matches(FIELDS) || active.closest("form, details[open]") !== null;
   }
 
   function sameKind(a, b) {
@@ -64,7 +72,7 @@
     while (at) {
       const next = at.nextSibling;
       // What is worked with stays until the viewer leaves it.
-      if (!(at.contains && at.contains(document.activeElement))) at.remove();
+      if (!isWorkedWith(at)) at.remove();
       at = next;
     }
   }
@@ -86,6 +94,16 @@
     pulse.textContent = text;
   }
 
+  // The session has ended, or may not see the page any more.
+  function mustSignIn() {
+    stop();
+    say("late", "Not current: ");
+    const link = document.createElement("a");
+    link.href = `/sign-in?next=${encodeURIComponent(pulse.dataset.live)}`;
+    link.textContent = "Sign in again";
+    pulse.append(link);
+  }
+
   function show(html) {
     const template = document.createElement("template");
     template.innerHTML = html;
@@ -100,19 +118,38 @@
     source = null;
   }
 
+  // A refusal has a status and a reason, which an EventSource does not tell: they are asked for once.
+  async function explain(refused) {
+    const asking = new AbortController();
+    let status = 0;
+    let why = "no connection";
+    try {
+      const accept = { Accept: "application/problem+json" };
+      const answer = await fetch(refused.url, { headers: accept, signal: asking.signal });
+      status = answer.status;
+      if (!answer.ok) why = (await answer.json()).detail || `status ${status}`;
+    } catch {
+      // There is no connection, or the answer is of a proxy.
+      if (status) why = `status ${status}`;
+    }
+    asking.abort();
+    // The page was hidden or looked at again meanwhile.
+    if (source !== refused) return;
+    if (status === 401 || status === 403) return mustSignIn();
+    if (status !== 200) say("late", `Not current: ${why}`);
+    again = setTimeout(start, 10000);
+  }
+
   function start() {
     stop();
     source = new EventSource(`/live?page=${encodeURIComponent(pulse.dataset.live)}`);
     source.addEventListener("live", (event) => show(event.data));
     source.addEventListener("trouble", (event) => say("late", `Not current: ${event.data}`));
-    source.addEventListener("over", () => {
-      stop();
-      say("late", "Not current: sign in again");
-    });
+    source.addEventListener("over", mustSignIn);
     source.addEventListener("error", () => {
-      say("late", "Not current: no connection");
       // A browser tries again by itself after a break, and not after a refusal.
-      if (source && source.readyState === EventSource.CLOSED) again = setTimeout(start, 10000);
+      if (source && source.readyState === EventSource.CLOSED) explain(source);
+      else say("late", "Not current: no connection");
     });
   }
 
