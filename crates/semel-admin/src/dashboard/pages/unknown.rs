@@ -16,17 +16,19 @@ use crate::tokens::Needs;
 pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
     let filters = Filters::of(&ask)?;
     let now = ask.app.now();
-    let (records, next) = of_state(&ask, &filters, StateFilter::Unknown).await?;
     let until = filters.older_than.map(|when| when.at(now));
-    let is_meant = |record: &&Record| until.is_none_or(|until| since(record) <= Some(until));
-    let records: Vec<&Record> = records.iter().filter(is_meant).collect();
-    let live = html! {
-        (queue(&records, now))
-        (ui::pager(&ask, next.as_ref().map(Cursor::as_str)))
+    let is_meant = |record: &Record| until.is_none_or(|until| since(record) <= Some(until));
+    let found = of_state(&ask, &filters, StateFilter::Unknown, is_meant).await?;
+    let shown = html! {
+        (queue(&found.records, now).or(nothing(&ask, &filters)))
+        (ui::pager(&ask, found.next.as_ref().map(Cursor::as_str)))
     };
-    let page = Page::new("Unknown outcomes")
-        .lead(lead(&ask, &filters))
-        .live(live);
+    let page = Page::new("Unknown outcomes").lead(lead(&ask, &filters));
+    // Old ones are searched for page by page: not every two seconds.
+    let page = match filters.older_than {
+        None => page.live(shown),
+        Some(_) => page.lead(html! { (lead(&ask, &filters)) (shown) }),
+    };
     Ok(match ask.may(Needs::Operate) {
         true => page.rest(forms(&ask, &filters)),
         false => page,
@@ -54,8 +56,8 @@ const fn since(record: &Record) -> Option<Timestamp> {
     }
 }
 
-fn queue(records: &[&Record], now: Timestamp) -> Markup {
-    let row = |record: &&Record| {
+fn queue(records: &[Record], now: Timestamp) -> ui::Table {
+    let row = |record: &Record| {
         let identity = &record.identity;
         let (because, took) = known(record);
         ui::Row::new(&format!("{identity} {}", record.fence))
@@ -76,10 +78,19 @@ fn queue(records: &[&Record], now: Timestamp) -> Markup {
         .number("Ran for")
         .column("Unknown since")
         .rows(records.iter().map(row))
-        .or(ui::empty(
+}
+
+fn nothing(ask: &Ask, filters: &Filters) -> Markup {
+    match filters.is_any() || filters.before.is_some() {
+        true => ui::empty(
+            "No unknown outcome matches.",
+            html! { "There may be others: " a href=(ask.path()) { "clear the filters" } "." },
+        ),
+        false => ui::empty(
             "No outcome is unknown.",
             html! { "There is nothing to decide. What becomes unknown shows here by itself." },
-        ))
+        ),
+    }
 }
 
 /// What the upstream answered or what went wrong, and how long the run took.

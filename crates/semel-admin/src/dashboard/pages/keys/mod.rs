@@ -46,14 +46,35 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
     })
 }
 
-/// The first page of the store with a record that is old enough.
 async fn list(ask: &Ask, filters: &Filters, now: Timestamp) -> Result<Listed, Refused> {
-    let mut query = filters.query(PAGE);
     let until = filters.older_than.map(|when| when.at(now));
+    let is_meant = |record: &Record| until.is_none_or(|until| record.claimed_at <= until);
+    first_page(ask, filters.query(PAGE), is_meant).await
+}
+
+/// Those in a state.
+pub(super) async fn of_state(
+    ask: &Ask,
+    filters: &Filters,
+    state: StateFilter,
+    is_meant: impl Fn(&Record) -> bool,
+) -> Result<Listed, Refused> {
+    let query = Query {
+        state: Some(state),
+        ..filters.query(PAGE)
+    };
+    first_page(ask, query, is_meant).await
+}
+
+/// The first page of the store with a record that is meant.
+async fn first_page(
+    ask: &Ask,
+    mut query: Query,
+    is_meant: impl Fn(&Record) -> bool,
+) -> Result<Listed, Refused> {
     for _ in 0..LOOKED_AT_MAX {
         let mut page = ask_store(ask.app.parts.store.list(query.clone())).await?;
-        page.records
-            .retain(|record| until.is_none_or(|until| record.claimed_at <= until));
+        page.records.retain(&is_meant);
         if !page.records.is_empty() || page.next.is_none() {
             return Ok(page);
         }
@@ -148,18 +169,4 @@ fn erase_form(ask: &Ask, filters: &Filters) -> Markup {
 /// Erases the contents of many.
 pub(crate) async fn act(act: Act) -> Result<Acted, Refused> {
     many::act(act, &many::Kind::Erase(Resolution::EraseContents)).await
-}
-
-/// Rows of records as a query of them found them.
-pub(super) async fn of_state(
-    ask: &Ask,
-    filters: &Filters,
-    state: StateFilter,
-) -> Result<(Vec<Record>, Option<Cursor>), Refused> {
-    let query = Query {
-        state: Some(state),
-        ..filters.query(PAGE)
-    };
-    let page = ask_store(ask.app.parts.store.list(query)).await?;
-    Ok((page.records, page.next))
 }
