@@ -139,7 +139,7 @@ impl Stream {
 
     async fn render(&self) -> Result<String, Refused> {
         let visitor = self.app.dashboard.visitor(&self.parts)?;
-        let ask = Ask::new(&self.app, &visitor, self.uri.clone(), &self.parts.headers)?;
+        let ask = Ask::new(&self.app, &visitor, self.uri.clone(), &self.parts.headers)?.update();
         ask.caller.must(self.route.needs)?;
         let page = (self.route.page)(ask).await?;
         Ok(page.live.unwrap_or_default().into_string())

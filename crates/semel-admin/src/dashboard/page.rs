@@ -30,6 +30,8 @@ pub(crate) struct Ask {
     pub(super) notice: Option<String>,
     /// Whether the viewer can sign out.
     pub(super) is_signed_in: bool,
+    /// Whether only the live part is shown, once more: what stands beside it need not be found again.
+    pub(super) is_update: bool,
 }
 
 impl Ask {
@@ -38,6 +40,18 @@ impl Ask {
         let query = self.uri.query().unwrap_or_default();
         check_utf8(query)?;
         parse(query)
+    }
+
+    /// The same for the live part alone.
+    #[must_use]
+    pub(super) fn update(mut self) -> Self {
+        self.is_update = true;
+        self
+    }
+
+    /// Whether only the live part will be shown.
+    pub(crate) const fn is_update(&self) -> bool {
+        self.is_update
     }
 
     /// Whether the viewer may do what needs this role.

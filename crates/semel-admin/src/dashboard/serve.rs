@@ -122,6 +122,7 @@ impl Ask {
             by: dashboard.cookies.get(headers, Jar::By),
             notice: dashboard.cookies.get(headers, Jar::Notice),
             is_signed_in: visitor.is_signed_in,
+            is_update: false,
         })
     }
 }

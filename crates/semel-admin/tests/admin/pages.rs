@@ -260,6 +260,116 @@ async fn an_unknown_outcome_is_resolved_once_it_was_said_what_clients_get() {
 }
 
 #[tokio::test]
+async fn no_decision_is_taken_without_a_reason() {
+    let server = Server::start().await;
+    let browser = Browser::open(&server, None).await;
+    let (unknown, settled) = (
+        server.unknown_outcome("k").await,
+        server.settled_with("s", "paid").await,
+    );
+    let token = browser.token().await;
+    for (key, fence, how) in [
+        ("k", &unknown, "release"),
+        ("k", &unknown, "settle"),
+        ("s", &settled, "erase"),
+        ("s", &settled, "purge"),
+    ] {
+        for reason in ["", "  "] {
+            let mut fields = of(
+                key,
+                fence,
+                &[("how", how), ("verdict", "succeeded"), ("confirm", "yes")],
+            );
+            fields.retain(|(name, _)| *name != "reason");
+            fields.push(("reason", reason));
+            let refused = browser.post("/keys/one", &token, &fields).await;
+            assert_eq!(refused.status, 400, "{how}: {refused:?}");
+            let why = "reason: expected why you decide this, for the audit";
+            assert!(refused.body.contains(why), "{how}: {refused:?}");
+        }
+    }
+    assert_eq!(server.one("k").await["record"]["state"], "unknown");
+    assert_eq!(server.one("s").await["outcome"]["body"]["text"], "paid");
+    assert!(server.audited().await.is_empty());
+    let page = browser.page(&address("k")).await;
+    assert!(
+        page.contains("name=\"reason\" maxlength=\"1000\" required"),
+        "{page}"
+    );
+}
+
+#[tokio::test]
+async fn old_unknown_outcomes_are_found_behind_young_ones_and_an_empty_list_says_why() {
+    let server = Server::start().await;
+    let browser = Browser::open(&server, None).await;
+    let empty = browser.page("/unknown").await;
+    assert!(empty.contains("There is nothing to decide"), "{empty}");
+    server.unknown_outcome("old").await;
+    server.wait(3_600);
+    for number in 0..101 {
+        server.unknown_outcome(&format!("young-{number}")).await;
+    }
+    let found = browser.page("/unknown?older_than=30m").await;
+    assert!(found.contains(">old</a>"), "{found}");
+    assert!(!found.contains(">young-0</a>"), "{found}");
+    for filter in ["older_than=30d", "key=order-99", "scope=refunds"] {
+        let none = browser.page(&format!("/unknown?{filter}")).await;
+        assert!(none.contains("No unknown outcome matches"), "{none}");
+        assert!(!none.contains("nothing to decide"), "{none}");
+    }
+}
+
+#[tokio::test]
+async fn an_archived_record_shows_its_outcome_and_is_erased() {
+    let server = Server::start().await;
+    let browser = Browser::open(&server, None).await;
+    let fence = server.fence("k").await;
+    let settle = json!({ "fence": fence, "verdict": "succeeded", "status": 201, "body": "paid", "retention": "1h", "archive": true });
+    let settled = server
+        .post("/api/v1/claims/settle", about("k", settle))
+        .await;
+    assert_eq!(settled.status, 200, "{settled:?}");
+    server.wait(2 * 3_600);
+    let swept = server.store.sweep(100).await.unwrap();
+    assert_eq!(swept.archived, 1);
+    let page = browser.page(&address("k")).await;
+    for part in [
+        "the next request runs",
+        "In the archive",
+        "succeeded, status 201, 4 B",
+        "Erase its contents",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let fence = fence.to_string();
+    let erase = of("k", &fence, &[("how", "erase")]);
+    browser.decide("/keys/one", &erase).await;
+    let page = browser.page(&address("k")).await;
+    assert!(
+        page.contains("contents erased by ada") && !page.contains("Erase its contents"),
+        "{page}"
+    );
+}
+
+#[tokio::test]
+async fn the_overview_counts_what_stands_now_scope_by_scope() {
+    let server = Server::start().await;
+    let browser = Browser::open(&server, None).await;
+    server.unknown_outcome("a").await;
+    server.fence("b").await;
+    server.fence("c").await;
+    let page = browser.page("/").await;
+    let (_, row) = page.split_once("<strong>payments@1</strong>").unwrap();
+    let row = row.split("</tr>").next().unwrap();
+    for cell in [
+        "data-column=\"In progress\">2<",
+        "data-column=\"Unknown\">1<",
+    ] {
+        assert!(row.contains(cell), "{cell}: {row}");
+    }
+}
+
+#[tokio::test]
 async fn a_late_outcome_is_adopted() {
     let server = Server::start().await;
     let browser = Browser::open(&server, None).await;

@@ -11,12 +11,15 @@ use super::decide::{self, How};
 use super::{outcome, record, timeline};
 use crate::api::fields;
 use crate::dashboard::{Ask, Page, ui};
+use crate::records::find::{self, Wanted};
 use crate::records::late;
 use crate::refused::{Refused, ask as ask_store};
 use crate::tokens::Needs;
 
 /// The most bytes of a body that a page shows.
 const BODY_SHOWN_MAX: usize = 256 * 1024;
+/// The most records of the archive that a page shows.
+const ARCHIVED_MAX: usize = 5;
 
 /// Which record, and whether its contents are asked for.
 #[derive(Deserialize)]
@@ -43,6 +46,11 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
     let store = &ask.app.parts.store;
     let found = ask_store(store.look_up_one(identity.clone())).await?;
     let history = ask_store(store.history(identity.clone())).await?;
+    // Some stores look through the whole archive for a key: once, and not with every update.
+    let archived = match found.is_none() && !ask.is_update() {
+        true => archived(store, &identity).await?,
+        false => Vec::new(),
+    };
     let now = ask.app.now();
     let found = found.as_deref();
     let live = html! {
@@ -50,11 +58,47 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
         (ui::section("What happened", timeline::timeline(found, &history, now)))
     };
     let rest = html! {
+        @for record in &archived { (in_archive(&ask, record, now)) }
         (payload(&ask, found, &history, contents))
         @if let Some(found) = found { (acts(&ask, found, &history)) }
     };
     let title = format!("Key {}", identity.key().as_str());
     Ok(Page::new(title).live(live).rest(rest))
+}
+
+/// The newest of its records whose retention has ended, without bodies.
+async fn archived(store: &dyn Store, identity: &Identity) -> Result<Vec<Record>, Refused> {
+    let wanted = Wanted {
+        key: identity.key().clone(),
+        tenant: Some(identity.tenant().clone()),
+        scope: Some(identity.scope().clone()),
+    };
+    let mut archived = ask_store(find::archived(store, &wanted)).await?;
+    archived.truncate(ARCHIVED_MAX);
+    Ok(archived)
+}
+
+/// A record of the archive: what came of it, when, and the form that erases its contents.
+fn in_archive(ask: &Ask, record: &Record, now: Timestamp) -> Markup {
+    let mut facts = vec![("State", ui::state("archived"))];
+    facts.extend(of_record(record, now).into_iter().skip(1));
+    let content = html! {
+        p.hint { "Its retention has ended, so that it suppresses nothing any more." }
+        (ui::facts(&facts))
+        @if ask.may(Needs::Admin) && !is_erased(record) {
+            (decide::form(ask, record, How::Erase, "Erase its contents", html! {
+                p.hint { "Headers, body and request go for good, in its history too." }
+            }))
+        }
+    };
+    ui::section("In the archive", content)
+}
+
+const fn is_erased(record: &Record) -> bool {
+    match &record.state {
+        State::Settled(settled) => settled.erased,
+        State::Running { .. } | State::Unknown { .. } => false,
+    }
 }
 
 fn standing(identity: &Identity, found: Option<&Record>, now: Timestamp) -> Markup {

@@ -35,7 +35,7 @@ pub(super) fn timeline(record: Option<&Record>, history: &[Event], now: Timestam
         .column("In words")
         .rows(moments.iter().enumerate().map(row))
         .or(ui::empty(
-            "Nothing is known of it.",
+            "No history is kept of it.",
             html! { "The next request with this key runs." },
         ))
 }
