@@ -29,6 +29,8 @@ pub struct Config {
     pub access_log: AccessLog,
     /// How long one stays signed in to the dashboard.
     pub session: Duration,
+    /// Whether browsers reach it over TLS although it serves plain HTTP, because a proxy in front of it ends TLS: cookies go over TLS only.
+    pub secure_cookies: bool,
     /// How often the store is asked whether it reads and writes; readiness is answered from memory.
     pub probe_every: Duration,
 }
@@ -41,6 +43,7 @@ impl Default for Config {
             tls: None,
             access_log: AccessLog::Off,
             session: dashboard::SESSION,
+            secure_cookies: false,
             probe_every: PROBE_EVERY,
         }
     }
@@ -71,7 +74,7 @@ impl Config {
     pub(crate) fn dashboard(&self, address: &Address) -> dashboard::Settings {
         dashboard::Settings {
             port: address.tcp().map_or(0, |address| address.port()),
-            is_tls: self.tls.is_some(),
+            is_tls: self.tls.is_some() || self.secure_cookies,
             session: self.session,
         }
     }

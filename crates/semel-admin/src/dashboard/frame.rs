@@ -32,7 +32,7 @@ pub(super) fn page(ask: &Ask, page: Page) -> Markup {
             @if let Some(live) = page.live { div #live { (live) } }
             (page.rest)
         }
-        (footer())
+        (footer(ask))
     };
     document(&title, content)
 }
@@ -143,13 +143,16 @@ fn account(ask: &Ask) -> Markup {
     }
 }
 
-fn footer() -> Markup {
+/// Programs read metrics and the description of the API with a token of their own; the cookie of a session does not open them.
+fn footer(ask: &Ask) -> Markup {
     html! {
         footer {
             span { "Semel " (env!("CARGO_PKG_VERSION")) }
-            a href="/metrics" { "Metrics" }
             a href="/readyz" { "Readiness" }
-            a href="/api/v1/openapi.json" { "OpenAPI" }
+            @if !ask.is_signed_in {
+                a href="/metrics" { "Metrics" }
+                a href="/api/v1/openapi.json" { "OpenAPI" }
+            }
             a href={ (env!("CARGO_PKG_REPOSITORY")) "/tree/main/docs" } rel="noreferrer" { "Documentation" }
             span { (PreEscaped("Times are <span id=\"zone\">in UTC</span>")) }
         }

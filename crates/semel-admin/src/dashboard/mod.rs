@@ -69,7 +69,7 @@ pub(crate) struct Dashboard {
     cookies: Cookies,
     /// Room for live streams.
     streams: Arc<Semaphore>,
-    /// Room for attempts to sign in.
+    /// Room for wrong attempts to sign in.
     attempts: Semaphore,
     /// True from the moment on that the process stops: streams end, so that the drain does not wait for them.
     stopping: watch::Receiver<bool>,

@@ -8,12 +8,14 @@ use std::time::Duration;
 use semel_core::{Result, Timestamp};
 
 use super::csrf::random;
-use crate::tokens::{Token, Tokens};
+use crate::tokens::{TOKENS_MAX, Token, Tokens};
 
 /// How long one stays signed in unless the configuration says otherwise.
 pub(crate) const SESSION: Duration = Duration::from_secs(8 * 3_600);
-/// The most sessions; the one that ends first makes room for the next.
-const SESSIONS_MAX: usize = 1_024;
+/// The most sessions of one token; its own that ends first makes room for the next, so that no token ends the sessions of another.
+const SESSIONS_OF_TOKEN_MAX: usize = 64;
+/// The most sessions in all: only tokens that a reload removed can have left more than this.
+const SESSIONS_MAX: usize = SESSIONS_OF_TOKEN_MAX * TOKENS_MAX;
 
 /// All sessions.
 #[derive(Debug)]
@@ -47,14 +49,11 @@ impl Sessions {
         let id = blake3::Hash::from_bytes(random()?).to_hex().to_string();
         let ends = now.after(self.lasts);
         let mut open = self.lock();
-        if open.len() >= SESSIONS_MAX {
-            open.retain(|_, session| session.ends > now);
-        }
-        if open.len() >= SESSIONS_MAX {
-            let first = open.iter().min_by_key(|(_, session)| session.ends);
-            let first = first.map(|(hash, _)| *hash);
-            first.and_then(|hash| open.remove(&hash));
-        }
+        open.retain(|_, session| session.ends > now);
+        make_room(&mut open, SESSIONS_OF_TOKEN_MAX, |session| {
+            session.token.name() == token.name()
+        });
+        make_room(&mut open, SESSIONS_MAX, |_| true);
         open.insert(hash(&id), Session { token, ends });
         Ok(id)
     }
@@ -80,6 +79,22 @@ impl Sessions {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<blake3::Hash, Session>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the one that ends first of those that are meant, if there are as many as there may be.
+fn make_room(
+    open: &mut HashMap<blake3::Hash, Session>,
+    most: usize,
+    is_meant: impl Fn(&Session) -> bool,
+) {
+    let meant = || open.iter().filter(|(_, session)| is_meant(session));
+    if meant().count() < most {
+        return;
+    }
+    let first = meant().min_by_key(|(_, session)| session.ends);
+    if let Some(hash) = first.map(|(hash, _)| *hash) {
+        open.remove(&hash);
     }
 }
 
@@ -135,20 +150,25 @@ mod tests {
     }
 
     #[test]
-    fn the_session_that_ends_first_makes_room() {
+    fn of_one_token_the_session_that_ends_first_makes_room() {
         let sessions = Sessions::new(Duration::from_secs(60));
-        let tokens = Tokens::new([token("ada", "s1", Grant::Read)]).unwrap();
-        let open = |now| {
-            let token = tokens.find("s1").unwrap().clone();
+        let others = token("bob", "s2", Grant::Admin);
+        let tokens = Tokens::new([token("ada", "s1", Grant::Read), others]).unwrap();
+        let open_with = |secret, now| {
+            let token = tokens.find(secret).unwrap().clone();
             sessions.open(token, now).unwrap()
         };
+        let open = |now| open_with("s1", now);
+        let other = open_with("s2", at(0));
         let first = open(at(0));
         let second = open(at(1));
-        for _ in 2..=SESSIONS_MAX {
+        for _ in 2..=SESSIONS_OF_TOKEN_MAX {
             open(at(2));
         }
+        let found = sessions.find(&other, &tokens, at(3));
+        assert!(found.is_some(), "another token's session stays");
         assert!(sessions.find(&first, &tokens, at(3)).is_none());
         assert!(sessions.find(&second, &tokens, at(3)).is_some());
-        assert_eq!(sessions.lock().len(), SESSIONS_MAX);
+        assert_eq!(sessions.lock().len(), SESSIONS_OF_TOKEN_MAX + 1);
     }
 }

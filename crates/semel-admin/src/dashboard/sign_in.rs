@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
 use semel_http::problem::{Problem, Type};
 use serde::Deserialize;
+use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use super::cookies::{Jar, Keep};
@@ -22,7 +23,8 @@ use crate::tokens::{Needs, Token};
 pub(super) const SIGN_IN: &str = "/sign-in";
 /// Where one signs out.
 pub(super) const SIGN_OUT: &str = "/sign-out";
-/// The most attempts at once. A wrong one keeps its place for [`SLOWED`], so that guesses are few however many connections make them.
+/// The most wrong attempts at once. Each keeps its place for [`SLOWED`], so that answers to guesses are few however many connections make
+/// them. A right one takes no place: guesses of others keep no operator out.
 pub(super) const ATTEMPTS_MAX: usize = 8;
 const SLOWED: Duration = Duration::from_millis(500);
 /// How long an attempt waits for its turn.
@@ -104,11 +106,6 @@ async fn read(app: &Shared, visitor: &Visitor, request: Request) -> Result<Form,
 
 async fn attempt(app: &Shared, visitor: &Visitor, posted: Form) -> Result<Response, Refused> {
     let dashboard = &app.dashboard;
-    let turn = timeout(TURN_TIMEOUT, dashboard.attempts.acquire()).await;
-    let turn = turn.map_err(|_| {
-        let detail = "too many attempts to sign in at once; try again in a while";
-        Problem::new(Type::Overloaded, detail)
-    })?;
     let now = dashboard.gate.now();
     let tokens = dashboard.gate.tokens();
     let found = tokens.find(posted.token.trim());
@@ -116,8 +113,7 @@ async fn attempt(app: &Shared, visitor: &Visitor, posted: Form) -> Result<Respon
         Some((token, None)) => token.clone(),
         Some((_, Some(why))) => return Ok(wrong(app, visitor, &posted, why)),
         None => {
-            sleep(SLOWED).await;
-            drop(turn);
+            slow_down(&dashboard.attempts).await?;
             tracing::warn!(target: "semel::admin", "refused to sign in: no such token");
             return Ok(wrong(app, visitor, &posted, "There is no such token."));
         }
@@ -129,6 +125,17 @@ async fn attempt(app: &Shared, visitor: &Visitor, posted: Form) -> Result<Respon
     let cookie = dashboard.cookies.set(Jar::Session, &id, keep);
     response.headers_mut().append(SET_COOKIE, cookie);
     Ok(response)
+}
+
+/// What a wrong attempt waits for before it is told so.
+async fn slow_down(attempts: &Semaphore) -> Result<(), Refused> {
+    let turn = timeout(TURN_TIMEOUT, attempts.acquire()).await;
+    let _turn = turn.map_err(|_| {
+        let detail = "too many attempts to sign in at once; try again in a while";
+        Problem::new(Type::Overloaded, detail)
+    })?;
+    sleep(SLOWED).await;
+    Ok(())
 }
 
 /// Why a token that exists does not open the dashboard.

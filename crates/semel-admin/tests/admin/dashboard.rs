@@ -144,6 +144,53 @@ async fn a_browser_without_a_session_signs_in_and_comes_back() {
     );
     let api = browser.get("/api/v1/stats").await;
     assert_eq!(api.status, 401, "a cookie opens pages and nothing else");
+    for closed in ["/metrics", "/api/v1/openapi.json"] {
+        let link = format!("href=\"{closed}\"");
+        assert!(!page.body.contains(&link), "{closed} is no link");
+    }
+}
+
+#[tokio::test]
+async fn behind_a_proxy_that_ends_tls_cookies_are_for_tls() {
+    let config = Config {
+        tokens: tokens(),
+        secure_cookies: true,
+        ..Config::default()
+    };
+    let server = Server::start_with(config, |store| store).await;
+    let mut browser = Browser::at(&server);
+    let signed_in = browser.sign_in(READER).await;
+    assert_eq!(signed_in.status, 303);
+    let cookie = signed_in.header("set-cookie").unwrap();
+    assert!(cookie.starts_with("__Host-semel-session-"), "{cookie}");
+    assert!(cookie.contains("; Secure"), "{cookie}");
+    assert_eq!(browser.get("/").await.status, 200);
+}
+
+#[tokio::test]
+async fn wrong_attempts_keep_no_operator_out() {
+    let server = guarded().await;
+    let mut operator = Browser::at(&server);
+    let page = operator.get("/sign-in").await;
+    let mut guesses = Vec::new();
+    for _ in 0..40 {
+        let mut guesser = Browser {
+            address: operator.address,
+            cookies: operator.cookies.clone(),
+        };
+        let form = format!("form_token={}&token=wrong", form_token(&page));
+        guesses.push(tokio::spawn(async move {
+            guesser.post("/sign-in", &form, "").await.status
+        }));
+    }
+    let form = format!("form_token={}&token={READER}", form_token(&page));
+    let signed_in = operator.post("/sign-in", &form, "").await;
+    assert_eq!(signed_in.status, 303);
+    let waiting = guesses.iter().filter(|guess| !guess.is_finished()).count();
+    assert!(waiting > 20, "{waiting} of 40 guesses wait still");
+    for guess in guesses {
+        guess.abort();
+    }
 }
 
 #[tokio::test]

@@ -30,6 +30,8 @@ pub enum Admin {
         access_log: AccessLog,
         /// How long one stays signed in to the dashboard.
         session: Duration,
+        /// Whether its cookies go over TLS only although it serves plain HTTP.
+        secure_cookies: bool,
         /// What makes the process unready beside the store and the doors.
         readiness: Vec<Beside>,
     },
@@ -62,6 +64,7 @@ impl Default for Admin {
             tls: None,
             access_log: AccessLog::Off,
             session: Self::SESSION,
+            secure_cookies: false,
             readiness: Vec::new(),
         }
     }
@@ -78,6 +81,7 @@ impl From<Either<Off, Door>> for Admin {
                 tls: door.tls,
                 access_log: door.access_log,
                 session: door.session.map_or(Self::SESSION, |session| session.0.0),
+                secure_cookies: door.secure_cookies,
                 readiness: door.readiness.map_or_else(Vec::new, |many| many.0),
             },
         }
@@ -99,7 +103,7 @@ struct Off;
 
 impl Text for Off {
     const EXPECTED: &'static str =
-        "off, or a map of listen, token, tokens, tls, access_log, session, readiness";
+        "off, or a map of listen, token, tokens, tls, access_log, session, secure_cookies, readiness";
 
     fn parse(text: &str) -> Result<Self, Refusal> {
         match text {
@@ -144,6 +148,8 @@ struct Door {
     access_log: AccessLog,
     /// How long one stays signed in to the dashboard, from 1m to 30d. Default: 8h.
     session: Option<Word<SignedIn>>,
+    /// Whether browsers reach it over TLS, which a proxy in front of it ends: cookies of the dashboard go over TLS only. Default: false.
+    secure_cookies: bool,
     /// What makes /readyz say 503 beside the store and the doors: sources, sweep, upstreams. Default: none.
     readiness: Option<Many<Beside>>,
 }

@@ -57,6 +57,17 @@ fn the_access_log_is_off_a_word_or_a_sample() {
 }
 
 #[test]
+fn cookies_go_over_tls_only_where_a_proxy_ends_it() {
+    let is_secure = |text: &str| match parse(text).unwrap().admin {
+        Admin::On { secure_cookies, .. } => secure_cookies,
+        Admin::Off => panic!("the admin side is on"),
+    };
+    assert!(!is_secure("admin: { listen: '127.0.0.1:7071' }"));
+    assert!(is_secure("admin: { secure_cookies: true }"));
+    assert!(parse("admin: { secure_cookies: 7 }").is_err());
+}
+
+#[test]
 fn one_stays_signed_in_for_eight_hours_or_as_the_file_says() {
     let session = |text: &str| match parse(text).unwrap().admin {
         Admin::On { session, .. } => session.as_secs(),
