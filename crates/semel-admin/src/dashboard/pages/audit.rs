@@ -8,6 +8,7 @@ use semel_core::{Scope, Store, Timestamp};
 use serde::Deserialize;
 
 use crate::api::fields;
+use crate::dashboard::ui::Tone;
 use crate::dashboard::{Ask, Page, ui};
 use crate::refused::{Refused, ask as ask_store};
 use crate::when::When;
@@ -39,7 +40,7 @@ impl Filters {
         let has = |part: &Option<String>, whole: &str| {
             part.as_ref().is_none_or(|part| whole.contains(part.trim()))
         };
-        let done = format!("{} {}", line.verb, line.action);
+        let done = format!("{} {} {}", verb(line), line.verb, line.action);
         has(&self.by, &line.by)
             && has(&self.action, &done)
             && has(&self.about, &line.selection)
@@ -67,7 +68,7 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
         (lines(&shown, now))
         (ui::pager(&ask, next.as_deref()))
         @if all.len() == PAGE_MAX {
-            p.hint { "Of the newest " (ui::count(PAGE_MAX as u64)) " lines; the store has older ones." }
+            (cut())
         }
     };
     let of = |name: &str| said.get(name).map(String::as_str);
@@ -84,12 +85,34 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
     Ok(Page::new("Audit").lead(lead).live(live))
 }
 
+/// What is said where there are more lines than a store gives at once.
+fn cut() -> Markup {
+    ui::notice(
+        Tone::Warn,
+        html! {
+            "These are the newest " (ui::count(PAGE_MAX as u64)) " lines: older ones are neither shown here nor searched by the filters. "
+            "SQLite and PostgreSQL have them in the table " code { "semel_audit" } "; "
+            code { "semel audit --json --limit " (PAGE_MAX) } " copies lines elsewhere in time."
+        },
+    )
+}
+
+/// What was done, named alike for keys and messages: `keys release`, `inbox retry`. Where the line says it, the door stands behind.
+fn verb(line: &AuditEntry) -> String {
+    for (prefix, door) in [("dashboard ", "dashboard"), ("api inbox ", "API")] {
+        if let Some(verb) = line.verb.strip_prefix(prefix) {
+            return format!("inbox {verb} ({door})");
+        }
+    }
+    line.verb.clone()
+}
+
 fn lines(shown: &[&AuditEntry], now: Timestamp) -> Markup {
     let row = |line: &&AuditEntry| {
         ui::Row::new(&line.encode())
             .cell(ui::time(line.at, now))
             .text(&line.by)
-            .text(&line.verb)
+            .text(verb(line))
             .text(line.scope.to_string())
             .text(ui::count(line.changed))
             .text(&line.selection)

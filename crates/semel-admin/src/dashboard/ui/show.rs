@@ -60,11 +60,13 @@ pub(crate) fn ago(at: Timestamp, now: Timestamp) -> Markup {
     html! { time.ago datetime=(at) title=(readable(at)) { (age(at, now)) } }
 }
 
-/// `4m 12s ago`; less than a second is too little to be read.
+/// `4m 12s ago`, or `in 4m 12s` for what is still to come; less than a second is too little to be read.
 fn age(at: Timestamp, now: Timestamp) -> String {
-    match now.since(at) {
-        age if age < Duration::from_secs(1) => "just now".to_owned(),
-        age => format!("{} ago", duration(age)),
+    const LEAST: Duration = Duration::from_secs(1);
+    match (now.since(at), at.since(now)) {
+        (age, _) if age >= LEAST => format!("{} ago", duration(age)),
+        (_, ahead) if ahead >= LEAST => format!("in {}", duration(ahead)),
+        _ => "just now".to_owned(),
     }
 }
 
@@ -154,5 +156,19 @@ mod tests {
         let shown = time(at, at.after(Duration::from_secs(90))).into_string();
         let expected = "<time datetime=\"2026-11-16T00:00:00.000Z\" title=\"1m 30s ago\">2026-11-16 00:00:00 UTC</time>";
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_moment_lies_behind_or_ahead() {
+        let now = Timestamp::from_millis(1_794_787_200_000);
+        let minute = Duration::from_secs(60);
+        for (at, shown) in [
+            (now.before(minute), "1m ago"),
+            (now, "just now"),
+            (now.after(Duration::from_millis(900)), "just now"),
+            (now.after(minute), "in 1m"),
+        ] {
+            assert_eq!(age(at, now), shown);
+        }
     }
 }
