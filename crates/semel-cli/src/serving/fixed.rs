@@ -21,6 +21,10 @@ pub(super) fn changed(old: &File, new: &File, store_is_named: bool) -> Vec<&'sta
             shown(&old.admin).1 != shown(&new.admin).1,
         ),
         ("admin.session", shown(&old.admin).2 != shown(&new.admin).2),
+        (
+            "admin.secure_cookies",
+            shown(&old.admin).3 != shown(&new.admin).3,
+        ),
     ];
     table.extend(gateway(old.gateway.as_ref(), new.gateway.as_ref()));
     table.extend(inbox(&old.inbox, &new.inbox));
@@ -36,16 +40,17 @@ const fn listens(admin: &Admin) -> Option<&Listen> {
     }
 }
 
-/// The certificate, the access log and the length of sessions of the admin side.
-fn shown(admin: &Admin) -> (Option<&Tls>, AccessLog, Duration) {
+/// The certificate, the access log, the length of sessions and the kind of cookies of the admin side.
+fn shown(admin: &Admin) -> (Option<&Tls>, AccessLog, Duration, bool) {
     match admin {
-        Admin::Off => (None, AccessLog::Off, Admin::SESSION),
+        Admin::Off => (None, AccessLog::Off, Admin::SESSION, false),
         Admin::On {
             tls,
             access_log,
             session,
+            secure_cookies,
             ..
-        } => (tls.as_ref(), *access_log, *session),
+        } => (tls.as_ref(), *access_log, *session, *secure_cookies),
     }
 }
 

@@ -307,6 +307,7 @@ impl Process {
             tls,
             access_log,
             session,
+            secure_cookies,
             ..
         } = &file.admin
         else {
@@ -318,6 +319,7 @@ impl Process {
             tls: tls.as_ref().map(listening::tls),
             access_log: listening::access_log(*access_log),
             session: *session,
+            secure_cookies: *secure_cookies,
             ..semel_admin::Config::default()
         };
         let parts = Parts {

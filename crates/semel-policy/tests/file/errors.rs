@@ -131,7 +131,7 @@ fn store_log_and_admin_are_checked() {
     );
     assert_snapshot!(
         error("admin: on"),
-        @r#"semel.yaml:1:8: admin: expected off, or a map of listen, token, tokens, tls, access_log, session, readiness, found "on""#
+        @r#"semel.yaml:1:8: admin: expected off, or a map of listen, token, tokens, tls, access_log, session, secure_cookies, readiness, found "on""#
     );
     assert_snapshot!(
         error("admin: { token: '' }"),
