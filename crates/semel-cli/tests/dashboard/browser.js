@@ -204,8 +204,9 @@ const tasks = {
       region.focus();
       window.held = region;
     });
-    const before = await page.locator("#live").innerText();
-    await page.waitForFunction((before) => document.getElementById("live").innerText !== before, before);
+    // What has the focus goes on itself, and keeps it.
+    const before = await page.evaluate(() => window.held.innerText);
+    await page.waitForFunction((before) => window.held.innerText !== before, before);
     assert.ok(await page.evaluate(() => document.activeElement === window.held && window.held.isConnected), "the focus stays");
 
     const hide = (hidden) =>
