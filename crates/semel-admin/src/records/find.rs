@@ -7,10 +7,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use semel_core::store::{PAGE_MAX, Query, StateFilter};
-use semel_core::{Event, Identity, Key, Record, Result, Scope, Store, StoreExt, Tenant};
+use semel_core::{
+    Error, Event, Identity, Key, Kind, Record, Result, Scope, Store, StoreExt, Tenant,
+};
 
 /// The most records of one key that are listed.
 pub const MATCHES_MAX: usize = 100;
+/// The most archived records of one key that an act is about.
+pub const ARCHIVED_MAX: usize = 10_000;
 /// The most pages that are read for them; those of some stores are short.
 const PAGES_MAX: usize = 10_000;
 /// How many pages of the newest records are looked through for similar keys and other places.
@@ -108,18 +112,44 @@ pub async fn archived(store: &dyn Store, wanted: &Wanted) -> Result<Vec<Record>>
     listed(store, archived).await
 }
 
-async fn listed(store: &dyn Store, mut query: Query) -> Result<Vec<Record>> {
+/// Every archived record of a key, for acts that leave none behind; more than [`ARCHIVED_MAX`] are an error.
+pub async fn all_archived(store: &dyn Store, wanted: &Wanted) -> Result<Vec<Record>> {
+    let archived = Query {
+        state: Some(StateFilter::Archived),
+        limit: PAGE_MAX,
+        ..wanted.query()
+    };
+    let (found, is_all) = pages(store, archived, ARCHIVED_MAX).await?;
+    match is_all {
+        true => Ok(found),
+        false => Err(Error::new(
+            Kind::Limit,
+            format!(
+                "expected at most {ARCHIVED_MAX} archived records of the key {}, found more",
+                wanted.key
+            ),
+        )),
+    }
+}
+
+async fn listed(store: &dyn Store, query: Query) -> Result<Vec<Record>> {
+    Ok(pages(store, query, MATCHES_MAX).await?.0)
+}
+
+/// The newest records, at most so many, and whether these are all.
+async fn pages(store: &dyn Store, mut query: Query, max: usize) -> Result<(Vec<Record>, bool)> {
     let mut found = Vec::new();
     for _ in 0..PAGES_MAX {
         let page = store.list(query.clone()).await?;
         found.extend(page.records);
-        if page.next.is_none() || found.len() >= MATCHES_MAX {
-            break;
-        }
         query.before = page.next;
+        let is_all = query.before.is_none() && found.len() <= max;
+        if is_all || found.len() >= max {
+            found.truncate(max);
+            return Ok((found, is_all));
+        }
     }
-    found.truncate(MATCHES_MAX);
-    Ok(found)
+    Ok((found, false))
 }
 
 /// The newest records of the store, of a few pages.

@@ -1,9 +1,12 @@
 //! `semel keys erase`: contents go, records stay.
 
+use std::time::Duration;
+
 use insta::assert_snapshot;
+use semel_core::{Outcome, Retention};
 use serde_json::json;
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, HOUR};
 
 #[test]
 fn erase_takes_the_contents_of_a_record_and_leaves_the_record() {
@@ -88,6 +91,64 @@ fn erase_finds_what_only_the_archive_has() {
     "#);
     let listed = store.semel("keys list --state archived --json").json();
     assert_eq!(listed["records"][0]["settled"]["erased"], true);
+}
+
+/// Archived records of one key: of the tenant acme in two scopes, the first of them many times, and of the tenant globex.
+fn archived(times: u32) -> Fixture {
+    const STEP: Duration = Duration::from_secs(600);
+    let archive = Retention::archive_after(STEP / 2).unwrap();
+    let store = Fixture::filled_by(async |filler| {
+        for left in (1..=times).rev() {
+            filler.ago(HOUR + STEP * left);
+            let claim = filler.claim("payments@1", "acme", "k", HOUR).await;
+            filler
+                .settle(claim, Outcome::succeeded("SECRET"), archive)
+                .await;
+        }
+        filler.ago(HOUR);
+        for (scope, tenant) in [("refunds@1", "acme"), ("payments@1", "globex")] {
+            let claim = filler.claim(scope, tenant, "k", HOUR).await;
+            filler
+                .settle(claim, Outcome::succeeded("SECRET"), archive)
+                .await;
+        }
+    });
+    assert_eq!(store.semel("keys purge --expired").code, 0);
+    store
+}
+
+fn erased(store: &Fixture, place: &str) -> Vec<bool> {
+    let line = format!("keys list --state archived --key k --limit 1000 --json {place}");
+    let listed = store.semel(&line).json();
+    let records = listed["records"].as_array().unwrap().iter();
+    records
+        .map(|record| record["settled"]["erased"] == true)
+        .collect()
+}
+
+#[test]
+fn erase_refuses_a_key_that_several_operations_have_in_the_archive() {
+    let store = archived(1);
+    assert_snapshot!(store.semel("keys erase k --yes --by bob").shown(), @"");
+    let refused = store.semel("keys erase k --tenant acme --yes --by bob");
+    assert_eq!(refused.code, 4, "{}", refused.stderr);
+    assert_eq!(erased(&store, ""), [false; 3]);
+    let ran = store.semel("keys erase k --tenant acme --scope payments --yes --by bob");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(erased(&store, "--tenant acme --scope payments"), [true]);
+    assert_eq!(erased(&store, "--scope refunds"), [false]);
+    assert_eq!(erased(&store, "--tenant globex"), [false]);
+}
+
+#[test]
+fn erase_of_a_key_goes_to_the_end_of_the_archive() {
+    let store = archived(101);
+    let ran = store.semel("keys erase k --tenant acme --scope payments --yes --by bob");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(
+        erased(&store, "--tenant acme --scope payments"),
+        [true; 101]
+    );
 }
 
 #[test]

@@ -10,6 +10,7 @@ use semel_core::{Key, Record, State, Timestamp};
 use super::decide::{Decider, caches_forget_in, decide};
 use super::find::{self, Found};
 use super::list;
+use super::missing;
 use super::standing::clause;
 use super::target::{Target, Within};
 use super::which;
@@ -73,11 +74,15 @@ pub(crate) async fn run(args: &Args, store: &StoreArgs) -> Result<()> {
 impl Args {
     async fn one(&self, target: &Target, opened: &Opened, store: &StoreArgs) -> Result<()> {
         let (current, archived) = match find::search(opened, target).await? {
-            Found::Absent(absent) if !absent.archived.is_empty() => (None, absent.archived),
+            Found::Absent(absent) if !absent.archived.is_empty() => {
+                let archived = find::all_archived(opened, target).await?;
+                missing::must_be_of_one(target, &archived, opened.now())?;
+                (None, archived)
+            }
             _ => {
                 let record = target.find(opened, store).await?;
                 must_be_settled(&record, opened)?;
-                let archived = find::archived(opened, &Target::of(&record.identity)).await?;
+                let archived = find::all_archived(opened, &Target::of(&record.identity)).await?;
                 (Some(record), archived)
             }
         };

@@ -41,8 +41,14 @@ pub(crate) async fn search(opened: &Opened, target: &Target) -> Result<Found> {
     })
 }
 
+/// Every archived record of a key.
+pub(crate) async fn all_archived(opened: &Opened, target: &Target) -> Result<Vec<Record>> {
+    let found = find::all_archived(opened.store.as_ref(), &target.wanted()).await;
+    found.map_err(too_slow)
+}
+
 /// The newest archived records of a key.
-pub(crate) async fn archived(opened: &Opened, target: &Target) -> Result<Vec<Record>> {
+async fn archived(opened: &Opened, target: &Target) -> Result<Vec<Record>> {
     let found = find::archived(opened.store.as_ref(), &target.wanted()).await;
     found.map_err(too_slow)
 }

@@ -1,7 +1,9 @@
 //! What is said if a key names no record, or several.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use semel_admin::records::find::MATCHES_MAX;
 use semel_admin::view;
 use semel_core::{Record, Timestamp};
 use serde::Serialize;
@@ -93,6 +95,19 @@ pub(crate) fn show_which(target: &Target, records: &[Record], store: &StoreArgs)
     let command = |record: &Record| target::command("show", &record.identity, "", store);
     let commands: Vec<_> = records.iter().map(command).collect();
     ambiguous(target, records, "").hint(format!("say which one:\n{}", commands.join("\n")))
+}
+
+/// Refuses records of several operations where one is meant, such as those that only the archive has.
+pub(crate) fn must_be_of_one(target: &Target, records: &[Record], now: Timestamp) -> Result<()> {
+    let mut seen = HashSet::new();
+    let firsts = records
+        .iter()
+        .filter(|record| seen.insert(&record.identity));
+    let firsts: Vec<Record> = firsts.take(MATCHES_MAX).cloned().collect();
+    match firsts.as_slice() {
+        [] | [_] => Ok(()),
+        several => Err(which_of(target, several, now)),
+    }
 }
 
 /// Which of them is to be changed, by the options that say so.
