@@ -113,6 +113,23 @@ fn many_messages_need_a_yes() {
 }
 
 #[test]
+fn erasing_needs_a_yes_even_for_a_message_that_is_named() {
+    let store = Fixture::with_messages();
+    let ran = store.semel("inbox erase mailer evt-2 --reason asked");
+    assert_snapshot!(ran.shown(), @r#"
+    stderr:
+    error: 1 message of mailer@1 would lose their contents; what is erased cannot be brought back; that needs a yes, and there is no terminal to ask on; nothing was changed
+    hint: look with --dry-run; add --yes if you are sure
+
+    exit: 1
+    "#);
+    assert_eq!(store.state("mailer", "evt-2"), "PARKED");
+    let ran = store.semel("inbox erase mailer evt-2 --reason asked --yes");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(store.state("mailer", "evt-2"), "SKIPPED_DUPLICATE");
+}
+
+#[test]
 fn park_and_unpark_set_aside_and_go_on() {
     let store = Fixture::with_messages();
     let ran = store.run(&["inbox", "park", "mailer", "evt 6", "--by", "bob"]);

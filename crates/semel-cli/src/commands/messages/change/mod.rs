@@ -71,8 +71,8 @@ impl ChangeArgs {
         let select = change.select;
         let operation = self.operation(open, &change)?;
         open.check_order(&operation).await?;
-        let repeats = matches!(change.action, Action::Retry { new_key: true });
-        if (select.may_be_many() || repeats) && !self.dry_run && !self.yes {
+        let asks = select.may_be_many() || is_irrevocable(change.action);
+        if asks && !self.dry_run && !self.yes {
             let report = operate(open, dry(&operation), select.group()).await?;
             if report.changed > 0 {
                 confirm(&operation, &report)?;
@@ -175,6 +175,14 @@ fn confirm(operation: &Operation, report: &Report) -> Result<()> {
         ))
         .hint("look with --dry-run; add --yes if you are sure")),
     }
+}
+
+/// Whether nothing brings back what it does: it asks even about messages that were named.
+const fn is_irrevocable(action: Action) -> bool {
+    matches!(
+        action,
+        Action::Retry { new_key: true } | Action::EraseContents
+    )
 }
 
 /// What a person should know before saying yes.
