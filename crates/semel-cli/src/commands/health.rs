@@ -1,6 +1,7 @@
 //! `semel health`: what `/readyz` of a running process says, as words and as an exit code. It is what containers without a shell ask.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -16,6 +17,11 @@ pub(crate) struct Args {
     #[arg(long, alias = "url", value_name = "URL")]
     admin: Option<String>,
 
+    /// The authorities that vouch for the admin side, as a PEM file, instead of this machine's; one that the configuration file serves on this
+    /// machine is known by its own certificate
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+
     /// Ask only whether the process is alive
     #[arg(long)]
     live: bool,
@@ -26,7 +32,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, config: &ConfigArg) -> Result<()> {
-    let (addresses, token) = ask::whom(args.admin.as_slice(), config)?;
+    let (addresses, token) = ask::whom(args.admin.as_slice(), args.ca.as_deref(), config)?;
     let path = if args.live { "/healthz" } else { "/readyz" };
     for address in &addresses {
         let (status, body) = ask::get(address, path, token.as_ref()).await?;

@@ -6,6 +6,7 @@
 
 mod admin;
 mod alerts;
+mod asked_over_tls;
 mod collector;
 mod consumers_paused;
 mod consumers_reloaded;

@@ -4,6 +4,8 @@
 
 mod table;
 
+use std::path::PathBuf;
+
 use semel_admin::view::Duplicates;
 
 use super::ask;
@@ -18,8 +20,13 @@ const PATH: &str = "/api/v1/duplicates";
 pub(crate) struct Args {
     /// The admin side of the process: HOST:PORT, http://…, https://… or unix:PATH; may be given many times, and the counts are added up
     /// [default: admin.listen of the configuration file, or 127.0.0.1:7071]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, alias = "url", value_name = "URL")]
     admin: Vec<String>,
+
+    /// The authorities that vouch for the admin side, as a PEM file, instead of this machine's; one that the configuration file serves on this
+    /// machine is known by its own certificate
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
 
     /// Write JSON: an object with `since` and `scopes`
     #[arg(long)]
@@ -27,7 +34,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, config: &ConfigArg) -> Result<()> {
-    let (addresses, token) = ask::whom(&args.admin, config)?;
+    let (addresses, token) = ask::whom(&args.admin, args.ca.as_deref(), config)?;
     let mut all: Option<Duplicates> = None;
     for address in &addresses {
         let absent = "counts no duplicates";

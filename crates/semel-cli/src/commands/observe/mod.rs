@@ -9,6 +9,7 @@ mod table;
 mod tally;
 mod topic;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use semel_admin::view::{Observed, ObservedRoute};
@@ -25,8 +26,13 @@ use crate::output;
 pub(crate) struct Args {
     /// The admin side of the process: HOST:PORT, http://…, https://… or unix:PATH; may be given many times, and the counts are added up
     /// [default: admin.listen of the configuration file, or 127.0.0.1:7071]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, alias = "url", value_name = "URL")]
     admin: Vec<String>,
+
+    /// The authorities that vouch for the admin side, as a PEM file, instead of this machine's; one that the configuration file serves on this
+    /// machine is known by its own certificate
+    #[arg(long, value_name = "FILE", conflicts_with = "topic")]
+    ca: Option<PathBuf>,
 
     /// Look at a topic or stream instead, in a group of its own: the URL of Kafka, NATS JetStream or Redis Streams, as in
     /// consumers.NAME.source, in which ${VAR} is a variable of the environment. Nothing is stored or delivered
@@ -69,7 +75,7 @@ pub(crate) async fn run(args: &Args, config: &ConfigArg) -> Result<()> {
         let reading = topic::Reading::new(args.consumer.as_ref(), config)?;
         return topic::run(url, reading, &until, args.json).await;
     }
-    let (addresses, token) = ask::whom(&args.admin, config)?;
+    let (addresses, token) = ask::whom(&args.admin, args.ca.as_deref(), config)?;
     let mut all: Option<Observed> = None;
     for address in &addresses {
         let question = ("/api/v1/observations", "observes nothing");

@@ -10,6 +10,7 @@ mod screen;
 mod series;
 
 use std::io::{IsTerminal, stdout};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use semel_core::duration;
@@ -32,6 +33,11 @@ pub(crate) struct Args {
     /// [default: admin.listen of the configuration file, or 127.0.0.1:7071]
     #[arg(long, alias = "url", value_name = "URL")]
     admin: Option<String>,
+
+    /// The authorities that vouch for the admin side, as a PEM file, instead of this machine's; one that the configuration file serves on this
+    /// machine is known by its own certificate
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
 
     /// How often the process is asked; rates are counted over this time
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = every)]
@@ -68,7 +74,7 @@ impl Watched {
 }
 
 pub(crate) async fn run(args: &Args, config: &ConfigArg) -> Result<()> {
-    let (mut addresses, token) = ask::whom(args.admin.as_slice(), config)?;
+    let (mut addresses, token) = ask::whom(args.admin.as_slice(), args.ca.as_deref(), config)?;
     let Some(address) = addresses.pop() else {
         return Ok(());
     };

@@ -1,8 +1,10 @@
-//! Asks the admin side of a running process.
+//! Asks the admin side of a running process; `trust` says whose certificate it may show.
+
+mod trust;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use semel_policy::File;
@@ -14,6 +16,7 @@ use crate::discovery::ConfigArg;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 use crate::{output, text};
+pub(in crate::commands) use trust::Trust;
 
 /// How long a process may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -25,22 +28,33 @@ const TOKEN: &str = "SEMEL_ADMIN_TOKEN";
 /// Where the admin side of a process is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::commands) enum Address {
-    Url(String),
+    Url(String, Trust),
     Unix(PathBuf),
+}
+
+impl Address {
+    /// The same, where the authorities in a file vouch for it, if one is named.
+    fn vouched_for(self, ca: Option<&Path>) -> Self {
+        match (self, ca) {
+            (Self::Url(url, _), Some(ca)) => Self::Url(url, Trust::Authorities(ca.to_owned())),
+            (address, _) => address,
+        }
+    }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Url(url) => f.write_str(url),
+            Self::Url(url, _) => f.write_str(url),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
 }
 
-/// The processes that are meant, and the token for them.
+/// The processes that are meant, and the token for them. The authorities in the file `ca` vouch for them, if it is named.
 pub(in crate::commands) fn whom(
     said: &[String],
+    ca: Option<&Path>,
     config: &ConfigArg,
 ) -> Result<(Vec<Address>, Option<Secret>)> {
     let file = match config.source(Vec::new()).load() {
@@ -59,10 +73,22 @@ pub(in crate::commands) fn whom(
         _ => of_file(&file.admin),
     };
     let addresses = match said {
-        [] => vec![configured(&file.admin)?],
-        said => said.iter().map(|said| read(said)).collect::<Result<_>>()?,
+        [] => vec![configured(&file.admin)?.vouched_for(ca)],
+        said => {
+            let own = configured(&file.admin).ok();
+            let one = |said: &String| Ok(own_or(read(said)?, own.as_ref()).vouched_for(ca));
+            said.iter().map(one).collect::<Result<_>>()?
+        }
     };
     Ok((addresses, token))
+}
+
+/// The file's own admin side is known by its certificate, also where it is named.
+fn own_or(said: Address, own: Option<&Address>) -> Address {
+    match (&said, own) {
+        (Address::Url(url, _), Some(own @ Address::Url(known, _))) if url == known => own.clone(),
+        _ => said,
+    }
 }
 
 fn of_file(admin: &Admin) -> Option<Secret> {
@@ -88,8 +114,17 @@ fn configured(admin: &Admin) -> Result<Address> {
             "admin.listen has port 0 in the configuration file: the port is chosen when the process starts",
         )),
         Listen::Tcp(address) => {
-            let scheme = if tls.is_some() { "https" } else { "http" };
-            Ok(Address::Url(format!("{scheme}://{}", reachable(*address))))
+            let address = reachable(*address);
+            match tls {
+                None => Ok(Address::Url(format!("http://{address}"), Trust::Machine)),
+                Some(tls) if tls.client_ca.is_some() => Err(bad(
+                    "the admin side of the configuration file wants certificates of its clients (admin.tls.client_ca), and this command has none",
+                )),
+                Some(tls) => {
+                    let trust = Trust::Certificate(tls.certificate.0.clone());
+                    Ok(Address::Url(format!("https://{address}"), trust))
+                }
+            }
         }
     }
 }
@@ -120,7 +155,7 @@ fn read(said: &str) -> Result<Address> {
         is_http && is_bare && uri.host().is_some_and(|host| !host.is_empty())
     });
     match is_meant {
-        true => Ok(Address::Url(url)),
+        true => Ok(Address::Url(url, Trust::Machine)),
         false => {
             let message = format!(
                 "expected HOST:PORT, http://HOST:PORT, https://HOST:PORT or unix:PATH, found {said:?}"
@@ -183,22 +218,57 @@ pub(in crate::commands) async fn get(
     path: &str,
     token: Option<&Secret>,
 ) -> Result<(u16, Vec<u8>)> {
+    send(address, path, token, None, PATIENCE).await
+}
+
+/// The status and the answer to JSON that is posted to `path`; the process may take so long.
+pub(in crate::commands) async fn post(
+    address: &Address,
+    path: &str,
+    token: Option<&Secret>,
+    body: &serde_json::Value,
+    patience: Duration,
+) -> Result<(u16, Vec<u8>)> {
+    send(address, path, token, Some(body), patience).await
+}
+
+async fn send(
+    address: &Address,
+    path: &str,
+    token: Option<&Secret>,
+    json: Option<&serde_json::Value>,
+    patience: Duration,
+) -> Result<(u16, Vec<u8>)> {
     let away = |error: String| {
         let message = format!("the admin side at {address} does not answer: {error}");
         Error::new(Exit::Unavailable, message)
             .hint("is a process running there? another can be named on the command line; with admin: off it has none")
     };
     let (builder, base) = match address {
-        Address::Url(url) => (semel_inbox::client_builder(), url.as_str()),
+        Address::Url(url, trust) => {
+            let builder = semel_inbox::client_builder();
+            let builder = match trust.client()? {
+                Some(tls) => builder.tls_backend_preconfigured(tls),
+                None => builder,
+            };
+            (builder, url.as_str())
+        }
         Address::Unix(path) => {
             let builder = semel_inbox::client_builder().unix_socket(path.as_path());
             (builder, "http://localhost")
         }
     };
-    let client = builder.timeout(PATIENCE).build();
+    let client = builder.timeout(patience).build();
     let client =
         client.map_err(|error| Error::refused(format!("cannot ask over HTTP: {error}")))?;
-    let mut request = client.get(format!("{base}{path}"));
+    let url = format!("{base}{path}");
+    let mut request = match json {
+        None => client.get(url),
+        Some(json) => client
+            .post(url)
+            .header(http::header::CONTENT_TYPE, "application/json")
+            .body(json.to_string()),
+    };
     if let Some(token) = token {
         request = request.bearer_auth(token.expose());
     }
@@ -229,6 +299,12 @@ fn reason(error: &dyn std::error::Error) -> String {
     text::printable(&cause.to_string())
 }
 
+/// What a problem says about the case at hand.
+pub(in crate::commands) fn detail(body: &[u8]) -> Option<String> {
+    let problem: serde_json::Value = serde_json::from_slice(body).ok()?;
+    problem["detail"].as_str().map(text::printable)
+}
+
 /// What a problem says about itself.
 fn said(body: &[u8]) -> String {
     let problem = serde_json::from_slice::<serde_json::Value>(body).ok();
@@ -249,7 +325,8 @@ mod tests {
             ("localhost:7071", "http://localhost:7071"),
             ("https://ops.internal/", "https://ops.internal"),
         ] {
-            assert_eq!(read(said).unwrap(), Address::Url(url.to_owned()), "{said}");
+            let expected = Address::Url(url.to_owned(), Trust::Machine);
+            assert_eq!(read(said).unwrap(), expected, "{said}");
         }
         let socket = read("unix:/run/semel.sock").unwrap();
         assert_eq!(socket, Address::Unix("/run/semel.sock".into()));
@@ -257,6 +334,29 @@ mod tests {
             let error = read(said).unwrap_err();
             assert_eq!(error.exit(), Exit::Usage, "{said}");
         }
+    }
+
+    #[test]
+    fn the_admin_side_of_the_file_is_known_by_its_certificate() {
+        let admin = |tls: &str| {
+            let text =
+                format!("admin: {{ listen: '[::]:7071', token: a-long-enough-token, {tls} }}");
+            File::parse("/etc/semel.yaml", &text, []).unwrap().admin
+        };
+        let own = configured(&admin("tls: { certificate: /a.pem, key: /a.key }")).unwrap();
+        let known = Trust::Certificate("/a.pem".into());
+        assert_eq!(own, Address::Url("https://[::1]:7071".to_owned(), known));
+        assert_eq!(own_or(read("https://[::1]:7071").unwrap(), Some(&own)), own);
+        let other = read("https://[::1]:7072").unwrap();
+        assert_eq!(own_or(other.clone(), Some(&own)), other);
+        let vouched = Address::Url(
+            "https://[::1]:7071".to_owned(),
+            Trust::Authorities("/ca.pem".into()),
+        );
+        assert_eq!(own.vouched_for(Some(Path::new("/ca.pem"))), vouched);
+        let tls = "tls: { certificate: /a.pem, key: /a.key, client_ca: /ca.pem }";
+        let error = configured(&admin(tls)).unwrap_err();
+        assert!(error.message().contains("admin.tls.client_ca"), "{error:?}");
     }
 
     #[test]
