@@ -91,8 +91,8 @@ fn paint(
 ) {
     let [top, scopes, consumers, sources] = Layout::vertical(constraints).areas(area);
     Paragraph::new(head(frame, view)).render(top, buffer);
-    let widths = [26, 10, 12, 10];
-    let titles = ["SCOPE", "REQ/S", "REPLAYED/S", "REFUSED/S"];
+    let widths = [26, 10, 12, 10, 10];
+    let titles = ["SCOPE", "REQ/S", "REPLAYED/S", "UNKNOWN/S", "REFUSED/S"];
     let rows = frame.scopes.iter().skip(view.scroll).map(scope);
     table(titles, widths, rows).render(scopes, buffer);
     let widths = [26, 8, 9, 9, 9, 6, 9];
@@ -132,6 +132,8 @@ fn head(frame: &Frame, view: View<'_>) -> Vec<Line<'static>> {
         per_second,
         replayed_per_second,
         refused_per_second,
+        // The table of scopes has it: a line of eighty columns is full.
+        unknown_per_second: _,
     } = frame.requests;
     let Messages {
         received_per_second,
@@ -172,11 +174,12 @@ fn head(frame: &Frame, view: View<'_>) -> Vec<Line<'static>> {
     ]
 }
 
-fn scope(row: &Scope) -> [String; 4] {
+fn scope(row: &Scope) -> [String; 5] {
     [
         text::cell(&row.scope),
         format!("{:.1}", row.requests.per_second),
         format!("{:.1}", row.requests.replayed_per_second),
+        format!("{:.1}", row.requests.unknown_per_second),
         format!("{:.1}", row.requests.refused_per_second),
     ]
 }

@@ -34,7 +34,9 @@ pub(super) struct Frame {
 pub(super) struct Requests {
     pub(super) per_second: f64,
     pub(super) replayed_per_second: f64,
-    /// Answered with a problem.
+    /// Their outcome became unknown, or was.
+    pub(super) unknown_per_second: f64,
+    /// Answered with another problem.
     pub(super) refused_per_second: f64,
 }
 
@@ -103,6 +105,7 @@ impl Frame {
             requests: Requests {
                 per_second: all(|row| row.per_second),
                 replayed_per_second: all(|row| row.replayed_per_second),
+                unknown_per_second: all(|row| row.unknown_per_second),
                 refused_per_second: all(|row| row.refused_per_second),
             },
             messages: Messages {
@@ -142,6 +145,29 @@ fn troubles(readiness: &Value) -> Vec<String> {
     said.collect()
 }
 
+/// What became of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Became {
+    /// The service answered it.
+    Answered,
+    Replayed,
+    Unknown,
+    Refused,
+}
+
+impl Became {
+    /// By the name in metrics. The dashboard counts one that timed out or broke off among the unknown ones, too: it may have taken effect.
+    fn of(outcome: &str) -> Self {
+        match outcome {
+            "replayed" => Self::Replayed,
+            "unknown" | "outcome-unknown" | "upstream-failed" | "upstream-timeout" => Self::Unknown,
+            "passed" | "ran" | "released" | "late" | "not-recorded" => Self::Answered,
+            observed if observed.starts_with("observed") => Self::Answered,
+            _ => Self::Refused,
+        }
+    }
+}
+
 /// Counters at two moments.
 struct Rates<'a> {
     before: Option<&'a Sample>,
@@ -176,11 +202,11 @@ impl Rates<'_> {
                 self.of(series),
             );
             row.per_second += rate;
-            match series.label("outcome") {
-                "replayed" => row.replayed_per_second += rate,
-                "ran" => {}
-                outcome if outcome.starts_with("observed") => {}
-                _ => row.refused_per_second += rate,
+            match Became::of(series.label("outcome")) {
+                Became::Answered => {}
+                Became::Replayed => row.replayed_per_second += rate,
+                Became::Unknown => row.unknown_per_second += rate,
+                Became::Refused => row.refused_per_second += rate,
             }
         }
         let scopes = scopes.into_iter();
@@ -258,10 +284,15 @@ fn sources(series: &[Series]) -> Vec<Source> {
 mod tests {
     use std::time::Duration;
 
+    use semel_core::once::Recorded;
+    use semel_http::event::What;
+    use semel_http::observe::Finding;
+    use semel_http::problem::Type;
     use serde_json::json;
     use tokio::time::Instant;
 
     use super::*;
+    use crate::commands::ask::Trust;
 
     fn sample(at: Instant, ran: u64, replayed: u64) -> Sample {
         let text = format!(
@@ -280,10 +311,32 @@ mod tests {
     }
 
     #[test]
+    fn only_what_was_refused_counts_as_refused() {
+        for (what, became) in [
+            (What::Passed, Became::Answered),
+            (What::Ran(Recorded::Settled), Became::Answered),
+            (What::Ran(Recorded::Released), Became::Answered),
+            (What::Ran(Recorded::Late), Became::Answered),
+            (What::Ran(Recorded::NotYet), Became::Answered),
+            (What::Ran(Recorded::NotRecorded), Became::Answered),
+            (What::Ran(Recorded::Unknown), Became::Unknown),
+            (What::Refused(Type::OutcomeUnknown), Became::Unknown),
+            (What::Refused(Type::UpstreamFailed), Became::Unknown),
+            (What::Refused(Type::UpstreamTimeout), Became::Unknown),
+            (What::Refused(Type::UpstreamUnreachable), Became::Refused),
+            (What::Refused(Type::KeyReused), Became::Refused),
+            (What::Replayed, Became::Replayed),
+            (What::Observed(Finding::Duplicate), Became::Answered),
+        ] {
+            assert_eq!(Became::of(what.name()), became, "{what:?}");
+        }
+    }
+
+    #[test]
     fn rates_are_differences_and_a_process_that_began_anew_starts_from_zero() {
         let then = Instant::now();
         let now = then + Duration::from_secs(2);
-        let address = Address::Url("http://a".to_owned());
+        let address = Address::Url("http://a".to_owned(), Trust::Machine);
         let frame = Frame::of(&address, Some(&sample(then, 10, 9)), &sample(now, 14, 6));
         assert_eq!(frame.requests.per_second, 5.0);
         assert_eq!(frame.requests.replayed_per_second, 3.0);

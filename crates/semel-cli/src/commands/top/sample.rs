@@ -37,3 +37,17 @@ impl Sample {
         })
     }
 }
+
+#[cfg(test)]
+impl Sample {
+    /// A process without anything.
+    pub(super) fn nothing() -> Self {
+        Self {
+            at: Instant::now(),
+            readiness: Value::Null,
+            stats: Value::Null,
+            counts: Value::Null,
+            series: Vec::new(),
+        }
+    }
+}

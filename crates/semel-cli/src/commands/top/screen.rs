@@ -10,6 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::Watched;
 use super::draw::{View, draw};
 use super::frame::Frame;
+use super::sample::Sample;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
@@ -52,20 +53,32 @@ impl Wish {
 
 /// Watches until a key ends it. A process that does not answer is asked again.
 pub(super) async fn watch(watched: &Watched, every: Duration) -> Result<()> {
-    let mut before = watched.sample().await?;
-    let mut frame = Frame::of(&watched.address, None, &before);
+    let before = watched.sample().await?;
     let mut screen = Screen::open()?;
-    let mut wishes = keys();
+    let show = |frame: &Frame, view: View<'_>| screen.show(frame, view);
+    follow(watched, before, every, keys(), show).await
+}
+
+/// Asks and draws until a key ends it. Keys count while the answer is awaited, too.
+async fn follow(
+    watched: &Watched,
+    mut before: Sample,
+    every: Duration,
+    mut wishes: Receiver<Wish>,
+    mut show: impl FnMut(&Frame, View<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut frame = Frame::of(&watched.address, None, &before);
     let mut ticks = interval(every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut scroll, mut paused, mut away) = (0usize, false, None::<String>);
+    let mut sampling = None;
     loop {
         let view = View {
             scroll,
             paused,
             away: away.as_deref(),
         };
-        screen.show(&frame, view)?;
+        show(&frame, view)?;
         tokio::select! {
             wish = wishes.recv() => match wish {
                 None | Some(Wish::Quit) => return Ok(()),
@@ -77,14 +90,28 @@ pub(super) async fn watch(watched: &Watched, every: Duration) -> Result<()> {
                 }
                 Some(Wish::Draw) => {}
             },
-            _ = ticks.tick(), if !paused => match watched.sample().await {
-                Ok(now) => {
-                    frame = Frame::of(&watched.address, Some(&before), &now);
-                    (before, away) = (now, None);
+            _ = ticks.tick(), if !paused && sampling.is_none() => {
+                sampling = Some(Box::pin(watched.sample()));
+            }
+            sampled = answer(&mut sampling) => {
+                sampling = None;
+                match sampled {
+                    Ok(now) => {
+                        frame = Frame::of(&watched.address, Some(&before), &now);
+                        (before, away) = (now, None);
+                    }
+                    Err(error) => away = Some(error.message().to_owned()),
                 }
-                Err(error) => away = Some(error.message().to_owned()),
-            },
+            }
         }
+    }
+}
+
+/// What comes of the question that is under way; never anything if there is none.
+async fn answer<F: Future + Unpin>(asked: &mut Option<F>) -> F::Output {
+    match asked {
+        Some(asked) => asked.await,
+        None => std::future::pending().await,
     }
 }
 
@@ -145,6 +172,32 @@ fn read(wishes: &Sender<Wish>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::ask::{Address, Trust};
+
+    #[tokio::test]
+    async fn a_key_ends_it_while_the_process_hangs() {
+        // It accepts connections and never answers.
+        let hanging = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", hanging.local_addr().unwrap());
+        let watched = Watched {
+            address: Address::Url(url, Trust::Machine),
+            token: None,
+        };
+        let (wishes, keys) = channel(KEYS_MAX);
+        let mut shown = 0;
+        let show = |_: &Frame, _: View<'_>| {
+            shown += 1;
+            // The second picture is drawn when the process has been asked.
+            if shown == 2 {
+                wishes.try_send(Wish::Quit).unwrap();
+            }
+            Ok(())
+        };
+        let every = Duration::from_secs(1);
+        let following = follow(&watched, Sample::nothing(), every, keys, show);
+        let ended = tokio::time::timeout(Duration::from_secs(5), following).await;
+        ended.expect("it ends before the process answers").unwrap();
+    }
 
     #[test]
     fn keys_ask_for_what_the_help_says() {
