@@ -65,14 +65,15 @@ const CACHE_BYTES: usize = 32 * 1024 * 1024;
 
 /// Serves until the process is asked to end.
 pub(crate) async fn run(source: Source, store: StoreArgs) -> Result<()> {
-    run_until(source, store, std::future::pending()).await
+    run_until(source, store, std::future::pending(), || ()).await
 }
 
-/// The same, or until `end`.
+/// The same, or until `end`. Asked a second time to end, the process does so at once; `cut_off` is called just before.
 pub(crate) async fn run_until(
     source: Source,
     store: StoreArgs,
     end: impl Future<Output = ()> + Send + 'static,
+    cut_off: impl FnOnce() + Send + 'static,
 ) -> Result<()> {
     let file = source.load()?;
     let logs = logs::begin(file.log);
@@ -92,7 +93,7 @@ pub(crate) async fn run_until(
     process.explain(&file, &source, Vec::new());
     let admin = process.admin(&file, &policies).await?;
     let gateway = process.gateway(&file)?;
-    let (ending, hangups) = (signals::ending(end), signals::hangups());
+    let (ending, hangups) = (signals::ending(end, cut_off), signals::hangups());
     let mut messages = Messages::default();
     let prepared = messages.prepare(&process, &file).await?;
     messages.take(&process, &file, prepared, ending.clone())?;

@@ -7,14 +7,23 @@ use tokio::sync::watch::{Receiver, Sender};
 
 use crate::exit::Exit;
 
-/// Becomes true when the process is asked to end, or at `end`. Asked a second time, it ends at once.
-pub(super) fn ending(end: impl Future<Output = ()> + Send + 'static) -> Receiver<bool> {
+/// Becomes true when the process is asked to end, or at `end`. Asked a second time, it ends at once, after `cut_off`.
+pub(super) fn ending(
+    end: impl Future<Output = ()> + Send + 'static,
+    cut_off: impl FnOnce() + Send + 'static,
+) -> Receiver<bool> {
     let (sender, receiver) = tokio::sync::watch::channel(false);
-    tokio::spawn(listen(sender, end));
+    tokio::spawn(async move {
+        asked_twice(sender, end).await;
+        tracing::warn!("asked to end a second time, requests in flight are cut off");
+        cut_off();
+        std::process::exit(Exit::Refused.code().into());
+    });
     receiver
 }
 
-async fn listen(ending: Sender<bool>, end: impl Future<Output = ()>) {
+/// Tells of the first time, and ends at the second.
+async fn asked_twice(ending: Sender<bool>, end: impl Future<Output = ()>) {
     let mut end = pin!(end);
     let both = (
         signal(SignalKind::terminate()),
@@ -30,12 +39,10 @@ async fn listen(ending: Sender<bool>, end: impl Future<Output = ()>) {
             _ = interrupt.recv() => {}
             () = &mut end, if !last => {}
         }
-        if last {
-            tracing::warn!("asked to end a second time, requests in flight are cut off");
-            std::process::exit(Exit::Refused.code().into());
+        if !last {
+            tracing::info!("asked to end, finishing what is in flight");
+            ending.send_replace(true);
         }
-        tracing::info!("asked to end, finishing what is in flight");
-        ending.send_replace(true);
     }
 }
 

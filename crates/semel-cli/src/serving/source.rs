@@ -88,8 +88,8 @@ enum Takes {
     Everything,
     /// Only what concerns the process, whatever it serves.
     Process,
-    /// Everything, and nothing of the environment.
-    Alone,
+    /// Everything, and nothing of the environment but these variables, which the file asks for by name.
+    Alone(&'static [&'static str]),
 }
 
 impl Source {
@@ -104,12 +104,15 @@ impl Source {
         Self { file, flags, takes }
     }
 
-    /// A file that this program wrote itself: no variable stands above it.
-    pub(crate) const fn of_file_alone(file: ConfigPath) -> Self {
+    /// A file that this program wrote itself: no variable stands above it, and it may use these ones.
+    pub(crate) const fn of_file_alone(
+        file: ConfigPath,
+        variables: &'static [&'static str],
+    ) -> Self {
         Self {
             file: Some(file),
             flags: Vec::new(),
-            takes: Takes::Alone,
+            takes: Takes::Alone(variables),
         }
     }
 
@@ -127,7 +130,7 @@ impl Source {
     pub(crate) fn load(&self) -> Result<File> {
         let all: Vec<_> = self.flags.iter().collect();
         match (self.takes, &self.file) {
-            (Takes::Everything | Takes::Alone, file) => self.load_from(file.as_ref(), &all),
+            (Takes::Everything | Takes::Alone(_), file) => self.load_from(file.as_ref(), &all),
             (Takes::Process, None) => self.load_from(None, &all),
             (Takes::Process, file) => {
                 let (process, _): (Vec<_>, Vec<_>) =
@@ -152,8 +155,11 @@ impl Source {
         let variables = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
-        let is_heard = self.takes != Takes::Alone;
-        let variables = variables.filter(|(name, _)| is_heard && !decided(name));
+        let is_heard = |name: &str| match self.takes {
+            Takes::Alone(heard) => heard.contains(&name),
+            Takes::Everything | Takes::Process => true,
+        };
+        let variables = variables.filter(|(name, _)| is_heard(name) && !decided(name));
         let settings = variables.chain(flags);
         let loaded = match file {
             Some(path) => File::load_with(path.as_path(), settings),

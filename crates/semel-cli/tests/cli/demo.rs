@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -63,17 +64,19 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
 struct Served {
     child: Child,
     dashboard: SocketAddr,
+    token: Option<&'static str>,
     file: PathBuf,
 }
 
 impl Served {
-    fn start() -> Self {
+    fn start(token: Option<&'static str>) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_semel"))
             .args(["demo", "--serve", "--seed", "7", "--admin", "127.0.0.1:0"])
+            .env_remove("SEMEL_ADMIN_TOKEN")
+            .envs(token.map(|token| ("SEMEL_ADMIN_TOKEN", token)))
             // Neither is for the demo, which has a store and a file of its own.
             .env("SEMEL_STORE", "redis://127.0.0.1:1")
             .env("SEMEL_GATEWAY__UPSTREAM", "http://127.0.0.1:1")
-            .env_remove("SEMEL_ADMIN_TOKEN")
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -85,6 +88,7 @@ impl Served {
         Self {
             child,
             dashboard,
+            token,
             file: file.into(),
         }
     }
@@ -92,13 +96,39 @@ impl Served {
     /// What the admin side answers.
     fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(self.dashboard).unwrap();
-        let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        let token = self.token.map_or_else(String::new, |token| {
+            format!("Authorization: Bearer {token}\r\n")
+        });
+        let head =
+            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{token}Connection: close\r\n\r\n");
         stream.write_all(head.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.1 200 "), "{path}: {head}");
         body.to_owned()
+    }
+
+    fn directory(&self) -> &Path {
+        self.file.parent().unwrap()
+    }
+
+    fn signal(&self, name: &str) {
+        let kill = Command::new("kill")
+            .args(["-s", name, &self.child.id().to_string()])
+            .status();
+        assert!(kill.unwrap().success());
+    }
+
+    /// How it ended, which it does soon.
+    fn ended(&mut self) -> ExitStatus {
+        for _ in 0..ASK_MAX {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            thread::sleep(ASK_EVERY);
+        }
+        panic!("the demo goes on");
     }
 
     /// Asks until the answer is as wanted.
@@ -131,7 +161,7 @@ fn list<'a>(found: &'a Value, name: &str) -> &'a [Value] {
 
 #[test]
 fn behind_its_dashboard_the_demo_shows_all_that_operators_meet() {
-    let mut demo = Served::start();
+    let mut demo = Served::start(None);
     demo.shows("/readyz", |found| found["ready"] == true);
     let requests = |wanted: &'static str| {
         demo.shows("/metrics", move |found| {
@@ -187,10 +217,47 @@ fn behind_its_dashboard_the_demo_shows_all_that_operators_meet() {
         list(found, "audit").iter().any(|line| line["by"] == "ada")
     });
     assert!(demo.file.exists(), "{}", demo.file.display());
-    let interrupted = Command::new("kill")
-        .args(["-s", "INT", &demo.child.id().to_string()])
-        .status();
-    assert!(interrupted.unwrap().success());
-    assert!(demo.child.wait().unwrap().success());
-    assert!(!demo.file.parent().unwrap().exists());
+    demo.signal("INT");
+    assert!(demo.ended().success());
+    assert!(!demo.directory().exists());
+}
+
+#[test]
+fn the_dashboard_of_the_demo_wants_the_token_of_the_environment() {
+    let demo = Served::start(Some("a-token-that-is-long-enough"));
+    demo.shows("/readyz", |found| found["ready"] == true);
+    demo.shows("/api/v1/stats", |found| found["settled"].as_u64() > Some(0));
+    let anonymous = Command::new(env!("CARGO_BIN_EXE_semel"))
+        .args(["top", "--json", "--admin", &demo.dashboard.to_string()])
+        .env_remove("SEMEL_ADMIN_TOKEN")
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&anonymous.stderr);
+    assert!(stderr.contains("refuses the token"), "{stderr}");
+}
+
+#[test]
+fn the_directory_of_the_demo_is_its_own_and_goes_with_its_terminal() {
+    let mut demo = Served::start(None);
+    let mode = demo.directory().metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    let name = demo.directory().file_name().unwrap().to_str().unwrap();
+    assert_ne!(name, format!("semel-demo-{}", demo.child.id()));
+    demo.signal("HUP");
+    assert!(demo.ended().success());
+    assert!(!demo.directory().exists());
+}
+
+#[test]
+fn a_demo_that_is_interrupted_again_and_again_leaves_nothing_behind() {
+    let mut demo = Served::start(None);
+    for _ in 0..ASK_MAX {
+        if demo.child.try_wait().unwrap().is_some() {
+            break;
+        }
+        demo.signal("INT");
+        thread::sleep(Duration::from_millis(5));
+    }
+    demo.ended();
+    assert!(!demo.directory().exists());
 }

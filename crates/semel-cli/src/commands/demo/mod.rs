@@ -24,6 +24,7 @@ use semel_core::{Error, Kind, Result, Store};
 use semel_sqlite::Config;
 use semel_testkit::ledger::Ledger;
 use semel_testkit::random;
+use tempfile::TempDir;
 
 use crate::output;
 use process::Service;
@@ -64,13 +65,13 @@ pub(crate) async fn run(args: &DemoArgs) -> crate::error::Result<()> {
 /// Runs the storm and returns what to print.
 async fn storm(args: &DemoArgs) -> Result<String> {
     let seed = args.seed.unwrap_or_else(random::fresh_seed);
-    let dir = std::env::temp_dir().join(format!("semel-demo-{}", std::process::id()));
-    let ledger = Ledger::open(dir.join("provider")).map_err(io)?;
-    let mut options = vec!["--dir".into(), dir.clone().into()];
+    let dir = directory()?;
+    let ledger = Ledger::open(dir.path().join("provider")).map_err(io)?;
+    let mut options = vec!["--dir".into(), dir.path().into()];
     if args.unguarded {
         options.push("--unguarded".into());
     }
-    let service = Service::start(options)?;
+    let service = Service::start(options).await?;
     let storm = Storm::new(service, seed, args.kills);
     let progress = progress(args.kills);
     let counts = storm.rage(&progress).await?;
@@ -78,17 +79,24 @@ async fn storm(args: &DemoArgs) -> Result<String> {
     let outcome = Outcome {
         unguarded: args.unguarded,
         seed,
-        unresolved: unresolved(&dir, args.unguarded).await?,
+        unresolved: unresolved(dir.path(), args.unguarded).await?,
         counts,
         paid: ledger.counts().map_err(io)?,
     };
-    // A directory that cannot be removed is litter, not a failure of the demo.
-    let _ = std::fs::remove_dir_all(&dir);
     Ok(if args.json {
         outcome.json().to_string()
     } else {
         outcome.table()
     })
+}
+
+/// A directory of the demo's own, which nothing else can name beforehand or read. It is removed when this is dropped; one that cannot be is litter,
+/// not a failure of the demo.
+fn directory() -> Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix("semel-demo-")
+        .tempdir()
+        .map_err(io)
 }
 
 /// How many operations still wait for somebody to decide; zero when the provider could always tell.

@@ -17,8 +17,8 @@ pub(super) struct Service {
 
 impl Service {
     /// Starts this very program as the service, with these options, and waits until it listens.
-    pub(super) fn start(options: Vec<OsString>) -> Result<Self> {
-        let (child, address) = spawn(&options)?;
+    pub(super) async fn start(options: Vec<OsString>) -> Result<Self> {
+        let (child, address) = spawned(options.clone()).await?;
         Ok(Self {
             options,
             child,
@@ -32,9 +32,9 @@ impl Service {
     }
 
     /// Ends the process with SIGKILL and starts another on the same data.
-    pub(super) fn kill_and_restart(&mut self) -> Result<()> {
+    pub(super) async fn kill_and_restart(&mut self) -> Result<()> {
         self.kill();
-        (self.child, self.address) = spawn(&self.options)?;
+        (self.child, self.address) = spawned(self.options.clone()).await?;
         Ok(())
     }
 
@@ -49,6 +49,14 @@ impl Drop for Service {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// The service may wait for its port: on a thread that may wait, too.
+async fn spawned(options: Vec<OsString>) -> Result<(Child, SocketAddr)> {
+    let spawning = tokio::task::spawn_blocking(move || spawn(&options));
+    spawning.await.map_err(|error| {
+        Error::new(Kind::Internal, "the demo's service was not started").caused_by(error)
+    })?
 }
 
 fn spawn(options: &[OsString]) -> Result<(Child, SocketAddr)> {

@@ -69,7 +69,7 @@ impl Storm {
         }
         for _ in 0..self.kills {
             sleep(Duration::from_millis(250 + self.random.below(500))).await;
-            self.service.kill_and_restart()?;
+            self.service.kill_and_restart().await?;
             self.address.send_replace(self.service.address());
             self.shared.counts.kills.fetch_add(1, Ordering::Relaxed);
             progress.inc(1);

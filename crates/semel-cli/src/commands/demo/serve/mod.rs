@@ -2,7 +2,7 @@
 //!
 //! One process serves what `file` writes down, as `semel serve` would, and beside it plays the world: `customers` at the gateway, the payment
 //! `service` behind it (a process that is killed now and then), `producers` of messages, their `handlers` and a mail provider, and two `operators`.
-//! It goes on until Ctrl-C and then removes its directory.
+//! It goes on until Ctrl-C, or until its terminal is closed, and then removes its directory.
 
 mod customers;
 mod file;
@@ -15,12 +15,13 @@ mod service;
 pub(super) use service::listen;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
 use semel_core::{Error, Kind, duration};
 use semel_testkit::random::{self, Random};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -70,28 +71,44 @@ impl ServeArgs {
 /// Serves until the process is asked to end, or the time is over.
 pub(super) async fn run(args: &ServeArgs, seed: Option<u64>) -> Result<()> {
     let seed = seed.unwrap_or_else(random::fresh_seed);
-    let dir = Directory::make()?;
+    let dir = super::directory()?;
     let ports = Ports::choose(args.admin)?;
     let path = file::write(dir.path(), &ports)?;
-    let source = Source::of_file_alone(ConfigPath::made(path.clone()));
-    let lasts = args.lasts;
-    let end = async move {
-        match lasts {
-            Some(time) => sleep(time).await,
-            None => std::future::pending().await,
-        }
-    };
-    let world = World::new(&ports, &dir, seed)?;
+    let source = Source::of_file_alone(ConfigPath::made(path.clone()), &[file::TOKEN]);
+    let end = ending(args.lasts)?;
+    let world = World::new(&ports, dir.path(), seed).await?;
     let playing = async {
         world.begins().await;
         output::data(&greeting(&ports, &path, seed))?;
         world.play().await
     };
+    let cut_off = {
+        let dir = dir.path().to_owned();
+        // What cannot be removed is litter, not a failure of the demo.
+        move || drop(std::fs::remove_dir_all(dir))
+    };
     tokio::select! {
-        ended = serving::run_until(source, StoreArgs::of_file(), end) => ended,
+        ended = serving::run_until(source, StoreArgs::of_file(), end, cut_off) => ended,
         // It goes on for ever unless it cannot.
         broken = playing => broken,
     }
+}
+
+/// When the time is over or the terminal is closed: the demo's file never changes, so SIGHUP does not ask for it again.
+fn ending(lasts: Option<Duration>) -> Result<impl Future<Output = ()> + Send + 'static> {
+    let mut hangups = signal(SignalKind::hangup()).map_err(super::io)?;
+    Ok(async move {
+        let over = async {
+            match lasts {
+                Some(time) => sleep(time).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = over => {}
+            _ = hangups.recv() => {}
+        }
+    })
 }
 
 /// What a newcomer reads first.
@@ -118,28 +135,6 @@ See what waits for a person, and what failed:
     )
 }
 
-/// The directory of the demo, which is removed with it.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn make() -> Result<Self> {
-        let dir = std::env::temp_dir().join(format!("semel-demo-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).map_err(super::io)?;
-        Ok(Self(dir))
-    }
-
-    fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // A directory that cannot be removed is litter, not a failure of the demo.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// All that happens to the process from outside.
 struct World {
     ports: Ports,
@@ -151,15 +146,16 @@ struct World {
 }
 
 impl World {
-    fn new(ports: &Ports, dir: &Directory, seed: u64) -> Result<Self> {
+    async fn new(ports: &Ports, dir: &Path, seed: u64) -> Result<Self> {
         let token = std::env::var(file::TOKEN).ok();
         let token = token.filter(|token| !token.is_empty());
         let service = Service::start(vec![
             "--dir".into(),
-            dir.path().into(),
+            dir.into(),
             "--http".into(),
             ports.service.to_string().into(),
-        ])?;
+        ])
+        .await?;
         Ok(Self {
             ports: *ports,
             service,
@@ -224,7 +220,7 @@ impl World {
                 customers::transfer_slowly(&gateway, tenant, number).await;
             });
             sleep(INTO_TRANSFER).await;
-            self.service.kill_and_restart()?;
+            self.service.kill_and_restart().await?;
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The pretend payment service behind the gateway. It guards nothing by itself, takes its time, and is killed now and then.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,6 +21,10 @@ use tokio::net::TcpListener;
 const USUAL_MS: u64 = 40;
 const SLOW_MS: u64 = 1_500;
 
+/// How often the service asks for its port, and how long after one another.
+const BIND_MAX: u32 = 50;
+const BIND_EVERY: Duration = Duration::from_millis(100);
+
 /// How often the service has done something, whatever it was.
 type Effects = Arc<AtomicU64>;
 
@@ -28,7 +33,7 @@ pub(crate) async fn listen(
     address: SocketAddr,
 ) -> Result<(SocketAddr, impl Future<Output = ()> + Send + 'static)> {
     let failed = |e| Error::new(Kind::Unavailable, "the demo's service cannot listen").caused_by(e);
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let listener = bind(address).await.map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     let router = Router::new()
         .route("/payments", post(pay))
@@ -41,6 +46,19 @@ pub(crate) async fn listen(
         let _ = axum::serve(listener, router).await;
     };
     Ok((bound, serving))
+}
+
+/// Between a kill and the next start the port belongs to none, and may be taken for a moment.
+async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    for _ in 1..BIND_MAX {
+        match TcpListener::bind(address).await {
+            Err(error) if error.kind() == ErrorKind::AddrInUse => {
+                tokio::time::sleep(BIND_EVERY).await;
+            }
+            bound => return bound,
+        }
+    }
+    TcpListener::bind(address).await
 }
 
 async fn pay(State(effects): State<Effects>, body: Bytes) -> Response {
@@ -72,4 +90,22 @@ fn answer(status: StatusCode, body: &Value) -> Response {
         body.to_string(),
     )
         .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_port_that_is_taken_for_a_moment_is_waited_for() {
+        let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = taken.local_addr().unwrap();
+        let binding = tokio::spawn(bind(address));
+        // The first try fails before the port is free.
+        tokio::task::yield_now().await;
+        assert!(!binding.is_finished());
+        drop(taken);
+        let bound = binding.await.unwrap().unwrap();
+        assert_eq!(bound.local_addr().unwrap(), address);
+    }
 }
