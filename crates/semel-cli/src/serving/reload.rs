@@ -29,6 +29,13 @@ pub(super) struct Live<'a> {
     pub(super) logs: Logs,
 }
 
+/// What came of a file that was not refused.
+enum Reloaded {
+    Done,
+    /// The process was asked to end before the file was looked at.
+    CutShort,
+}
+
 impl Live<'_> {
     /// Takes the file anew at every SIGHUP until the end has come; gives what then has to end.
     pub(super) async fn run(mut self, hangups: Option<Signal>, ending: Receiver<bool>) -> Messages {
@@ -47,9 +54,14 @@ impl Live<'_> {
             }
             notify::reloading();
             let reloaded = self.reload(&ending).await;
-            notify::reloaded(reloaded.is_ok());
+            if !matches!(reloaded, Ok(Reloaded::CutShort)) {
+                notify::reloaded(reloaded.is_ok());
+            }
             match reloaded {
-                Ok(()) => {
+                Ok(Reloaded::CutShort) => {
+                    tracing::info!("the configuration was not read again, the process ends");
+                }
+                Ok(Reloaded::Done) => {
                     let now = self.process.opened.now();
                     self.process.watchers.metrics().reloaded(Ok(now));
                     tracing::info!("the configuration was read again");
@@ -64,10 +76,10 @@ impl Live<'_> {
         }
     }
 
-    async fn reload(&mut self, ending: &Receiver<bool>) -> Result<()> {
+    async fn reload(&mut self, ending: &Receiver<bool>) -> Result<Reloaded> {
         // At most two engines at once: the last one that was replaced has drained before the next is.
         tokio::select! {
-            () = ended(ending.clone()) => return Ok(()),
+            () = ended(ending.clone()) => return Ok(Reloaded::CutShort),
             () = self.messages.drained() => {}
         }
         let file = self.source.load()?;
@@ -104,7 +116,7 @@ impl Live<'_> {
             );
         }
         self.process.tell_unserved(&policies).await;
-        Ok(())
+        Ok(Reloaded::Done)
     }
 
     /// The tokens of the new file, if the admin side is served and can have them.
