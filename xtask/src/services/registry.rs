@@ -7,7 +7,7 @@ use super::servers::{KAFKA, NATS, POSTGRES, RABBITMQ, REDIS, REDIS_CLUSTER, SQS}
 use super::tool::Tool;
 use super::tools::{
     APPS, BROWSER, CLIENTS, GROFF, HELM, KAFKA_JAVA, MCP, NGINX, OTLP, PGBOUNCER, POSTGRES_BIN,
-    PROMETHEUS, SCHEMATHESIS, STRIPE,
+    PROMETHEUS, SCHEMATHESIS, STRIPE, SYSTEMD,
 };
 
 const ALL: &[Need] = &[
@@ -32,6 +32,7 @@ const ALL: &[Need] = &[
     Need::Tool(&BROWSER),
     Need::Tool(&HELM),
     Need::Tool(&GROFF),
+    Need::Tool(&SYSTEMD),
 ];
 
 /// Something that tests can ask for by its name.
@@ -90,7 +91,7 @@ mod tests {
         assert_eq!(named(&["postgres".into()]).unwrap().len(), 1);
         let error = named(&["oracle".into()]).err();
         let known = "postgres, redis, redis-cluster, kafka, rabbitmq, nats, sqs, python, apps, nginx, pgbouncer, \
-                     postgres-bin, prometheus, schemathesis, mcp, clients, otlp, kafka-java, browser, helm, groff";
+                     postgres-bin, prometheus, schemathesis, mcp, clients, otlp, kafka-java, browser, helm, groff, systemd";
         assert!(matches!(error, Some(Error::Usage(why)) if why.ends_with(known)));
     }
 

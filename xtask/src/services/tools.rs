@@ -118,6 +118,13 @@ pub(super) const GROFF: Tool = Tool {
     parts: &[Part::Program("groff", "groff-base")],
 };
 
+/// Finds faults in the unit of the package; systemd itself need not run.
+pub(super) const SYSTEMD: Tool = Tool {
+    name: "systemd",
+    variable: "SEMEL_TEST_SYSTEMD_ANALYZE",
+    parts: &[Part::Program("systemd-analyze", "systemd")],
+};
+
 /// Java's own client of Kafka, in `jars`, and a compiler: tests hand `java` a program as it stands.
 pub(super) const KAFKA_JAVA: Tool = Tool {
     name: "kafka-java",

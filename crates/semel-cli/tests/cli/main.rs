@@ -22,6 +22,7 @@ mod helping;
 mod inbox;
 mod many;
 mod metrics_page;
+mod packaging;
 mod pages;
 mod policy;
 mod reading;
