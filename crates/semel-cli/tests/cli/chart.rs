@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use serde_json::{Value, json};
+
 /// Two replicas beside an application, on PostgreSQL.
 const SIDECAR: &str = r#"
 mode: sidecar
@@ -21,6 +23,35 @@ application:
 service: { inbox: true }
 networkPolicy: { gatewayFrom: [{ podSelector: { matchLabels: { app: shop } } }] }
 serviceMonitor: { enabled: true, labels: { release: prometheus } }
+"#;
+
+/// An application that stores uploads, with TLS on the admin side and a token of Prometheus' own.
+const MOUNTED: &str = r#"
+mode: sidecar
+config:
+  admin:
+    token: null
+    tokens: [{ name: prometheus, role: read, token: "${METRICS_TOKEN}" }]
+    tls: { certificate: /tls/tls.crt, key: /tls/tls.key }
+  gateway: { timeouts: { drain_pause: 1500ms, drain: 1m } }
+secretEnv: [{ name: METRICS_TOKEN, secret: metrics, key: token }]
+application:
+  container:
+    name: shop
+    image: "example.org/shop:1"
+    volumeMounts: [{ name: uploads, mountPath: /uploads }]
+    lifecycle: { postStart: { exec: { command: ["true"] } } }
+extraVolumes:
+  - { name: uploads, emptyDir: {} }
+  - { name: tls, secret: { secretName: semel-tls } }
+extraVolumeMounts: [{ name: tls, mountPath: /tls, readOnly: true }]
+initContainers: [{ name: schema, image: "example.org/schema:1" }]
+automountServiceAccountToken: true
+terminationGracePeriodSeconds: 90
+serviceMonitor:
+  enabled: true
+  tokenSecret: { name: metrics, key: token }
+  tlsConfig: { serverName: semel.example.org, ca: { secret: { name: semel-tls, key: ca.crt } } }
 "#;
 
 /// The directory with `helm` and what knows the schemas.
@@ -68,19 +99,53 @@ fn is_right(dir: &Path, manifests: &str) {
         .output()
         .unwrap();
     assert!(judged.status.success(), "{judged:?}");
-    let settings = file(manifests).replace("/data/", &format!("{}/", dir.display()));
+    certificate(dir);
+    let settings = file(manifests).replace("/tls/", &format!("{}/", dir.display()));
     fs::write(dir.join("semel.yaml"), settings).unwrap();
-    let explained = Command::new(env!("CARGO_BIN_EXE_semel"))
-        .args(["check", "--config"])
+    // The store of the file is out of reach here.
+    let store = format!("sqlite:{}", dir.join("semel.db").display());
+    let checked = Command::new(env!("CARGO_BIN_EXE_semel"))
+        .args(["check", "--store", &store, "--config"])
         .arg(dir.join("semel.yaml"))
         .env("SEMEL_ADMIN_TOKEN", "a-token-that-is-long-enough")
+        .env("METRICS_TOKEN", "another-token-that-is-long-enough")
         .env("PG_PASSWORD", "secret")
         .env_remove("SEMEL_STORE")
         .output()
         .unwrap();
-    // The file is understood; the database of the example cannot be reached.
-    let stderr = String::from_utf8_lossy(&explained.stderr);
-    assert_ne!(explained.status.code(), Some(78), "{stderr}");
+    let stderr = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success(), "{stderr}");
+}
+
+/// What a secret would bring.
+fn certificate(dir: &Path) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let params = rcgen::CertificateParams::new(vec!["semel.example.org".to_owned()]).unwrap();
+    let signed = params.self_signed(&key).unwrap();
+    fs::write(dir.join("tls.crt"), signed.pem()).unwrap();
+    fs::write(dir.join("tls.key"), key.serialize_pem()).unwrap();
+}
+
+/// The one manifest of this kind.
+fn manifest(manifests: &str, kind: &str) -> Value {
+    let all = manifests.split("\n---\n");
+    let all = all.filter_map(|text| serde_saphyr::from_str::<Value>(text).ok());
+    let mut found = all.filter(|manifest| manifest["kind"] == kind);
+    found.next().unwrap()
+}
+
+/// The values of a test as a file, and what the chart makes of them.
+fn made_of(dir: &Path, values: &str, more: &[&str]) -> String {
+    let path = dir.join("values.yaml");
+    fs::write(&path, values).unwrap();
+    made(&[&["--values", path.to_str().unwrap()], more].concat())
+}
+
+/// What the application does before it is asked to end.
+fn before_stop(manifests: &str) -> Value {
+    let deployment = manifest(manifests, "Deployment");
+    let application = &deployment["spec"]["template"]["spec"]["containers"][1];
+    application["lifecycle"]["preStop"].clone()
 }
 
 #[test]
@@ -97,9 +162,7 @@ fn the_chart_makes_what_kubernetes_and_this_program_accept() {
     ] {
         assert!(standalone.contains(wanted), "{wanted}");
     }
-    let values = dir.path().join("values.yaml");
-    fs::write(&values, SIDECAR).unwrap();
-    let sidecar = made(&["--values", values.to_str().unwrap()]);
+    let sidecar = made_of(dir.path(), SIDECAR, &[]);
     is_right(dir.path(), &sidecar);
     for wanted in [
         "name: shop\n",
@@ -113,6 +176,71 @@ fn the_chart_makes_what_kubernetes_and_this_program_accept() {
 }
 
 #[test]
+fn an_admin_side_with_tls_is_probed_and_scraped_over_tls() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = made_of(dir.path(), MOUNTED, &[]);
+    is_right(dir.path(), &made);
+    let deployment = manifest(&made, "Deployment");
+    let pod = &deployment["spec"]["template"]["spec"];
+    for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
+        let scheme = &pod["containers"][0][probe]["httpGet"]["scheme"];
+        assert_eq!(scheme, "HTTPS", "{probe}");
+    }
+    let monitor = manifest(&made, "ServiceMonitor");
+    let endpoint = &monitor["spec"]["endpoints"][0];
+    assert_eq!(endpoint["scheme"], "https");
+    assert_eq!(endpoint["tlsConfig"]["serverName"], "semel.example.org");
+    let credentials = json!({ "name": "metrics", "key": "token" });
+    assert_eq!(endpoint["authorization"]["credentials"], credentials);
+}
+
+#[test]
+fn every_volume_that_a_container_mounts_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = made_of(dir.path(), MOUNTED, &[]);
+    let deployment = manifest(&made, "Deployment");
+    let pod = &deployment["spec"]["template"]["spec"];
+    let names = |list: &Value| -> Vec<String> {
+        let list = list.as_array().unwrap().iter();
+        list.map(|one| one["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let volumes = names(&pod["volumes"]);
+    for container in pod["containers"].as_array().unwrap() {
+        let mounted = names(&container["volumeMounts"]);
+        assert!(
+            mounted.iter().all(|name| volumes.contains(name)),
+            "{mounted:?}"
+        );
+    }
+    assert_eq!(volumes, ["config", "data", "uploads", "tls"]);
+    assert_eq!(names(&pod["initContainers"]), ["schema"]);
+    assert_eq!(pod["automountServiceAccountToken"], true);
+    let account = manifest(&made, "ServiceAccount");
+    assert_eq!(account["automountServiceAccountToken"], true);
+}
+
+#[test]
+fn an_application_is_asked_to_end_after_semel_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let plain = made_of(dir.path(), SIDECAR, &[]);
+    assert_eq!(before_stop(&plain), json!({ "sleep": { "seconds": 36 } }));
+    let old = made_of(dir.path(), SIDECAR, &["--kube-version", "1.29.0"]);
+    let sleeps = json!({ "exec": { "command": ["sleep", "36"] } });
+    assert_eq!(before_stop(&old), sleeps);
+    let long = made_of(dir.path(), MOUNTED, &[]);
+    assert_eq!(before_stop(&long), json!({ "sleep": { "seconds": 63 } }));
+    assert!(long.contains("postStart"), "what the container says stays");
+    let said = ["--set", "application.preStopSeconds=70"];
+    let said = made_of(dir.path(), MOUNTED, &said);
+    assert_eq!(before_stop(&said), json!({ "sleep": { "seconds": 70 } }));
+    let own = "application.container.lifecycle.preStop.exec.command={/drain}";
+    let own = made_of(dir.path(), MOUNTED, &["--set", own]);
+    let drains = json!({ "exec": { "command": ["/drain"] } });
+    assert_eq!(before_stop(&own), drains);
+}
+
+#[test]
 fn values_that_cannot_work_are_refused() {
     let chart = chart();
     for (set, why) in [
@@ -120,6 +248,24 @@ fn values_that_cannot_work_are_refused() {
         ("mode=both", "mode"),
         ("mode=sidecar", "application"),
         ("config.admin.listen=0.0.0.0:9", "listen"),
+        ("config.admin.listen=127.0.0.1:7071", "only the pod itself"),
+        ("config.gateway.listen=[::1]:7070", "only the pod itself"),
+        ("config.inbox.listen=127.0.0.1:7072", "only the pod itself"),
+        ("service.inbox=true", "config.inbox.listen"),
+        (
+            "config.admin.tls.client_ca=/ca.pem",
+            "the kubelet has no certificate",
+        ),
+        ("terminationGracePeriodSeconds=30", "take 35"),
+        ("config.gateway.timeouts.drain=1d", "expected a duration"),
+        (
+            "serviceMonitor.enabled=true,secretEnv=null",
+            "serviceMonitor.tokenSecret",
+        ),
+        (
+            "serviceMonitor.enabled=true,config.admin.tls.key=/tls.key",
+            "serviceMonitor.tlsConfig",
+        ),
         ("colour=red", "colour"),
     ] {
         let made = helm(&["template", "shop", chart.to_str().unwrap(), "--set", set]);
