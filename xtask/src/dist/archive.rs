@@ -33,8 +33,8 @@ const HELP: Help = Help {
 pub(super) fn make(dist: &Dist<'_>, work: &Path) -> Result<PathBuf> {
     let name = format!("semel-{}-{}-linux", dist.version, dist.program.arch);
     let stage = Stage::new(work.join(&name))?;
-    stage.program("semel", &dist.program.path)?;
-    stage.help(&dist.program.path, &HELP)?;
+    stage.program("semel", &dist.program)?;
+    stage.help(&dist.program.runnable, &HELP)?;
     for (from, to) in FILES {
         stage.write(to, dist.file(from)?, 0o644)?;
     }

@@ -28,8 +28,8 @@ const HELP: Help = Help {
 pub(super) fn make(dist: &Dist<'_>, work: &Path) -> Result<PathBuf> {
     let arch = arch(&dist.program.arch)?;
     let stage = Stage::new(work.join("deb"))?;
-    stage.program("usr/bin/semel", &dist.program.path)?;
-    stage.help(&dist.program.path, &HELP)?;
+    stage.program("usr/bin/semel", &dist.program)?;
+    stage.help(&dist.program.runnable, &HELP)?;
     let unit = dist.file("packaging/semel.service")?;
     stage.write("usr/lib/systemd/system/semel.service", unit, 0o644)?;
     // It may come to hold passwords and tokens; the group is set when it is installed.

@@ -7,7 +7,8 @@ use std::process::Command;
 
 use crate::error::{Error, Result};
 use crate::process::output;
-use crate::services::find_program;
+
+use super::program::Program;
 
 /// Where a package has what the program says about itself.
 pub(super) struct Help {
@@ -38,10 +39,10 @@ impl Stage {
     }
 
     /// Copies the program, without what only debuggers read.
-    pub(super) fn program(&self, to: &str, from: &Path) -> Result<()> {
+    pub(super) fn program(&self, to: &str, from: &Program) -> Result<()> {
         let path = self.place(to)?;
-        fs::copy(from, &path).map_err(Error::at("copy", from))?;
-        if let Some(strip) = find_program("strip") {
+        fs::copy(&from.path, &path).map_err(Error::at("copy", &from.path))?;
+        if let Some(strip) = &from.strip {
             output(Command::new(strip).arg("--strip-unneeded").arg(&path))?;
         }
         chmod(&path, 0o755)
