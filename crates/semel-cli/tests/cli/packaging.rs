@@ -82,6 +82,7 @@ fn the_settings_of_the_compose_file_are_right_and_its_ports_are_theirs() {
     let mounted = "./packaging/compose/semel.yaml:/etc/semel/semel.yaml:ro";
     assert!(texts(&semel["volumes"]).contains(&mounted));
     let settings = root().join("packaging/compose/semel.yaml");
+    let environment = semel["environment"].as_object().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let store = format!("sqlite:{}", dir.path().join("semel.db").display());
     let checked = Command::new(env!("CARGO_BIN_EXE_semel"))
@@ -105,7 +106,10 @@ fn the_settings_of_the_compose_file_are_right_and_its_ports_are_theirs() {
     let settings = yaml(&fs::read_to_string(&settings).unwrap());
     // What Prometheus brings may look and change nothing.
     let given = &settings["admin"]["tokens"][0];
-    assert_eq!((&given["name"], &given["role"]), (&"prometheus".into(), &"read".into()));
+    assert_eq!(
+        (&given["name"], &given["role"]),
+        (&"prometheus".into(), &"read".into())
+    );
     assert_eq!(given["token"], compose_variable(&compose, "metrics-token"));
     for section in ["gateway", "admin"] {
         let listen = settings[section]["listen"].as_str().unwrap();
