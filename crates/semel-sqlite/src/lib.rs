@@ -2,7 +2,7 @@
 //!
 //! Read it in this order: [`config`] says how to open a file; `schema` and `migrations/` what is in it;
 //! `records` and `verbs` turn the protocol's decisions into SQL inside a transaction; `job` is a call on its way to the `writer`,
-//! the one thread that writes, many callers per commit; `reader` answers look-ups beside it;
+//! the one thread that writes, many callers per commit; `reader` answers look-ups beside it, `counting` counts for operators;
 //! `checkpoint`, `sweep` and `sweeper` keep the file small, `time` knows what time it is in it; [`store`] puts them behind [`semel_core::Store`].
 //! [`tx`] does the same inside a transaction of the user's own; `keep` holds outcomes of claims that
 //! another store granted. [`inbox`] is the second trait, [`semel_core::Inbox`], on the same file; [`helpers`] are statements for effects
@@ -17,6 +17,7 @@ mod audit;
 mod checkpoint;
 pub mod config;
 mod connection;
+mod counting;
 mod erase;
 mod error;
 mod fences;

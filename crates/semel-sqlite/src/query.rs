@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, Row, params};
 use semel_core::protocol::{Standing, view};
 use semel_core::record::{Event, EventKind, Resolved, UnknownCause};
-use semel_core::store::{Page, Query, StateFilter, Stats};
+use semel_core::store::{Page, Query, StateFilter};
 use semel_core::{Fence, Fingerprint, Identity, Record, Result, Scope, State, Timestamp};
 
 use crate::error::{damaged, from_sqlite};
@@ -187,44 +187,6 @@ fn sql_for(state: Option<StateFilter>) -> &'static str {
             "true"
         ),
     }
-}
-
-/// What operators count. Each statement sees a snapshot of its own, so that none keeps the log from starting over for longer
-/// than it takes; what is settled and archived is counted by walking over the smallest index there is.
-pub(crate) const STATS: [&str; 6] = [
-    "SELECT count(*), min(c.claimed_ms) FROM semel_leases l JOIN semel_claims c USING (fence) \
-     WHERE l.cause IS NULL AND l.until_ms > ?1",
-    "SELECT count(*), min(coalesce(since_ms, until_ms)) FROM semel_leases \
-     WHERE cause IS NOT NULL OR until_ms <= ?1",
-    "SELECT count(*), ?1 FROM semel_outcomes",
-    "SELECT count(*), ?1 FROM semel_archive",
-    "SELECT count(*), ?1 FROM semel_history WHERE event = 'late-outcome'",
-    "SELECT page_count * page_size, ?1 FROM pragma_page_count, pragma_page_size",
-];
-
-/// Counts for operators.
-pub(crate) fn stats(connection: &Connection, now: Timestamp) -> Result<Stats> {
-    let ask = |sql: &str| -> rusqlite::Result<(u64, Option<Timestamp>)> {
-        let mut statement = connection.prepare_cached(sql)?;
-        statement.query_row(params![now.as_millis()], |row| {
-            let at: Option<i64> = row.get(1)?;
-            Ok((row.get(0)?, at.map(Timestamp::from_millis)))
-        })
-    };
-    let [running, unknown, settled, archived, late, bytes] = STATS.map(ask);
-    let failed = |e| from_sqlite("counting", e);
-    let ((running, oldest_running), (unknown, oldest_unknown)) =
-        (running.map_err(failed)?, unknown.map_err(failed)?);
-    Ok(Stats {
-        running,
-        unknown,
-        settled: settled.map_err(failed)?.0,
-        archived: archived.map_err(failed)?.0,
-        late_outcomes: late.map_err(failed)?.0,
-        oldest_running,
-        oldest_unknown,
-        bytes: Some(bytes.map_err(failed)?.0),
-    })
 }
 
 fn collect<T>(

@@ -11,9 +11,10 @@ use semel_core::clock::Doubt;
 use semel_core::inbox::{CountsCache, WakeUps};
 use semel_core::record::{Claim, Event};
 use semel_core::store::{
-    Answer, Answers, AuditEntry, Batch, ClaimAnswer, ClaimRequest, Limits, MarkAnswer, MarkRequest,
-    Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer, ResolveRequest,
-    SettleAnswer, SettleRequest, Stats, Swept, check_batch, each_fails, merge, one, only,
+    Answer, Answers, AuditEntry, Batch, ClaimAnswer, ClaimRequest, Counts, Limits, MarkAnswer,
+    MarkRequest, Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, ResolveAnswer,
+    ResolveRequest, SettleAnswer, SettleRequest, Stats, Swept, check_batch, each_fails, merge, one,
+    only,
 };
 use semel_core::{Error, Identity, Kind, Record, Result, SteadyClock, Store, Timestamp};
 use tokio::sync::oneshot;
@@ -30,7 +31,7 @@ use crate::sweeper::{self, Stop};
 use crate::time::FileTime;
 use crate::verbs::Session;
 use crate::writer::Writer;
-use crate::{audit, connection, query, schema};
+use crate::{audit, connection, counting, query, schema};
 
 /// Semel's embedded store. Dropping it lets waiting calls finish and closes the file.
 ///
@@ -315,7 +316,7 @@ impl Drop for SqliteStore {
 
 impl Store for SqliteStore {
     fn limits(&self) -> Limits {
-        Limits::exact()
+        Limits::exact().with_counts(Counts::ExactUpTo(counting::COUNTED_MAX))
     }
 
     fn now(&self) -> Timestamp {
@@ -431,7 +432,7 @@ impl Store for SqliteStore {
     fn stats(&self) -> Answer<'_, Stats> {
         let clock = self.clock.clone();
         self.read(&self.slow_reads, move |connection| {
-            query::stats(connection, clock.now())
+            counting::stats(connection, clock.now())
         })
     }
 
