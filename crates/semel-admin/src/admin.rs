@@ -149,7 +149,7 @@ impl Admin {
                 Error::new(kind, message).caused_by(error)
             })?;
         let tokens = Current::new(config.tokens.clone());
-        let (probe, probed) = Probe::new(parts.store.inner().clone(), config.probe_every);
+        let (probe, probed) = Probe::new(&parts.store, config.probe_every);
         let handle = Handle {
             listen: config.listen.clone(),
             tokens: tokens.clone(),

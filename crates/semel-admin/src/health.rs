@@ -22,6 +22,9 @@ use utoipa::ToSchema;
 
 pub use beside::{Beside, Upstream};
 
+use crate::metered::Metered;
+use crate::metrics::Metrics;
+
 /// How long the store may take to show that it reads and writes.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -120,6 +123,7 @@ impl Part {
 /// Asks the store, again and again.
 pub(crate) struct Probe {
     store: Arc<dyn Store>,
+    metrics: Arc<Metrics>,
     every: Duration,
     tell: watch::Sender<Option<(Said, Instant)>>,
 }
@@ -134,10 +138,16 @@ pub(crate) struct Probed {
 
 impl Probe {
     /// Asks `store` every so often, once it runs.
-    pub(crate) fn new(store: Arc<dyn Store>, every: Duration) -> (Self, Probed) {
+    pub(crate) fn new(store: &Metered, every: Duration) -> (Self, Probed) {
         let (tell, last) = watch::channel(None);
         let stale = (every + STORE_TIMEOUT) * 3;
-        (Self { store, every, tell }, Probed { last, stale })
+        let probe = Self {
+            store: store.inner().clone(),
+            metrics: store.metrics().clone(),
+            every,
+            tell,
+        };
+        (probe, Probed { last, stale })
     }
 
     /// Asks for ever.
@@ -146,6 +156,7 @@ impl Probe {
             let said = probe(&*self.store)
                 .await
                 .map_or_else(Said::NotReady, |()| Said::Ready);
+            self.metrics.store_is_up(matches!(said, Said::Ready));
             self.tell.send_replace(Some((said, Instant::now())));
             sleep(self.every).await;
         }
@@ -161,13 +172,15 @@ impl std::fmt::Debug for Probe {
 }
 
 impl Probed {
-    async fn store(&self) -> PartReadiness {
-        let mut last = self.last.clone();
+    /// Waits until the store was asked for the first time.
+    pub(crate) async fn begun(&self) {
         // It fails only if nothing asks the store any more.
-        let last = match last.wait_for(Option::is_some).await {
-            Ok(last) => last.clone(),
-            Err(_) => None,
-        };
+        let _ = self.last.clone().wait_for(Option::is_some).await;
+    }
+
+    async fn store(&self) -> PartReadiness {
+        self.begun().await;
+        let last = self.last.borrow().clone();
         let Some((said, at)) = last else {
             let why = Cow::Borrowed("the store is not asked any more");
             return PartReadiness::of("store", Said::NotReady(why));

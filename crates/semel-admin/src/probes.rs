@@ -1,5 +1,7 @@
 //! What machines ask: is it alive, is it ready, how is it doing.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -9,6 +11,9 @@ use axum::response::IntoResponse;
 use crate::health::Readiness;
 use crate::metrics;
 use crate::router::Shared;
+
+/// How old counts may be before a scrape asks for others.
+const COUNTS_AGE: Duration = Duration::from_secs(5);
 
 /// The process is alive.
 #[utoipa::path(get, path = "/healthz", tag = "health", security(()),
@@ -38,10 +43,11 @@ pub(crate) async fn readyz(State(app): State<Shared>) -> impl IntoResponse {
         content_type = "application/openmetrics-text")))]
 pub(crate) async fn metrics(State(app): State<Shared>) -> impl IntoResponse {
     let store = &app.parts.store;
-    let metrics = store.metrics();
-    metrics.refresh(store.inner().as_ref(), || app.now()).await;
+    let (metrics, clock) = (store.metrics(), &app.parts.clock);
+    app.probed.begun().await;
+    metrics.stats(store.inner(), clock, COUNTS_AGE).await;
     if let Some(part) = &app.parts.inbox {
-        metrics.refresh_inbox(part, || app.now()).await;
+        metrics.inbox_counts(part, clock, COUNTS_AGE).await;
     }
     ([(CONTENT_TYPE, metrics::MEDIA_TYPE)], metrics.text())
 }

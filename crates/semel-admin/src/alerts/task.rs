@@ -9,9 +9,8 @@ use super::judge::{Change, Judge};
 use super::{Board, Rule, webhook};
 use crate::admin::Parts;
 use crate::log;
-use crate::pace::good_for;
 
-/// How often the store and the inbox are asked how they stand. Counting is work for them, so it is not done each time.
+/// How old counts of the store and the inbox may be. Counting is work for them, so it is not done each time.
 const ASK_EVERY: Duration = Duration::from_secs(15);
 
 /// Judges for as long as the process serves.
@@ -27,20 +26,13 @@ pub(crate) async fn run(parts: Parts) -> Infallible {
 async fn judge_all(parts: &Parts, board: &Board, notices: &webhook::Notices) -> Infallible {
     let metrics = parts.store.metrics();
     let mut judge = Judge::new(metrics.readings(), Instant::now());
-    // When the counts were asked for, and how long they are good for.
-    let mut asked: Option<(Instant, Duration)> = None;
     loop {
         let every = board.settings().every;
-        if asked.is_none_or(|(asked, enough)| asked.elapsed() >= enough) {
-            let begun = Instant::now();
-            metrics
-                .ask_store(parts.store.inner().as_ref(), || parts.clock.now())
-                .await;
-            if let Some(part) = &parts.inbox {
-                metrics.ask_inbox(part, || parts.clock.now()).await;
-            }
-            let least = ASK_EVERY.min(every.saturating_mul(3));
-            asked = Some((begun, good_for(begun.elapsed(), least)));
+        let least = ASK_EVERY.min(every.saturating_mul(3));
+        let (store, clock) = (parts.store.inner(), &parts.clock);
+        metrics.stats(store, clock, least).await;
+        if let Some(part) = &parts.inbox {
+            metrics.inbox_counts(part, clock, least).await;
         }
         let (settings, at) = (board.settings(), parts.clock.now());
         metrics.switch_alerts_off(settings.off().collect());

@@ -48,6 +48,8 @@ impl Gauges {
             bytes: Number::default(),
             up: Number::default(),
         };
+        // Until it was asked, nothing speaks against it.
+        gauges.up.set(1);
         registry.register("semel_records", "Records by state", records);
         registry.register(
             "semel_oldest_seconds",
@@ -66,7 +68,7 @@ impl Gauges {
         );
         registry.register(
             "semel_store_up",
-            "Whether the store answered when it was last asked how it stands",
+            "Whether the store read and wrote when readiness was last asked for",
             gauges.up.clone(),
         );
         gauges
@@ -86,10 +88,9 @@ impl Gauges {
         self.oldest_running.set(age(stats.oldest_running));
         self.oldest_unknown.set(age(stats.oldest_unknown));
         self.bytes.set(stats.bytes.unwrap_or(0));
-        self.up.set(1);
     }
 
-    /// Whether the store answered, its size, how many outcomes are unknown, and for how long the oldest operation runs.
+    /// Whether the store reads and writes, its size, how many outcomes are unknown, and for how long the oldest operation runs.
     pub(super) fn standing(&self) -> Standing {
         Standing {
             up: self.up.get() == 1,
@@ -99,9 +100,9 @@ impl Gauges {
         }
     }
 
-    /// The last counts stay, and this says that they are old.
-    pub(super) fn away(&self) {
-        self.up.set(0);
+    /// Whether the store reads and writes. The last counts stay when it does not.
+    pub(super) fn is_up(&self, up: bool) {
+        self.up.set(up.into());
     }
 }
 

@@ -7,6 +7,7 @@
 mod alerts;
 mod beneath;
 mod budgets;
+mod counts;
 mod described;
 mod duplicates;
 pub(crate) mod flow;
@@ -31,7 +32,6 @@ pub use requests::SCOPES_MAX;
 pub(crate) use verbs::Met;
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
@@ -40,19 +40,18 @@ use prometheus_client::registry::Registry;
 use semel_core::clock::Doubt;
 use semel_core::duplicate::Duplicate;
 use semel_core::record::{Claim, UnknownCause};
-use semel_core::store::{self, Store, Swept};
-use semel_core::{Budget, Clock as _, Error, Kind, Scope, SystemClock, Timestamp};
+use semel_core::store::{self, Swept};
+use semel_core::{Budget, Clock as _, Error, Scope, SystemClock, Timestamp};
 use semel_http::event::Answered;
 use semel_inbox::CircuitState;
 use semel_inbox::source::SourceView;
-use tokio::time::{Instant, timeout};
 
-use crate::inbox::InboxPart;
 use crate::tokens::Tokens;
 use crate::{log, view};
 use alerts::Alerts;
 use beneath::Beneath;
 use budgets::Budgets;
+use counts::Counts;
 use duplicates::Duplicates;
 use flow::{Flow, Through};
 use gauges::Gauges;
@@ -67,11 +66,6 @@ use verbs::Verbs;
 
 /// The media type of [`Metrics::text`].
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// How old the store's counts may be before a scrape asks again.
-const FRESH_FOR: Duration = Duration::from_secs(5);
-/// How long a scrape waits for the store's counts; after that the old ones have to do.
-const STATS_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// Everything that is counted and measured.
 ///
 /// Doors report to it as a [`semel_http::RequestObserver`], stores as a [`semel_core::store::StoreObserver`], engines as a
@@ -95,24 +89,7 @@ pub struct Metrics {
     process: Process,
     upstream: Upstream,
     alerts: Alerts,
-    stats_asked: Asked,
-    inbox_asked: Asked,
-}
-
-/// When the store was last asked for its counts. Set before it is asked, so that a store that
-/// hangs is asked once and not by every scrape.
-#[derive(Debug, Default)]
-struct Asked(Mutex<Option<Instant>>);
-
-impl Asked {
-    fn is_due(&self) -> bool {
-        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = asked.is_none_or(|asked| asked.elapsed() >= FRESH_FOR);
-        if due {
-            *asked = Some(Instant::now());
-        }
-        due
-    }
+    counts: Counts,
 }
 
 impl Metrics {
@@ -128,6 +105,7 @@ impl Metrics {
             budgets: Budgets::register(&mut registry),
             limited: Limited::register(&mut registry),
             gauges: Gauges::register(&mut registry),
+            counts: Counts::register(&mut registry),
             counted: inbox::Counted::register(&mut registry),
             duplicates: Duplicates::register(&mut registry),
             inbox: inbox::Gauges::register(&mut registry),
@@ -140,8 +118,6 @@ impl Metrics {
             alerts: Alerts::register(&mut registry),
             registry,
             flow: Flow::default(),
-            stats_asked: Asked::default(),
-            inbox_asked: Asked::default(),
         }
     }
 
@@ -168,6 +144,7 @@ impl Metrics {
     /// All series as text.
     pub fn text(&self) -> String {
         self.budgets.refresh();
+        self.counts.refresh();
         self.ports.refresh();
         self.spans.refresh();
         self.sources.refresh();
@@ -197,42 +174,9 @@ impl Metrics {
         self.sources.watch(look);
     }
 
-    /// Asks the store how it stands, unless it was asked a moment ago.
-    pub(crate) async fn refresh(&self, store: &dyn Store, now: impl Fn() -> Timestamp) {
-        if self.stats_asked.is_due() {
-            self.ask_store(store, now).await;
-        }
-    }
-
-    /// Asks the store how it stands.
-    pub(crate) async fn ask_store(&self, store: &dyn Store, now: impl Fn() -> Timestamp) {
-        match in_time(store.stats()).await {
-            Ok(stats) => self.gauges.set(&stats, now()),
-            Err(error) => {
-                tracing::warn!(target: "semel::admin", error = %error, "the store did not say how it stands");
-                self.gauges.away();
-            }
-        }
-    }
-
-    /// Asks the inbox how it stands, unless it was asked a moment ago.
-    pub(crate) async fn refresh_inbox(&self, part: &InboxPart, now: impl Fn() -> Timestamp) {
-        if self.inbox_asked.is_due() {
-            self.ask_inbox(part, now).await;
-        }
-    }
-
-    /// Asks the inbox how it stands.
-    pub(crate) async fn ask_inbox(&self, part: &InboxPart, now: impl Fn() -> Timestamp) {
-        match in_time(part.inbox.counts()).await {
-            Ok(counts) => {
-                self.inbox.set(&counts, now());
-                self.judge_unserved(&counts, &part.policies.get());
-            }
-            Err(error) => {
-                tracing::warn!(target: "semel::admin", error = %error, "the inbox did not say how it stands");
-            }
-        }
+    /// Shows whether the store reads and writes, as readiness has found.
+    pub(crate) fn store_is_up(&self, up: bool) {
+        self.gauges.is_up(up);
     }
 
     /// Shows how often the read cache was asked: hits and misses.
@@ -304,14 +248,6 @@ impl Metrics {
     }
 }
 
-async fn in_time<T>(answer: store::Answer<'_, T>) -> semel_core::Result<T> {
-    let late = |_| {
-        let message = format!("no counts within {} ms", STATS_TIMEOUT.as_millis());
-        Error::new(Kind::Unavailable, message)
-    };
-    timeout(STATS_TIMEOUT, answer).await.map_err(late)?
-}
-
 impl Default for Metrics {
     fn default() -> Self {
         Self::new()
@@ -363,13 +299,17 @@ impl store::StoreObserver for Metrics {
         match step {
             Ok(swept) => {
                 self.beneath.swept(swept);
-                self.beneath.swept_at(SystemClock::new().now());
+                self.beneath.stepped(swept.more, SystemClock::new().now());
             }
             Err(error) => {
                 self.beneath.sweep_failed();
                 log::sweep_failed(error);
             }
         }
+    }
+
+    fn swept_elsewhere(&self) {
+        self.beneath.stepped(false, SystemClock::new().now());
     }
 
     fn clock_doubted(&self, doubt: Option<Doubt>) {

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel_admin::Metrics;
 use semel_admin::metrics::SCOPES_MAX;
-use semel_core::{Identity, Scope, StoreExt};
+use semel_admin::{Config, Metrics};
+use semel_core::store::Verb;
+use semel_core::{Identity, Scope, Store, StoreExt};
 use semel_http::event::{Answered, Event, What};
 use semel_http::{RequestObserver, Type};
-use semel_testkit::faulty::Fault;
+use semel_testkit::faulty::{Fault, Faulty};
+use semel_testkit::gate::Gate;
 use serde_json::json;
 
 use crate::server::{Server, about};
@@ -93,19 +95,53 @@ fn a_clock_that_is_doubted_shows_until_it_is_believed() {
     }
 }
 
+/// The metrics as soon as they say all of this.
+async fn metrics_with(server: &Server, expected: &[&str]) -> String {
+    let asking = async {
+        loop {
+            let text = server.get("/metrics").await.body;
+            let mut expected = expected.iter();
+            if expected.all(|line| text.lines().any(|found| found == *line)) {
+                return text;
+            }
+        }
+    };
+    let asked = tokio::time::timeout(Duration::from_secs(60), asking);
+    asked.await.expect("the metrics to change")
+}
+
 #[tokio::test]
-async fn counts_are_kept_and_said_to_be_old_when_the_store_is_away() {
-    let (server, faulty) = Server::faulty().await;
+async fn a_store_that_does_not_answer_is_not_up() {
+    let (server, faulty) = Server::faulty_and_probed(Duration::from_millis(20)).await;
+    metrics_with(&server, &["semel_store_up 1"]).await;
     faulty.set_all(Fault::Away);
     server.claim("k").await;
+    let failed = "semel_store_errors_total{verb=\"claim\",kind=\"unavailable\"} 1";
+    metrics_with(&server, &["semel_store_up 0", failed]).await;
+    faulty.heal_all();
+    metrics_with(&server, &["semel_store_up 1"]).await;
+}
+
+#[tokio::test]
+async fn a_store_that_counts_slowly_is_up_and_its_counts_come_late() {
+    let gate = Gate::closed();
+    let held = gate.clone();
+    let around = |store| {
+        let store = Faulty::new(store);
+        store.set(Verb::Stats, Fault::Gated(held));
+        store as Arc<dyn Store>
+    };
+    let server = Server::start_with(Config::default(), around).await;
+    server.fence("k").await;
     let text = server.get("/metrics").await.body;
-    assert_has(
-        &text,
-        &[
-            "semel_store_up 0",
-            "semel_store_errors_total{verb=\"claim\",kind=\"unavailable\"} 1",
-        ],
+    let (none, one) = (
+        "semel_records{state=\"running\"} 0",
+        "semel_records{state=\"running\"} 1",
     );
+    assert_has(&text, &["semel_store_up 1", none]);
+    gate.open();
+    let text = metrics_with(&server, &[one]).await;
+    assert_has(&text, &["semel_store_up 1"]);
 }
 
 fn saw(metrics: &Metrics, scope: &str, what: What, status: u16) {
