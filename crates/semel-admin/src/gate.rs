@@ -21,7 +21,7 @@ use semel_http::problem::{Problem, Type};
 
 use crate::current::Current;
 use crate::refused::Refused;
-use crate::tokens::{Caller, Tokens};
+use crate::tokens::{Caller, Needs, Tokens};
 
 /// Addresses that answer to everybody: they tell nothing but whether the process works.
 pub(crate) const OPEN: [&str; 2] = ["/healthz", "/readyz"];
@@ -51,7 +51,19 @@ impl Gate {
         }
     }
 
-    /// The same for a page, whose visitor may be known by a session instead: without a bearer token nobody is known yet.
+    /// Whether the caller of an open address has shown, although it need not, that it may look at everything.
+    pub(crate) fn may_read(&self, parts: &Parts) -> bool {
+        let tokens = self.tokens.get();
+        match tokens.is_empty() {
+            true => check_host(parts).is_ok(),
+            false if parts.headers.contains_key(AUTHORIZATION) => self
+                .identify(&tokens, &parts.headers)
+                .is_ok_and(|caller| Needs::Read.allows(caller.role())),
+            false => false,
+        }
+    }
+
+    /// As [`Gate::check`] for a page, whose visitor may be known by a session instead: without a bearer token nobody is known yet.
     pub(crate) fn check_page(&self, parts: &Parts) -> Result<Option<Caller>, Problem> {
         let tokens = self.tokens.get();
         match tokens.is_empty() {

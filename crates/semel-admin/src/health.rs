@@ -73,7 +73,7 @@ impl Health {
     }
 
     /// What the store said last, and what every part says. Before the store was asked for the first time, waits for that.
-    pub(crate) async fn readiness(&self, probed: &Probed) -> Readiness {
+    pub(crate) async fn readiness(&self, probed: &Probed, names: Names) -> Readiness {
         let mut parts = vec![probed.store().await];
         let doors = self.0.doors.lock();
         let doors = doors.unwrap_or_else(PoisonError::into_inner);
@@ -83,7 +83,7 @@ impl Health {
                 .map(|(name, said)| PartReadiness::of(*name, said.clone())),
         );
         drop(doors);
-        let (beside, upstreams) = self.0.beside.look(Instant::now());
+        let (beside, upstreams) = self.0.beside.look(Instant::now(), names);
         parts.extend(beside);
         let ready = |part: &PartReadiness| part.ready || !part.counts;
         Readiness {
@@ -126,6 +126,15 @@ pub(crate) struct Probe {
     metrics: Arc<Metrics>,
     every: Duration,
     tell: watch::Sender<Option<(Said, Instant)>>,
+}
+
+/// Whether sources and services are called by their names, which tell consumers and internal hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// To those who may look at everything.
+    Shown,
+    /// They are numbered.
+    Hidden,
 }
 
 /// What the store said last, and when.
@@ -201,9 +210,9 @@ impl Probed {
 pub(crate) struct Readiness {
     /// Whether all parts can.
     pub(crate) ready: bool,
-    /// The store, every door, the sweep and every source.
+    /// The store, every door, the sweep and every source. Where there are tokens, sources are numbered for callers without one.
     pub(crate) parts: Vec<PartReadiness>,
-    /// The services behind the gateway, as the last connections to them went.
+    /// The services behind the gateway, as the last connections to them went. They are numbered as sources are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) upstreams: Vec<PartReadiness>,
 }

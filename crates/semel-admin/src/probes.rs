@@ -6,9 +6,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
 use axum::response::IntoResponse;
 
-use crate::health::Readiness;
+use crate::health::{Names, Readiness};
 use crate::metrics;
 use crate::router::Shared;
 
@@ -28,8 +29,12 @@ pub(crate) async fn healthz() -> &'static str {
         (status = 200, description = "All parts can do their work", body = Readiness),
         (status = 503, description = "A part cannot; its name and why", body = Readiness),
     ))]
-pub(crate) async fn readyz(State(app): State<Shared>) -> impl IntoResponse {
-    let readiness = app.parts.health.readiness(&app.probed).await;
+pub(crate) async fn readyz(State(app): State<Shared>, parts: Parts) -> impl IntoResponse {
+    let names = match app.may_read(&parts) {
+        true => Names::Shown,
+        false => Names::Hidden,
+    };
+    let readiness = app.parts.health.readiness(&app.probed, names).await;
     let status = match readiness.ready {
         true => StatusCode::OK,
         false => StatusCode::SERVICE_UNAVAILABLE,

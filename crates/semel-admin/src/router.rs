@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::handler::Handler;
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderValue, Method, Uri};
+use axum::http::{HeaderValue, Method, Uri, request};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{self, MethodRouter};
@@ -54,6 +54,11 @@ impl App {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.parts.clock.now()
+    }
+
+    /// Whether the caller of an open address may look at everything, too.
+    pub(crate) fn may_read(&self, parts: &request::Parts) -> bool {
+        self.gate.may_read(parts)
     }
 }
 

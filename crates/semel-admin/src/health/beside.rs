@@ -12,12 +12,14 @@ use semel_core::{Error, duration};
 use semel_inbox::source::{SourceState, SourceView};
 use tokio::time::Instant;
 
-use super::{Health, PartReadiness, Said};
+use super::{Health, Names, PartReadiness, Said};
 
 /// So many steps in a row may fail: a store that was away for a moment is swept at the next one.
 const STEPS_FAILED_MAX: u32 = 3;
 /// So long there may always be more to sweep.
 const BEHIND_MAX: Duration = Duration::from_secs(60);
+/// So long a step may take, the pause before it included. One is taken every second.
+const STEP_MAX: Duration = Duration::from_secs(300);
 /// So many connections in a row may fail until a service counts as not reached.
 const UNREACHED_MAX: u32 = 1;
 /// So many sources and services are shown.
@@ -81,26 +83,44 @@ impl Health {
         let mut sweep = locked(&self.0.beside.sweep);
         sweep.get_or_insert_default().step(step, Instant::now());
     }
+
+    /// Other processes of the store have swept it, and nothing was left to do here.
+    pub fn swept_elsewhere(&self) {
+        let mut sweep = locked(&self.0.beside.sweep);
+        let sweep = sweep.get_or_insert_default();
+        (sweep.behind, sweep.ended) = (None, Some(Instant::now()));
+    }
 }
 
 impl Looks {
     /// The sweep and the sources, and apart from them the services.
-    pub(super) fn look(&self, now: Instant) -> (Vec<PartReadiness>, Vec<PartReadiness>) {
+    pub(super) fn look(
+        &self,
+        now: Instant,
+        names: Names,
+    ) -> (Vec<PartReadiness>, Vec<PartReadiness>) {
         let counts = *locked(&self.counts);
         let sweep = locked(&self.sweep)
             .as_ref()
             .map(|sweep| part("sweep", sweep.said(now), counts.sweep));
         let sources = locked(&self.sources).as_ref().map(|look| look());
-        let sources = sources.into_iter().flatten().take(SHOWN_MAX);
-        let sources = sources.map(|view| {
-            let name = format!("source {} of {}", view.name, view.consumer);
+        let sources = sources.into_iter().flatten().take(SHOWN_MAX).enumerate();
+        let sources = sources.map(|(at, view)| {
+            let name = match names {
+                Names::Shown => format!("source {} of {}", view.name, view.consumer),
+                Names::Hidden => format!("source {}", at + 1),
+            };
             part(name, source(&view.state), counts.sources)
         });
         let upstreams = locked(&self.upstreams).as_ref().map(|look| look());
-        let upstreams = upstreams.into_iter().flatten().take(SHOWN_MAX);
-        let upstreams = upstreams.map(|upstream| {
+        let upstreams = upstreams.into_iter().flatten().take(SHOWN_MAX).enumerate();
+        let upstreams = upstreams.map(|(at, upstream)| {
             let said = reached(upstream.unreached);
-            part(upstream.name, said, counts.upstreams)
+            let name = match names {
+                Names::Shown => upstream.name,
+                Names::Hidden => (at + 1).to_string(),
+            };
+            part(name, said, counts.upstreams)
         });
         (
             sweep.into_iter().chain(sources).collect(),
@@ -123,9 +143,9 @@ fn locked<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The state's word; its error, which may name hosts, is in the log.
 fn source(state: &SourceState) -> Said {
     match state {
-        SourceState::Reading | SourceState::Ended => Said::Ready,
         SourceState::Opening => Said::ReadyBut(Cow::Borrowed("it is being opened")),
         SourceState::BacklogFull => Said::ReadyBut(Cow::Borrowed("too much waits in the inbox")),
+        state if state.is_well() => Said::Ready,
         state => Said::NotReady(Cow::Owned(format!("it is not read: {}", state.name()))),
     }
 }
@@ -147,10 +167,13 @@ struct Sweep {
     kind: &'static str,
     /// Since when every step left something.
     behind: Option<Instant>,
+    /// When the last step ended.
+    ended: Option<Instant>,
 }
 
 impl Sweep {
     fn step(&mut self, step: Result<&Swept, &Error>, now: Instant) {
+        self.ended = Some(now);
         match step {
             Ok(swept) => {
                 self.failed = 0;
@@ -164,20 +187,22 @@ impl Sweep {
     }
 
     fn said(&self, now: Instant) -> Said {
-        let behind = self
-            .behind
-            .map(|since| now.saturating_duration_since(since));
-        match (self.failed, behind) {
-            (failed, _) if failed >= STEPS_FAILED_MAX => Said::NotReady(Cow::Owned(format!(
-                "the last {failed} steps failed: {}",
-                self.kind
-            ))),
-            (_, Some(behind)) if behind >= BEHIND_MAX => Said::NotReady(Cow::Owned(format!(
+        let since = |at: Option<Instant>| at.map(|at| now.saturating_duration_since(at));
+        let (behind, still) = (since(self.behind), since(self.ended));
+        let why = match (self.failed, behind, still) {
+            (failed, ..) if failed >= STEPS_FAILED_MAX => {
+                format!("the last {failed} steps failed: {}", self.kind)
+            }
+            (_, _, Some(still)) if still >= STEP_MAX => {
+                format!("no step has ended for {}", duration::show(still))
+            }
+            (_, Some(behind), _) if behind >= BEHIND_MAX => format!(
                 "behind for {}: more ends its retention than is swept",
                 duration::show(behind)
-            ))),
-            _ => Said::Ready,
-        }
+            ),
+            _ => return Said::Ready,
+        };
+        Said::NotReady(Cow::Owned(why))
     }
 }
 
@@ -216,6 +241,18 @@ mod tests {
         assert!(why(&sweep.said(later)).is_some_and(|why| why.starts_with("behind for 1m")));
         sweep.step(Ok(&Swept::default()), later);
         assert_eq!(why(&sweep.said(later)), None);
+    }
+
+    #[test]
+    fn a_sweep_that_stands_still_is_named() {
+        let now = Instant::now();
+        let mut sweep = Sweep::default();
+        sweep.step(Ok(&Swept::default()), now);
+        assert_eq!(why(&sweep.said(now + Duration::from_secs(299))), None);
+        let said = sweep.said(now + STEP_MAX);
+        assert_eq!(why(&said), Some("no step has ended for 5m"));
+        sweep.step(Ok(&Swept::default()), now + STEP_MAX);
+        assert_eq!(why(&sweep.said(now + STEP_MAX)), None);
     }
 
     #[test]

@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use semel_admin::Config;
 use semel_admin::config::CONNECTIONS_MAX;
+use semel_admin::{Config, Secret, Tokens, Upstream};
 use semel_core::Store;
+use semel_inbox::source::SourceView;
 use semel_testkit::faulty::{Fault, Faulty};
 use semel_testkit::gate::Gate;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
+use crate::http::get_with;
 use crate::server::Server;
 
 const OFTEN: Duration = Duration::from_millis(20);
@@ -192,4 +194,40 @@ async fn the_page_says_how_things_stand() {
     let page = server.get("/").await;
     let running = "running</span></td><td class=\"number\" data-column=\"Records\">1</td>";
     assert!(page.body.contains(running), "{}", page.body);
+}
+
+#[tokio::test]
+async fn names_of_services_and_sources_are_for_readers() {
+    let secret = Secret::new("s3cret").unwrap();
+    let config = Config {
+        tokens: Tokens::admin(secret),
+        ..Config::default()
+    };
+    let server = Server::start_with(config, |store| store).await;
+    let upstream = Upstream {
+        name: "billing.internal:8080".to_owned(),
+        unreached: 2,
+    };
+    let look = move || vec![upstream.clone()];
+    server.health.watch_upstreams(Box::new(look));
+    let view = SourceView::new("orders-topic", "orders".parse().unwrap());
+    let look = move || vec![view.clone()];
+    server.health.watch_sources(Some(Box::new(look)));
+    for (token, names) in [
+        (None, ("source 1", "1")),
+        (Some("wrong"), ("source 1", "1")),
+        (
+            Some("s3cret"),
+            ("source orders-topic of orders@1", "billing.internal:8080"),
+        ),
+    ] {
+        let header = token.map(|token: &str| format!("Authorization: Bearer {token}\r\n"));
+        let headers = format!("Host: localhost\r\n{}", header.unwrap_or_default());
+        let ready = get_with(server.address, "/readyz", &headers).await;
+        assert_eq!(ready.status, 200);
+        let json = ready.json();
+        let found = (&json["parts"][1]["name"], &json["upstreams"][0]["name"]);
+        assert_eq!(found, (&names.0.into(), &names.1.into()), "{token:?}");
+        assert_eq!(json["upstreams"][0]["ready"], false);
+    }
 }

@@ -10,7 +10,7 @@ use semel_core::Timestamp;
 
 use crate::dashboard::history::{History, Standing};
 use crate::dashboard::{Ask, Page, ui};
-use crate::health::Readiness;
+use crate::health::{Names, Readiness};
 use crate::metrics::flow::Through;
 use crate::refused::Refused;
 use crate::router::App;
@@ -31,7 +31,7 @@ struct Now<'a> {
 impl Now<'_> {
     async fn of(app: &App) -> Now<'_> {
         let history = &app.dashboard.history;
-        let readiness = app.parts.health.readiness(&app.probed).await;
+        let readiness = app.parts.health.readiness(&app.probed, Names::Shown).await;
         Now {
             app,
             at: app.now(),
