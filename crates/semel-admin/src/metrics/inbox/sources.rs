@@ -8,7 +8,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use semel_inbox::source::{SourceState, SourceView};
+use semel_inbox::source::SourceView;
 
 use super::labels::CONSUMERS_MAX;
 
@@ -47,7 +47,7 @@ impl Sources {
         };
         registry.register(
             "semel_source_reading",
-            "Whether a source is read: 0 while it, its broker or the store is away, or its broker is refused",
+            "Whether a source is read, or has ended: 0 while it, its broker or the store is away, or its broker is refused",
             sources.reading.clone(),
         );
         registry.register(
@@ -99,7 +99,7 @@ impl Sources {
         let views = watched.as_ref().map(|look| look()).unwrap_or_default();
         let mut all: Vec<(String, u64)> = Vec::new();
         for view in views.into_iter().take(CONSUMERS_MAX) {
-            let (consumer, away) = (view.consumer.to_string(), u64::from(!is_read(&view.state)));
+            let (consumer, away) = (view.consumer.to_string(), u64::from(!view.state.is_well()));
             match all.iter_mut().find(|(known, _)| *known == consumer) {
                 Some((_, count)) => *count += away,
                 None => all.push((consumer, away)),
@@ -113,8 +113,8 @@ impl Sources {
             consumer: view.consumer.to_string(),
             source: view.name.clone(),
         };
-        let is_read = is_read(&view.state);
-        self.reading.get_or_create(&of).set(u64::from(is_read));
+        let is_well = u64::from(view.state.is_well());
+        self.reading.get_or_create(&of).set(is_well);
         self.open.get_or_create(&of).set(view.open);
         if let Some(lag) = view.facts.lag {
             self.lag.get_or_create(&of).set(lag);
@@ -136,7 +136,36 @@ impl Sources {
     }
 }
 
-/// Whether a source does what it can: one that waits for room in the inbox does.
-const fn is_read(state: &SourceState) -> bool {
-    matches!(state, SourceState::Reading | SourceState::BacklogFull)
+#[cfg(test)]
+mod tests {
+    use semel_inbox::source::SourceState;
+
+    use super::*;
+
+    #[test]
+    fn a_source_that_has_ended_is_not_missed() {
+        let sources = Sources::register(&mut Registry::default());
+        let not_read = |state: &SourceState| {
+            let mut view = SourceView::new("file", "orders".parse().unwrap());
+            view.state = state.clone();
+            sources.watch(Some(Box::new(move || vec![view.clone()])));
+            sources.not_read()[0].1
+        };
+        let why = || "why".to_owned();
+        for state in [
+            SourceState::Reading,
+            SourceState::BacklogFull,
+            SourceState::Ended,
+        ] {
+            assert_eq!(not_read(&state), 0, "{state:?}");
+        }
+        for state in [
+            SourceState::Opening,
+            SourceState::Away(why()),
+            SourceState::StoreAway(why()),
+            SourceState::Refused(why()),
+        ] {
+            assert_eq!(not_read(&state), 1, "{state:?}");
+        }
+    }
 }
