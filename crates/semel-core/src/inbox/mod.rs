@@ -46,7 +46,9 @@ pub use operate::{Action, Operation, Report, Selection};
 pub use order::{Baseline, OnGap, OnTerminal, Order};
 pub use plan::{Plan, UnknownPolicy};
 pub use positions::{Progress, Taken};
-pub use seen::{Attempt, Counts, Detail, Entry, Gap, Page, Pause, Query, Transition};
+pub use seen::{
+    Attempt, Counts, Detail, Entry, Gap, Page, Pause, Query, Transition, WaitingLane,
+};
 pub use state::{Cause, State};
 pub use wake_up::{WakeUp, WakeUps};
 pub use work::{
@@ -114,6 +116,10 @@ pub trait Inbox: std::fmt::Debug + Send + Sync + 'static {
 
     /// Which versions lanes wait for, at most so many lanes.
     fn gaps(&self, consumer: Scope, limit: usize) -> Answer<'_, Vec<Gap>>;
+
+    /// The lanes of a consumer in which messages wait for others, that with the oldest of them first; at most so many lanes, of the oldest
+    /// [`seen::WAITING_MAX`] messages that wait.
+    fn waiting_lanes(&self, consumer: Scope, limit: usize) -> Answer<'_, Vec<WaitingLane>>;
 
     /// Counts for operators, one per consumer that has or had messages.
     fn counts(&self) -> Answer<'_, Vec<Counts>>;

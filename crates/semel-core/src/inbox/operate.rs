@@ -30,6 +30,11 @@ pub struct Selection {
     pub from: Option<Timestamp>,
     /// Only received before.
     pub until: Option<Timestamp>,
+    /// Only what has stood as it does since this moment or longer: what arrived or changed its state after it is left alone, so that what is confirmed
+    /// is what was looked at.
+    pub unchanged_since: Option<Timestamp>,
+    /// Of which group of failures the ids are, in words: for the audit, it leaves nothing out.
+    pub group: Option<String>,
 }
 
 /// What to do with messages by hand.
@@ -171,9 +176,10 @@ pub struct Report {
 }
 
 impl Selection {
-    /// The selection in words, for the audit. It names at most ten ids.
+    /// The selection in words, for the audit. It names at most ten ids. [`Self::unchanged_since`] is not among them: the line has a time of its own.
     pub fn describe(&self) -> String {
         let mut parts = Vec::new();
+        parts.extend(self.group.iter().map(|group| format!("group {group}")));
         let ids: Vec<&str> = self.ids.iter().take(10).map(Key::as_str).collect();
         match self.ids.len() {
             0 => {}
@@ -203,5 +209,24 @@ impl Selection {
             true => "all".to_owned(),
             false => parts.join("; "),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_in_words_names_the_group_that_its_ids_are_of() {
+        let select = Selection {
+            ids: vec![Key::new("a").expect("a key"), Key::new("b").expect("a key")],
+            states: vec![State::Parked],
+            unchanged_since: Some(Timestamp::from_millis(0)),
+            group: Some("9a3c (no customer #)".to_owned()),
+            ..Selection::default()
+        };
+        let expected = "group 9a3c (no customer #); id a, b; state PARKED";
+        assert_eq!(select.describe(), expected);
+        assert_eq!(Selection::default().describe(), "all");
     }
 }

@@ -19,6 +19,8 @@ pub struct Query {
     pub states: Vec<State>,
     /// Only this consumer.
     pub consumer: Option<Scope>,
+    /// Only with this id, of whichever consumer and tenant.
+    pub id: Option<Key>,
     /// Only this lane.
     pub lane: Option<Key>,
     /// Only this cause.
@@ -214,6 +216,20 @@ pub struct Gap {
     pub waiting: u64,
     /// When the first of them runs out of patience.
     pub deadline: Option<Timestamp>,
+}
+
+/// The most messages behind the head of a lane that are counted, and the most waiting messages whose lanes are looked for.
+pub const WAITING_MAX: usize = 10_000;
+
+/// A lane in which messages wait for others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingLane {
+    /// What stands first in it, and holds up the rest; it waits itself if a version before it is missing.
+    pub head: Entry,
+    /// How many wait behind it, counted up to [`WAITING_MAX`].
+    pub waiting: u64,
+    /// When the oldest that waits was received.
+    pub oldest: Timestamp,
 }
 
 /// How many messages of one consumer are in which state.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use semel_core::inbox::positions::check_taking;
 use semel_core::inbox::{
     Arrivals, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, Operation, Page,
-    Plan, Query, Receipt, Renewal, Report, State, Step, Taken, WakeUp,
+    Plan, Query, Receipt, Renewal, Report, State, Step, Taken, WaitingLane, WakeUp,
 };
 use semel_core::store::{Actor, Answer, check_batch};
 use semel_core::{Identity, Inbox, LeaseTerm, Scope};
@@ -146,6 +146,10 @@ impl Inbox for PostgresStore {
 
     fn gaps(&self, consumer: Scope, limit: usize) -> Answer<'_, Vec<Gap>> {
         Box::pin(async move { self.engine().gaps(&consumer, limit).await })
+    }
+
+    fn waiting_lanes(&self, consumer: Scope, limit: usize) -> Answer<'_, Vec<WaitingLane>> {
+        Box::pin(async move { self.engine().waiting_lanes(&consumer, limit).await })
     }
 
     fn counts(&self) -> Answer<'_, Vec<Counts>> {

@@ -36,7 +36,7 @@ pub use tx::{finish_in, receive_in};
 use semel_core::inbox::positions::check_taking;
 use semel_core::inbox::{
     Arrivals, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, Inbox, Operation,
-    Page, Plan, Query, Receipt, Renewal, Report, State, Step, Taken, WakeUp,
+    Page, Plan, Query, Receipt, Renewal, Report, State, Step, Taken, WaitingLane, WakeUp,
 };
 use semel_core::store::{Actor, Answer};
 use semel_core::{Error, Identity, LeaseTerm, Result, Scope};
@@ -202,6 +202,12 @@ impl Inbox for SqliteStore {
     fn gaps(&self, consumer: Scope, limit: usize) -> Answer<'_, Vec<Gap>> {
         self.read(&self.slow_reads, move |connection| {
             inspect::gaps(connection, &consumer, limit)
+        })
+    }
+
+    fn waiting_lanes(&self, consumer: Scope, limit: usize) -> Answer<'_, Vec<WaitingLane>> {
+        self.read(&self.slow_reads, move |connection| {
+            inspect::waiting_lanes(connection, &consumer, limit)
         })
     }
 

@@ -133,6 +133,9 @@ impl Session<'_> {
                 acting.report.more = true;
                 break;
             }
+            if !self.stood_still(operation, number, state)? {
+                continue;
+            }
             acting.report.matched += 1;
             self.act(&mut acting, number, state)?;
         }

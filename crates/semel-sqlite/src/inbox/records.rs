@@ -22,6 +22,7 @@ pub(super) struct Brief {
     /// When its retention ends, if it is settled.
     expires_ms: Option<i64>,
     claimed_ms: i64,
+    settled_ms: Option<i64>,
     took_ms: Option<i64>,
 }
 
@@ -41,6 +42,11 @@ impl Brief {
         Timestamp::from_millis(self.claimed_ms)
     }
 
+    /// When it was settled, if it is.
+    pub(super) fn settled_at(&self) -> Option<Timestamp> {
+        self.settled_ms.map(Timestamp::from_millis)
+    }
+
     /// How long its run took, if it is settled.
     pub(super) fn took(&self) -> Option<Duration> {
         let ms = u64::try_from(self.took_ms?);
@@ -51,7 +57,7 @@ impl Brief {
 /// The record of an identity, without its outcome.
 pub(super) fn brief(connection: &Connection, identity: &Identity) -> Result<Option<Brief>> {
     let sql = "SELECT k.fence, c.fingerprint, o.expires_ms, \
-               c.key = ?2 AND c.tenant = ?3 AND c.scope = ?4 AND c.version = ?5, c.claimed_ms, o.took_ms \
+               c.key = ?2 AND c.tenant = ?3 AND c.scope = ?4 AND c.version = ?5, c.claimed_ms, o.took_ms, o.settled_ms \
                FROM semel_keys k JOIN semel_claims c ON c.fence = k.fence \
                LEFT JOIN semel_outcomes o ON o.fence = k.fence WHERE k.digest = ?1";
     let (key, scope) = (identity.key().as_str(), identity.scope());
@@ -69,6 +75,7 @@ pub(super) fn brief(connection: &Connection, identity: &Identity) -> Result<Opti
             expires_ms: row.get(2)?,
             claimed_ms: row.get(4)?,
             took_ms: row.get(5)?,
+            settled_ms: row.get(6)?,
         };
         Ok((brief, row.get::<_, bool>(3)?))
     })?;

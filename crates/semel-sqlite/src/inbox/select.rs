@@ -53,6 +53,11 @@ fn filter(select: &Selection, states: &[State], from: Source, consumer: i64) -> 
         .and_if("m.lane = ?", select.lane.as_ref().map(Key::to_string))
         .and_if("m.received_ms >= ?", select.from.map(|t| t.as_millis()))
         .and_if("m.received_ms < ?", select.until.map(|t| t.as_millis()))
+        .and_if(
+            // What is completed has no work: the record says since when.
+            "coalesce(w.changed_ms, m.received_ms) <= ?",
+            select.unchanged_since.map(|t| t.as_millis()),
+        )
         .and_cause(select.cause);
     match states.is_empty() {
         true => filter,
@@ -82,6 +87,24 @@ fn ask(
 }
 
 impl Session<'_> {
+    /// Whether a message that was selected has stood as it does for as long as the operation wants. That of work the statement has asked already.
+    pub(super) fn stood_still(
+        &self,
+        operation: &Operation,
+        number: i64,
+        state: State,
+    ) -> Result<bool> {
+        let Some(since) = operation.select.unchanged_since else {
+            return Ok(true);
+        };
+        if state != State::Completed {
+            return Ok(true);
+        }
+        let (identity, _) = rows::named(self.connection, &operation.plan.consumer, number)?;
+        let record = records::brief(self.connection, &identity)?;
+        Ok(record.is_none_or(|record| record.settled_at().is_none_or(|at| at <= since)))
+    }
+
     /// How many of the named messages were dealt with and are no longer kept.
     pub(super) fn gone(&self, operation: &Operation) -> Result<u64> {
         let (select, consumer) = (&operation.select, &operation.plan.consumer);

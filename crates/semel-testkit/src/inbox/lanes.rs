@@ -27,6 +27,28 @@ async fn lane_of(s: &Subject, ids: &[&str]) {
         .await;
 }
 
+/// People see which lanes wait, what holds them up, and how much waits behind it.
+pub async fn a_lane_that_waits_says_what_holds_it_up(s: Subject) {
+    let s = in_order(&s);
+    assert_eq!(s.waiting_lanes().await, []);
+    lane_of(&s, &["a", "b", "c"]).await;
+    let job = s.claim_one().await;
+    s.finish(&job, terminal()).await;
+    s.stored(vec![s.message("alone").with_lane(key("free"))])
+        .await;
+    let lane = only(s.waiting_lanes().await);
+    assert_eq!(lane.head, s.entry("a").await);
+    assert_eq!(lane.head.state, State::FailedTerminal);
+    assert_eq!(lane.waiting, 2);
+    assert_eq!(lane.oldest, s.entry("b").await.received_at);
+    s.operate(Action::Skip, &["a"]).await;
+    let lane = only(s.waiting_lanes().await);
+    assert_eq!(lane.head.identity, s.identity("b"));
+    assert_eq!((lane.head.state, lane.waiting), (State::Received, 1));
+    s.process_all().await;
+    assert_eq!(s.waiting_lanes().await, []);
+}
+
 /// Nobody can overtake what nobody else can claim.
 pub async fn only_the_head_of_a_lane_is_due(s: Subject) {
     let s = in_order(&s);

@@ -86,6 +86,46 @@ pub async fn lists_filter_by_tenant_and_time(s: Subject) {
     }
 }
 
+/// An id is found whoever's it is, and everything else that is asked must hold as well.
+pub async fn lists_find_an_id_of_every_tenant(s: Subject) {
+    let other = s.clone().of_tenant("globex");
+    s.processed(&["same"]).await;
+    other.received(&["same"]).await;
+    s.received(&["another"]).await;
+    let same = Query {
+        id: Some(key("same")),
+        ..Query::default()
+    };
+    let tenants = |entries: Vec<semel_core::inbox::Entry>| {
+        let own = entries.into_iter();
+        let own = own.filter(|entry| entry.identity.scope() == s.consumer());
+        own.map(|entry| entry.identity.tenant().to_string())
+            .collect::<Vec<_>>()
+    };
+    let of_globex = Query {
+        tenant: Some("globex".parse().expect("a valid tenant")),
+        ..same.clone()
+    };
+    let done = Query {
+        states: vec![State::Completed],
+        ..same.clone()
+    };
+    let of_a_lane = Query {
+        lane: Some(key("x")),
+        ..same.clone()
+    };
+    for (query, expected) in [
+        (same.clone(), vec!["globex", "public"]),
+        (of_globex, vec!["globex"]),
+        (done, vec!["public"]),
+        (of_a_lane, vec![]),
+    ] {
+        assert_eq!(tenants(s.list(query.clone()).await), expected, "{query:?}");
+        let of_all = s.inbox().list_messages(query).await.expect("an answer");
+        assert_eq!(tenants(of_all.entries), expected);
+    }
+}
+
 /// Pages follow each other without a gap or an overlap, the newest message first.
 pub async fn lists_page_from_the_newest_to_the_oldest(s: Subject) {
     let all: Vec<String> = (0..25).map(|n| format!("m-{n:02}")).collect();

@@ -6,7 +6,7 @@ use semel_core::inbox::{Action, Cause, Finished, Report, Selection, State};
 use super::receiving::rich;
 use super::seen::{by_ids, duplicate};
 use super::subject::Subject;
-use super::values::{LONG, id, key, only, parked, retry_after, terminal};
+use super::values::{AWHILE, LONG, id, key, only, parked, retry_after, terminal};
 
 /// One message of each state: `received`, `running`, `done`, `later`, `failed`, `parked`.
 async fn one_of_each(s: &Subject) {
@@ -302,6 +302,45 @@ fn selections(since: semel_core::Timestamp) -> Vec<(Selection, u64)> {
         ),
         (all, 3),
     ]
+}
+
+/// What arrived or changed after the look is left alone, also if it stands as it did then.
+pub async fn what_changed_after_the_look_is_left_alone(s: Subject) {
+    s.processed(&["done"]).await;
+    for id in ["again", "before"] {
+        park(&s, id).await;
+    }
+    s.received(&["ran"]).await;
+    let look = s.entry("ran").await.received_at;
+    s.pass(AWHILE).await;
+    s.process_all().await;
+    s.operate(Action::Retry { new_key: false }, &["again"])
+        .await;
+    let job = s.claim_one().await;
+    s.finish(&job, parked()).await;
+    park(&s, "after").await;
+    let all = ["done", "ran", "before", "again", "after"];
+    for (action, ids, expected) in [
+        (Action::Replay { rebuild: false }, &[][..], "done"),
+        (Action::Replay { rebuild: false }, &all[..], "done"),
+        (Action::Retry { new_key: false }, &[][..], "before"),
+        (Action::Retry { new_key: false }, &all[2..], "before"),
+    ] {
+        let select = Selection {
+            unchanged_since: Some(look),
+            ..by_ids(ids)
+        };
+        let mut operation = s.operation(action, select);
+        operation.dry_run = true;
+        let report = s.operate_as(operation).await;
+        assert_eq!(report.sample, [s.identity(expected)], "{action:?}");
+    }
+}
+
+async fn park(s: &Subject, id: &str) {
+    s.received(&[id]).await;
+    let job = s.claim_one().await;
+    s.finish(&job, parked()).await;
 }
 
 /// Another consumer's messages are none of its business.

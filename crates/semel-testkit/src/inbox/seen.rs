@@ -2,6 +2,7 @@
 
 use semel_core::inbox::{
     Action, Cause, Counts, Detail, Entry, Gap, Operation, Query, Receipt, Report, Selection, State,
+    WaitingLane,
 };
 use semel_core::store::{Actor, AuditEntry};
 
@@ -67,6 +68,12 @@ impl Subject {
     pub async fn gaps(&self) -> Vec<Gap> {
         let gaps = self.inbox().gaps(self.consumer().clone(), 100).await;
         gaps.expect("the inbox answers")
+    }
+
+    /// The lanes of the consumer in which messages wait.
+    pub async fn waiting_lanes(&self) -> Vec<WaitingLane> {
+        let lanes = self.inbox().waiting_lanes(self.consumer().clone(), 100);
+        lanes.await.expect("the inbox answers")
     }
 
     /// Looks after gaps; how many messages changed.

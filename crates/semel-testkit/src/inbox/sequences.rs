@@ -238,6 +238,8 @@ pub async fn a_gap_says_which_versions_are_missing(s: Subject) {
     assert_eq!(gap.done, Some(11));
     assert_eq!(gap.missing, [(12, 12), (15, 17)]);
     assert_eq!(gap.waiting, 3);
+    let lane = only(s.waiting_lanes().await);
+    assert_eq!((lane.head.identity, lane.waiting), (s.identity("a-13"), 2));
     let arrived = s.entry("a-13").await.received_at;
     assert_eq!(gap.deadline, Some(arrived.after(LONG)));
     arrive(&s, &[12]).await;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use semel_core::inbox::{
     Arrivals, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, Operation, Page,
-    Plan, Query, Receipt, Renewal, Report, State, Step, Taken, WakeUp,
+    Plan, Query, Receipt, Renewal, Report, State, Step, Taken, WaitingLane, WakeUp,
 };
 use semel_core::store::{Actor, Answer};
 use semel_core::{Error, Identity, Inbox, Kind, LeaseTerm, Scope};
@@ -64,6 +64,7 @@ unless_away! {
     message(identity: Identity) -> Option<Detail>;
     set_paused(consumer: Scope, paused: bool, by: Actor, reason: Option<String>) -> bool;
     gaps(consumer: Scope, limit: usize) -> Vec<Gap>;
+    waiting_lanes(consumer: Scope, limit: usize) -> Vec<WaitingLane>;
     counts() -> Vec<Counts>;
     operate(operation: Operation) -> Report;
     expose_processed(view: String) -> ();

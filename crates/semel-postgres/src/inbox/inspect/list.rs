@@ -1,19 +1,27 @@
 //! Lists of messages.
 
 use semel_core::inbox::{Entry, Page, Query, State};
-use semel_core::{Key, Result, Timestamp};
+use semel_core::{Error, Identity, Key, Result, Scope, Tenant, Timestamp};
+use uuid::Uuid;
 
 use super::super::rows::{cause_of, identity_of, signed, small, state_of, unsigned};
 use crate::engine::Engine;
 use crate::error::damaged;
+use crate::records::digest;
 use crate::value::{Row, Value};
 
 /// How many columns `{entry}` stands for.
 pub(super) const ENTRY_COLUMNS: usize = 19;
 
+/// The most pairs of a consumer and a tenant that are gone through for an id.
+const PLACES_MAX: usize = 10_000;
+
 impl Engine {
     /// One page of messages, the newest first.
     pub(crate) async fn list_messages(&self, query: &Query) -> Result<Page> {
+        if let Some(id) = &query.id {
+            return self.list_ids(query, id).await;
+        }
         let completed = query.states.is_empty() || query.states.contains(&State::Completed);
         // Completed messages have no cause, so asking for one asks for work.
         let sql = match completed && query.cause.is_none() {
@@ -23,15 +31,48 @@ impl Engine {
         let rows = self
             .read("listing messages", sql, &list_values(query))
             .await?;
-        let mut entries = rows
-            .iter()
-            .map(|row| entry_of(row, 0))
-            .collect::<Result<Vec<Entry>>>()?;
-        let more = entries.len() > query.page_len();
-        entries.truncate(query.page_len());
-        let next = entries.last().filter(|_| more).map(|entry| entry.number);
-        Ok(Page { entries, next })
+        page_of(query, &rows)
     }
+
+    /// The same for an id: found by what it would be called for every consumer and tenant that is meant.
+    async fn list_ids(&self, query: &Query, id: &Key) -> Result<Page> {
+        let params = [
+            Value::Text(query.consumer.as_ref().map(ToString::to_string)),
+            Value::Text(query.tenant.as_ref().map(ToString::to_string)),
+            Value::int(i64::try_from(PLACES_MAX + 1).unwrap_or(i64::MAX)),
+        ];
+        let sql = &self.sql.inbox;
+        let places = self.read("listing messages", &sql.places, &params).await?;
+        if places.len() > PLACES_MAX {
+            let message = format!(
+                "there are messages of more than {PLACES_MAX} tenants: name the one, or the consumer, whose id is meant"
+            );
+            return Err(Error::invalid(message));
+        }
+        let digests = places.iter().map(|row| {
+            let consumer: Scope = row.word(0)?.parse()?;
+            let tenant = Tenant::new(row.word(1)?)?;
+            Ok(digest(&Identity::new(tenant, consumer, id.clone())))
+        });
+        let digests: Vec<Uuid> = digests.collect::<Result<_>>()?;
+        // The consumer is in the ids.
+        let [_consumer, rest @ ..] = list_values(query);
+        let params: Vec<Value> = rest.into_iter().chain([Value::Uuids(digests)]).collect();
+        let rows = self
+            .read("listing messages", &sql.list_ids, &params)
+            .await?;
+        page_of(query, &rows)
+    }
+}
+
+/// The rows of a page, of which one more was asked for than it has.
+fn page_of(query: &Query, rows: &[Row]) -> Result<Page> {
+    let entries = rows.iter().map(|row| entry_of(row, 0));
+    let mut entries = entries.collect::<Result<Vec<Entry>>>()?;
+    let more = entries.len() > query.page_len();
+    entries.truncate(query.page_len());
+    let next = entries.last().filter(|_| more).map(|entry| entry.number);
+    Ok(Page { entries, next })
 }
 
 fn list_values(query: &Query) -> [Value; 9] {

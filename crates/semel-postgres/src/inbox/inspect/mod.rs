@@ -1,5 +1,6 @@
 //! What people see. Nothing here writes or locks.
 
 mod detail;
+mod lanes;
 mod list;
 mod overview;

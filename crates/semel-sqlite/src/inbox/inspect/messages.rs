@@ -152,10 +152,19 @@ pub(in crate::inbox) fn list(connection: &Connection, query: &Query) -> Result<P
         },
     };
     let before = query.before.map(|n| i64::try_from(n).unwrap_or(i64::MAX));
-    let from = Source::of(&query.states);
+    let from = match query.id {
+        // Its place is found by its id, whatever its state.
+        Some(_) => Source::MESSAGES,
+        None => Source::of(&query.states),
+    };
     let mut filter = Filter::default()
         .and_if(format!("{} = ?", from.consumer), consumer)
         .and_if(format!("{} < ?", from.number), before)
+        .and_if(
+            // Ids are found in their index consumer by consumer.
+            "m.key = ? AND m.consumer IN (SELECT consumer FROM semel_consumers)",
+            query.id.as_ref().map(Key::to_string),
+        )
         .and_if("m.lane = ?", query.lane.as_ref().map(Key::to_string))
         .and_if(
             "m.tenant = ?",
@@ -191,6 +200,19 @@ pub(in crate::inbox) fn list(connection: &Connection, query: &Query) -> Result<P
     entries.truncate(len);
     let next = entries.last().filter(|_| more).map(|entry| entry.number);
     Ok(Page { entries, next })
+}
+
+/// What a list shows of the message with this number.
+pub(super) fn entry(connection: &Connection, number: i64) -> Result<Option<Entry>> {
+    const SQL: &str = concat!(
+        "SELECT ",
+        entry_columns!(),
+        " FROM semel_messages m LEFT JOIN semel_work w ON w.number = m.number ",
+        entry_tables!(),
+        "WHERE m.number = ?1"
+    );
+    let found = sql::one(connection, SQL, params![number], raw_entry_of)?;
+    found.map(|raw| raw.checked(connection)).transpose()
 }
 
 /// All that is known about one message.
