@@ -28,7 +28,7 @@ mod encode;
 mod queue;
 mod sender;
 
-pub use config::Config;
+pub use config::{Config, Endpoint};
 pub use queue::Counts;
 
 use std::sync::Arc;
@@ -74,11 +74,21 @@ impl Exporter {
     }
 
     /// Sends what waits, for a few seconds at most; what ends later is dropped.
-    pub async fn shutdown(self) {
+    pub async fn shutdown(mut self) {
         // The task may have ended already.
         let _ = self.stop.send(());
-        if tokio::time::timeout(FLUSH, self.task).await.is_err() {
-            tracing::warn!("the last spans were not exported within {FLUSH:?}");
+        let ended = tokio::time::timeout(FLUSH, &mut self.task).await;
+        if let Ok(Err(error)) = &ended {
+            tracing::error!(%error, "the exporter of spans died");
+        }
+        if ended.is_err() {
+            self.task.abort();
+            // It ends at its next pause, and counts nothing after that.
+            let _ = self.task.await;
+        }
+        let dropped = self.counts.leave();
+        if dropped > 0 {
+            tracing::warn!(dropped, "the last spans were not exported within {FLUSH:?}");
         }
     }
 }

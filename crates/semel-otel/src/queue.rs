@@ -9,6 +9,8 @@ use tokio::sync::mpsc;
 /// What became of spans.
 #[derive(Debug, Default)]
 pub struct Counts {
+    /// All that were taken into the queue.
+    queued: AtomicU64,
     exported: AtomicU64,
     queue_full: AtomicU64,
     failed: AtomicU64,
@@ -25,9 +27,17 @@ impl Counts {
         self.queue_full.load(Ordering::Relaxed)
     }
 
-    /// Dropped, because the collector refused them or was away for too long.
+    /// Dropped, because the collector refused them or was away for too long, or because the process ended.
     pub fn failed(&self) -> u64 {
         self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Counts as failed what was queued and nothing has become of; how many spans that are.
+    pub(crate) fn leave(&self) -> u64 {
+        let ended = self.exported() + self.failed();
+        let left = self.queued.load(Ordering::Relaxed).saturating_sub(ended);
+        self.failed.fetch_add(left, Ordering::Relaxed);
+        left
     }
 
     pub(crate) fn sent(&self, exported: usize, failed: usize) {
@@ -51,8 +61,10 @@ impl Queue {
 
 impl SpanSink for Queue {
     fn ended(&self, span: FinishedSpan) {
-        if self.spans.try_send(span).is_err() {
-            self.counts.queue_full.fetch_add(1, Ordering::Relaxed);
-        }
+        let counted = match self.spans.try_send(span) {
+            Ok(()) => &self.counts.queued,
+            Err(_) => &self.counts.queue_full,
+        };
+        counted.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
@@ -31,7 +31,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(2);
 /// The most bytes of an answer that are read.
-const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// Sends what waits, until it is stopped.
 pub(crate) struct Sender {
@@ -110,7 +110,7 @@ impl Sender {
     async fn gather(&mut self, batch: &mut Vec<FinishedSpan>) -> bool {
         let is_stopped = tokio::select! {
             count = self.waiting.recv_many(batch, BATCH_MAX) => count == 0,
-            _ = &mut self.stopped => {
+            () = stop(&mut self.stopped) => {
                 self.take_waiting(batch);
                 return true;
             }
@@ -124,7 +124,7 @@ impl Sender {
                         break;
                     }
                 }
-                _ = &mut self.stopped => return true,
+                () = stop(&mut self.stopped) => return true,
             }
         }
         is_stopped
@@ -156,7 +156,7 @@ impl Sender {
             let pause = pauses.take().max(after.unwrap_or_default());
             tokio::select! {
                 () = sleep(pause.min(PAUSE_MAX)) => {}
-                _ = &mut self.stopped => return self.dropped(count, &why),
+                () = stop(&mut self.stopped) => return self.dropped(count, &why),
             }
         }
     }
@@ -202,16 +202,23 @@ impl Sender {
     }
 }
 
-/// How many spans of a batch the collector did not want; an answer that cannot be read says none.
-async fn rejected(answer: reqwest::Response) -> usize {
-    if answer
-        .content_length()
-        .is_none_or(|len| len > ANSWER_BYTES_MAX)
-    {
-        return 0;
+/// Waits until it is told to stop, or is left alone. Asked again, it says so again, which a channel that has ended does not.
+async fn stop(stopped: &mut oneshot::Receiver<()>) {
+    if !stopped.is_terminated() {
+        let _ = stopped.await;
     }
-    let body = answer.bytes().await.unwrap_or_default();
-    let said = ExportTraceServiceResponse::decode(body).unwrap_or_default();
+}
+
+/// How many spans of a batch the collector did not want; an answer that is too long or cannot be read says none.
+async fn rejected(mut answer: reqwest::Response) -> usize {
+    let mut body = BytesMut::new();
+    while let Ok(Some(chunk)) = answer.chunk().await {
+        if chunk.len() > ANSWER_BYTES_MAX - body.len() {
+            return 0;
+        }
+        body.extend_from_slice(&chunk);
+    }
+    let said = ExportTraceServiceResponse::decode(body.freeze()).unwrap_or_default();
     let rejected = said
         .partial_success
         .map_or(0, |partial| partial.rejected_spans);

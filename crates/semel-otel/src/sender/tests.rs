@@ -21,9 +21,11 @@ fn collector(answers: Vec<(&'static str, Vec<u8>)>) -> (SocketAddr, Receiver<usi
             let (mut stream, _) = listener.accept().unwrap();
             let _ = tell.send(spans_of(&mut stream));
             let length = body.len();
-            let head = format!(
-                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-            );
+            let framing = match status.contains("chunked") {
+                true => String::new(),
+                false => format!("Content-Length: {length}\r\n"),
+            };
+            let head = format!("HTTP/1.1 {status}\r\n{framing}Connection: close\r\n\r\n");
             stream.write_all(head.as_bytes()).unwrap();
             stream.write_all(&body).unwrap();
         }
@@ -98,6 +100,45 @@ async fn what_a_collector_takes_only_a_part_of_is_counted_so() {
     };
     let (addr, heard) = collector(vec![("200 OK", answer.encode_to_vec())]);
     assert_eq!(export(addr, 3, &heard, 1).await, (2, 1));
+}
+
+#[tokio::test]
+async fn an_answer_in_chunks_is_read_too() {
+    let answer = ExportTraceServiceResponse {
+        partial_success: Some(ExportTracePartialSuccess {
+            rejected_spans: 2,
+            ..ExportTracePartialSuccess::default()
+        }),
+    };
+    let answer = answer.encode_to_vec();
+    let mut body = format!("{:x}\r\n", answer.len()).into_bytes();
+    body.extend(answer);
+    body.extend(b"\r\n0\r\n\r\n");
+    let chunked = "200 OK\r\nTransfer-Encoding: chunked";
+    let (addr, heard) = collector(vec![(chunked, body)]);
+    assert_eq!(export(addr, 3, &heard, 1).await, (1, 2));
+}
+
+#[tokio::test]
+async fn what_waits_while_the_collector_is_busy_is_counted_at_the_end() {
+    let busy = "503 Service Unavailable\r\nRetry-After: 60";
+    let answers = vec![(busy, Vec::new()), (busy, Vec::new())];
+    let (addr, heard) = collector(answers);
+    let mut config = Config::new(format!("http://{addr}"));
+    config.every = Duration::from_millis(1);
+    let (sink, exporter) = crate::start(config).unwrap();
+    let tracer = Tracer::new(sink, Sampling::default());
+    let counts = exporter.counts();
+    let span = || drop(tracer.begin(Kind::Server, "x", || Origin::Request(None)));
+    span();
+    while heard.try_recv().is_err() {
+        sleep(Duration::from_millis(2)).await;
+    }
+    // It stands in the pause before the next attempt, and another span waits behind it.
+    span();
+    exporter.shutdown().await;
+    assert_eq!((counts.exported(), counts.failed()), (0, 2));
+    assert_eq!(heard.recv().unwrap(), 1, "the other one was offered once");
 }
 
 #[tokio::test]
