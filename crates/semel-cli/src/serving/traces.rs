@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue, Uri};
 use semel_admin::Metrics;
 use semel_core::Tracer;
 use semel_core::trace::Sampling;
-use semel_otel::{Config, Exporter};
+use semel_otel::{Config, Endpoint, Exporter};
 use semel_policy::File;
 use semel_policy::file::{Callers, Messages, Tracing};
 
@@ -32,7 +32,7 @@ impl Traces {
             });
         };
         // Only the host: an address of the environment may hold a password.
-        let endpoint = config.endpoint.parse::<Uri>().ok();
+        let endpoint = config.endpoint.as_str().parse::<Uri>().ok();
         let collector = endpoint.as_ref().and_then(Uri::host);
         tracing::info!(collector, "traces are exported");
         let (sink, exporter) = semel_otel::start(config)?;
@@ -77,13 +77,15 @@ fn sampling(tracing: &Tracing) -> Sampling {
 fn config(file: &File, variable: Variables<'_>) -> Option<Config> {
     let tracing = &file.tracing;
     let named = tracing.endpoint.as_ref();
-    let endpoint = named.map(|endpoint| endpoint.as_str().to_owned());
-    let mut config = Config::new(endpoint.or_else(|| endpoint_of(variable))?);
+    let named = named.map(|endpoint| Endpoint::Base(endpoint.as_str().to_owned()));
+    let is_named = named.is_some();
+    let mut config = Config::new(named.or_else(|| endpoint_of(variable))?);
     let headers = file.tracing_headers().into_iter();
     config.headers = headers
         .filter_map(|(name, value)| Some((name, secret(value.expose())?)))
         .collect();
-    if config.headers.is_empty() {
+    // Those of the environment are for its own collector: they may hold a key that another one must not see.
+    if config.headers.is_empty() && !is_named {
         config.headers = headers_of(variable);
     }
     let service = tracing.service.as_ref().map(|name| name.0.0.clone());
@@ -95,13 +97,14 @@ fn config(file: &File, variable: Variables<'_>) -> Option<Config> {
     Some(config)
 }
 
-/// The collector that the environment names, unless it wants to be spoken to in another protocol or not at all.
-fn endpoint_of(variable: Variables<'_>) -> Option<String> {
+/// The collector that the environment names, unless it wants to be spoken to in another protocol or not at all. An address for traces is used as it
+/// is, one for everything has a path for traces.
+fn endpoint_of(variable: Variables<'_>) -> Option<Endpoint> {
     let first = |names: [&str; 2]| names.into_iter().find_map(variable);
-    let endpoint = first([
-        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-        "OTEL_EXPORTER_OTLP_ENDPOINT",
-    ])?;
+    let endpoint = match variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") {
+        Some(traces) => Endpoint::Traces(traces),
+        None => Endpoint::Base(variable("OTEL_EXPORTER_OTLP_ENDPOINT")?),
+    };
     let protocol = first([
         "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
         "OTEL_EXPORTER_OTLP_PROTOCOL",
@@ -118,9 +121,11 @@ fn endpoint_of(variable: Variables<'_>) -> Option<String> {
     (!is_off && exports).then_some(endpoint)
 }
 
-/// `name=value,name=value`, as the environment writes headers. What cannot be one is left out.
+/// `name=value,name=value`, as the environment writes headers: those for traces, or else those for everything. What cannot be one is left out.
 fn headers_of(variable: Variables<'_>) -> Vec<(HeaderName, HeaderValue)> {
-    let text = variable("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default();
+    let text = variable("OTEL_EXPORTER_OTLP_TRACES_HEADERS");
+    let text = text.or_else(|| variable("OTEL_EXPORTER_OTLP_HEADERS"));
+    let text = text.unwrap_or_default();
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
     let headers = pairs.filter_map(|(name, value)| {
         Some((name.trim().parse().ok()?, secret(&decoded(value.trim()))?))
@@ -210,11 +215,41 @@ mod tests {
             "api-key=a%20b, x=1%,=,bad name=2",
         );
         let config = of("", &[there, headers]).unwrap();
-        let found = config.headers.iter();
-        let found: Vec<_> = found
-            .map(|(name, value)| (name.as_str(), value.as_bytes()))
-            .collect();
-        assert_eq!(found, [("api-key", &b"a b"[..]), ("x", b"1%")]);
+        assert_eq!(shown(&config), ["api-key: a b", "x: 1%"]);
         assert!(config.headers.iter().all(|(_, value)| value.is_sensitive()));
+        let traces = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "y=2");
+        let config = of("", &[there, headers, traces]).unwrap();
+        assert_eq!(shown(&config), ["y: 2"]);
+    }
+
+    #[test]
+    fn headers_of_the_environment_go_to_its_own_collector_only() {
+        let headers = ("OTEL_EXPORTER_OTLP_HEADERS", "api-key=secret");
+        let here = "tracing: { endpoint: 'http://here:4318' }";
+        assert!(of(here, &[headers]).unwrap().headers.is_empty());
+        let own = "tracing: { headers: { api-key: ours } }";
+        let there = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://there:4318");
+        let config = of(own, &[there, headers]).unwrap();
+        assert_eq!(shown(&config), ["api-key: ours"]);
+    }
+
+    #[test]
+    fn an_endpoint_for_traces_is_used_as_it_is() {
+        let all = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://all:4318");
+        let traces = (
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+            "http://traces:4318/in",
+        );
+        let endpoint = of("", &[all, traces]).unwrap().endpoint;
+        assert_eq!(endpoint, Endpoint::Traces(traces.1.to_owned()));
+        let endpoint = of("", &[all]).unwrap().endpoint;
+        assert_eq!(endpoint, Endpoint::Base(all.1.to_owned()));
+    }
+
+    fn shown(config: &Config) -> Vec<String> {
+        let headers = config.headers.iter();
+        headers
+            .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+            .collect()
     }
 }

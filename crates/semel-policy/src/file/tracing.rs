@@ -14,7 +14,8 @@ pub struct Tracing {
     /// The OpenTelemetry collector, over OTLP/HTTP: http://127.0.0.1:4318. Without one nothing is traced. Default: what
     /// OTEL_EXPORTER_OTLP_ENDPOINT says.
     pub endpoint: Option<Word<Service>>,
-    /// Headers that are sent to the collector; their values are kept secret. Default: what OTEL_EXPORTER_OTLP_HEADERS says.
+    /// Headers that are sent to the collector; their values are kept secret. Default: what OTEL_EXPORTER_OTLP_HEADERS says,
+    /// for the collector that the environment names.
     pub headers: Named<Word<Secret>>,
     /// What the traces call this service. Default: what OTEL_SERVICE_NAME says, otherwise semel.
     pub service: Option<Word<Name>>,
