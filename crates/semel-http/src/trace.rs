@@ -10,7 +10,7 @@ use semel_core::once::Settlement;
 use semel_core::trace::{
     FinishedSpan, Kind, Origin, Span, SpanHandle, TRACEPARENT, TRACESTATE, TraceContext, Tracer,
 };
-use semel_core::{Headers, Identity, Outcome};
+use semel_core::{Headers, Identity, Outcome, Verdict};
 
 use crate::guard::Failure;
 
@@ -40,6 +40,37 @@ pub fn client(parent: &SpanHandle, asked: &Method, host: &str, port: u16) -> Spa
         span.set("server.port", port);
     });
     span
+}
+
+/// The span of a request that is under way. If it is given up, because no answer came in time, the span says that, too.
+#[derive(Debug)]
+pub struct Sending(Option<Span>);
+
+impl Sending {
+    /// The request of this span is sent from now on.
+    pub const fn of(span: Span) -> Self {
+        Self(Some(span))
+    }
+
+    /// It has this answer, or none for this reason.
+    pub fn ended(mut self, answer: Result<StatusCode, &Failure>) {
+        let Some(span) = self.0.take() else {
+            return;
+        };
+        match answer {
+            Ok(status) => answered(&span, status),
+            Err(failure) => failed(&span, failure),
+        }
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        if let Some(span) = self.0.take() {
+            let given_up = "given up before there was an answer";
+            failed(&span, &Failure::TimedOut(given_up.to_owned()));
+        }
+    }
 }
 
 /// The trace that a caller says its request belongs to. Several of them say nothing.
@@ -121,15 +152,22 @@ pub fn about(span: &mut FinishedSpan, identity: &Identity) {
     span.set("semel.identity", identity.digest().to_string());
 }
 
-/// Writes what the run means for the record, which remembers the span from now on.
+/// Writes what the run means for the record, which remembers the span from now on. One that failed for good, or of which nobody knows, is a
+/// failure.
 pub(crate) fn ran(span: &SpanHandle, settlement: &mut Settlement) {
     span.record(|span| {
-        let word = match settlement {
-            Settlement::Settle(_) => "settle",
-            Settlement::Release => "release",
-            Settlement::Unknown(_) => "unknown",
+        let (word, error) = match settlement {
+            Settlement::Settle(outcome) => {
+                let has_failed = outcome.verdict == Verdict::Failed;
+                ("settle", has_failed.then_some("failed"))
+            }
+            Settlement::Release => ("release", None),
+            Settlement::Unknown(_) => ("unknown", Some("unknown")),
         };
         span.set("semel.settlement", word);
+        if let Some(error) = error {
+            span.fail(error, "");
+        }
     });
     if let Settlement::Settle(outcome) = settlement {
         remember(span, outcome);
@@ -144,11 +182,21 @@ pub fn remember(span: &SpanHandle, outcome: &mut Outcome) {
     }
 }
 
+/// The span that brought an outcome with these headers, if it was recorded.
+pub fn ran_by(headers: &Headers) -> Option<TraceContext> {
+    let (_, ran) = headers.iter().find(|(name, _)| *name == RAN)?;
+    TraceContext::parse(ran)
+}
+
+/// The headers of an outcome without the span that [`ran_by`] reads.
+pub fn answered_with(headers: &Headers) -> impl Iterator<Item = (&str, &Bytes)> {
+    headers.iter().filter(|(name, _)| *name != RAN)
+}
+
 /// Links a replay to the span that ran.
 pub fn replayed(span: &SpanHandle, headers: &Headers) {
     span.record(|span| {
-        let ran = headers.iter().find(|(name, _)| *name == RAN);
-        if let Some(ran) = ran.and_then(|(_, value)| TraceContext::parse(value)) {
+        if let Some(ran) = ran_by(headers) {
             span.link(ran);
         }
     });
@@ -172,6 +220,8 @@ fn method(method: &Method) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use semel_core::trace::{Sampling, SpanSink, Value};
+
     use super::*;
 
     const GOOD: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -196,6 +246,55 @@ mod tests {
         let two = headers(&[("traceparent", GOOD), ("traceparent", GOOD)]);
         assert_eq!(caller(&two), None);
         assert_eq!(caller(&headers(&[("traceparent", "x")])), None);
+    }
+
+    #[derive(Debug, Default)]
+    struct Kept(std::sync::Mutex<Vec<FinishedSpan>>);
+
+    impl SpanSink for Kept {
+        fn ended(&self, span: FinishedSpan) {
+            self.0.lock().unwrap().push(span);
+        }
+    }
+
+    /// The span that `write` writes to.
+    fn written(write: impl FnOnce(Span)) -> FinishedSpan {
+        let kept = std::sync::Arc::<Kept>::default();
+        let tracer = Tracer::new(kept.clone(), Sampling::default());
+        write(tracer.begin(Kind::Internal, "x", || Origin::Request(None)));
+        kept.0.lock().unwrap().pop().unwrap()
+    }
+
+    fn error_type(span: &FinishedSpan) -> Option<Value> {
+        let mut said = span.attributes.iter();
+        let (_, kind) = said.find(|(name, _)| *name == "error.type")?;
+        Some(kind.clone())
+    }
+
+    #[test]
+    fn a_request_that_is_given_up_is_a_failure_of_its_span() {
+        let given_up = written(|span| drop(Sending::of(span)));
+        assert_eq!(error_type(&given_up), Some(Value::from("timeout")));
+        assert!(given_up.error.is_some());
+        let answered = written(|span| Sending::of(span).ended(Ok(StatusCode::OK)));
+        assert_eq!((error_type(&answered), answered.error), (None, None));
+        let broken = Failure::Broken("x".to_owned());
+        let failed = written(|span| Sending::of(span).ended(Err(&broken)));
+        assert_eq!(error_type(&failed), Some(Value::from("broken")));
+    }
+
+    #[test]
+    fn a_run_fails_if_its_outcome_does_or_is_not_known() {
+        for (mut settlement, error) in [
+            (Settlement::Settle(Outcome::succeeded("")), None),
+            (Settlement::Release, None),
+            (Settlement::Settle(Outcome::failed("")), Some("failed")),
+            (Settlement::Unknown(None), Some("unknown")),
+        ] {
+            let span = written(|span| ran(&span, &mut settlement));
+            assert_eq!(error_type(&span), error.map(Value::from), "{settlement:?}");
+            assert_eq!(span.error.is_some(), error.is_some(), "{settlement:?}");
+        }
     }
 
     #[test]

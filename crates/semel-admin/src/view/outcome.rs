@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use semel_core::State;
+use semel_http::trace;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -17,6 +18,9 @@ pub struct Outcome {
     status: Option<u16>,
     /// Header fields in their order, repeats kept.
     headers: Vec<Header>,
+    /// The span that ran, as in `traceparent`, if it was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<String>,
     /// The result itself.
     body: Body,
 }
@@ -81,7 +85,10 @@ impl Shown {
 
 impl Header {
     /// Header fields, with as much of their values as `payload` says.
-    pub(super) fn all(headers: &semel_core::Headers, payload: Payload) -> Vec<Self> {
+    pub(super) fn all<'a>(
+        headers: impl Iterator<Item = (&'a str, &'a bytes::Bytes)>,
+        payload: Payload,
+    ) -> Vec<Self> {
         let header = |(name, bytes): (&str, &bytes::Bytes)| {
             let Shown { text, hex, base64 } = Shown::of(bytes, payload);
             Self {
@@ -91,7 +98,7 @@ impl Header {
                 value_base64: base64,
             }
         };
-        headers.iter().map(header).collect()
+        headers.map(header).collect()
     }
 }
 
@@ -130,7 +137,8 @@ impl Outcome {
         Self {
             verdict: outcome.verdict.name(),
             status: status(outcome),
-            headers: Header::all(&outcome.headers, payload),
+            headers: Header::all(trace::answered_with(&outcome.headers), payload),
+            trace: trace::ran_by(&outcome.headers).map(|ran| ran.to_string()),
             body: Body::of_outcome(&outcome.body, payload),
         }
     }
@@ -141,5 +149,26 @@ impl Outcome {
             State::Settled(settled) => Some(Self::of(&settled.outcome, payload)),
             State::Running { .. } | State::Unknown { .. } => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_span_that_ran_is_no_header() {
+        const RAN: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let fields = [("content-type", "text/plain"), (":traceparent", RAN)];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.into()));
+        let headers = semel_core::Headers::new(fields.into()).unwrap();
+        let outcome = semel_core::Outcome {
+            headers,
+            ..semel_core::Outcome::succeeded("ok")
+        };
+        let shown = serde_json::to_value(Outcome::of(&outcome, Payload::Base64)).unwrap();
+        assert_eq!(shown["trace"], RAN);
+        let fields = serde_json::json!([{ "name": "content-type", "value": "text/plain" }]);
+        assert_eq!(shown["headers"], fields);
     }
 }

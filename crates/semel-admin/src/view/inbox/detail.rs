@@ -161,7 +161,7 @@ impl Arrived {
             offset: origin.offset,
             schema_version: message.version(),
             fingerprint: message.fingerprint().to_string(),
-            headers: Header::all(message.headers(), payload),
+            headers: Header::all(message.headers().iter(), payload),
             payload: Body::of(message.payload(), payload),
         }
     }
@@ -174,7 +174,7 @@ impl Edit {
             at: edited.at.to_string(),
             by: edited.by.clone(),
             reason: edited.reason.clone(),
-            headers: Header::all(edited.edit.headers(), payload),
+            headers: Header::all(edited.edit.headers().iter(), payload),
             payload: Body::of(edited.edit.payload(), payload),
         }
     }

@@ -4,6 +4,7 @@ use semel_admin::records::late::candidates;
 use semel_admin::view::{self, Payload, status};
 use semel_core::outcome::Settled;
 use semel_core::{Body, Event, Identity, Outcome, Record, State, Timestamp, duration};
+use semel_http::trace;
 
 use super::find::{self, Absent, Found};
 use super::history;
@@ -194,14 +195,14 @@ impl Seen<'_> {
     fn outcome(&self, outcome: &Outcome) -> String {
         let mut found = vec![("verdict", outcome.verdict.name().to_owned())];
         found.extend(status(outcome).map(|status| ("status", status.to_string())));
-        if self.payload == Payload::Hidden && !outcome.headers.is_empty() {
-            let names: Vec<_> = outcome
-                .headers
-                .iter()
-                .map(|(name, _)| text::printable(name))
-                .collect();
+        let names: Vec<_> = trace::answered_with(&outcome.headers)
+            .map(|(name, _)| text::printable(name))
+            .collect();
+        if self.payload == Payload::Hidden && !names.is_empty() {
             found.push(("headers", names.join(", ")));
         }
+        let ran = trace::ran_by(&outcome.headers);
+        found.extend(ran.map(|ran| ("trace", ran.to_string())));
         let kept = match outcome.body {
             Body::Kept(_) => "",
             Body::Omitted { .. } => " (not kept)",
@@ -236,10 +237,11 @@ impl Seen<'_> {
 /// Header values and the body, as text where they are text.
 fn payload(outcome: &Outcome) -> String {
     let mut text = String::new();
-    if !outcome.headers.is_empty() {
+    let mut headers = trace::answered_with(&outcome.headers).peekable();
+    if headers.peek().is_some() {
         text += "\n";
     }
-    for (name, value) in outcome.headers.iter() {
+    for (name, value) in headers {
         let (name, value) = (text::printable(name), String::from_utf8_lossy(value));
         text += &format!("  {name}: {}\n", text::printable(&value));
     }
