@@ -62,13 +62,14 @@ impl Upstream for Way {
         trace::inject(&mut parts.headers, &span);
         let request = Request::from_parts(parts, Outgoing::Whole(body));
         let (pool, handover) = (self.pool.clone(), self.handover);
+        // The route's timeout drops this future.
+        let sending = trace::Sending::of(span);
         let response = pool.send_marking(request, path, Need::Any, handover).await;
+        sending.ended(response.as_ref().map(Response::status));
         let response = response.inspect_err(|failure| {
             let upstream = self.pool.target().authority();
             tracing::warn!(%upstream, %failure, "a guarded request got no response");
-            trace::failed(&span, failure);
         })?;
-        trace::answered(&span, response.status());
         let (mut parts, body) = response.into_parts();
         hygiene::inbound(&mut parts);
         Ok(Response::from_parts(parts, body))

@@ -74,6 +74,9 @@ impl<U: Upstream> Exchange<U> {
             value: Ended::Failed(failure),
         });
         trace::ran(&span, &mut finished.settlement);
+        if let Ended::Failed(failure) = &finished.value {
+            trace::failed(&span, failure);
+        }
         finished
     }
 
