@@ -207,7 +207,10 @@ impl Engine {
                     last = Some((share, more));
                 }
                 // However many shares and processes there are, each asks a few times per interval only.
-                Ok(Turn::Wait(left)) => return left.clamp(interval / 4, interval),
+                Ok(Turn::Wait(left)) => {
+                    self.tell_of_others(last.is_none());
+                    return left.clamp(interval / 4, interval);
+                }
                 Err(_) => {
                     // A server without memory cannot say whose turn it is, and must be swept all the same.
                     let buckets: Vec<Bucket> = self.keys.buckets().collect();
@@ -226,6 +229,13 @@ impl Engine {
             watch.swept(swept.as_ref());
         }
         matches!(swept, Ok(swept) if swept.more)
+    }
+
+    /// Who watches hears that the sweep goes on although this process found no share to take.
+    fn tell_of_others(&self, all_elsewhere: bool) {
+        if let Some(watch) = self.watch.as_ref().filter(|_| all_elsewhere) {
+            watch.swept_elsewhere();
+        }
     }
 
     async fn turn(&self, interval: Duration, swept: Option<(Share, bool)>) -> Result<Turn> {

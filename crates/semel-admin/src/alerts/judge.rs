@@ -129,7 +129,7 @@ impl Judge {
             return Vec::new();
         };
         let mut values = match rule.judge {
-            By::Engine => said(rule, now),
+            By::Policies | By::Engine => said(rule, now),
             By::Admin(window, values) => values(&Values {
                 now,
                 before: self.at(instant, window).unwrap_or(now),

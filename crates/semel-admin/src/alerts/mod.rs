@@ -11,6 +11,8 @@
 
 mod board;
 pub mod judge;
+#[cfg(test)]
+mod judged;
 mod prometheus;
 mod rule;
 mod settings;

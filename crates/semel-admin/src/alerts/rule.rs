@@ -83,6 +83,8 @@ impl Bound {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Judge {
     /// The engine that runs the consumer, by the consumer's policy.
+    Policies,
+    /// What runs consumers, by whether it is so.
     Engine,
     /// The admin side, by these values, with counters compared over this time.
     Admin(Duration, fn(&Values<'_>) -> Vec<Value>),
@@ -118,8 +120,13 @@ impl Rule {
         RULES.iter().find(|rule| rule.name == name)
     }
 
-    /// Whether its threshold is in the policies of consumers.
+    /// Whether it has no threshold here: it is in the policies of consumers, or there is none at all.
     pub const fn is_of_policies(&self) -> bool {
+        matches!(self.judge, Judge::Policies | Judge::Engine)
+    }
+
+    /// Whether it has a threshold nowhere: it fires as long as something is so, and can only be switched off.
+    pub const fn is_switch(&self) -> bool {
         matches!(self.judge, Judge::Engine)
     }
 

@@ -17,11 +17,26 @@ const RATE: Duration = minutes(5);
 const LATELY: Duration = minutes(60);
 const DAY: f64 = 86_400.0;
 
-/// An alert that the engine judges.
+/// An alert that the engine judges by the policy of each consumer.
+const fn of_policies(
+    name: &'static str,
+    severity: Severity,
+    summary: &'static str,
+    expression: &'static str,
+) -> Rule {
+    let measures = "1 while the condition of the consumer's policy holds";
+    Rule {
+        judge: Judge::Policies,
+        ..of_engine(name, severity, summary, measures, expression)
+    }
+}
+
+/// An alert about something that is so or not, which no policy decides.
 const fn of_engine(
     name: &'static str,
     severity: Severity,
     summary: &'static str,
+    measures: &'static str,
     expression: &'static str,
 ) -> Rule {
     Rule {
@@ -29,7 +44,7 @@ const fn of_engine(
         severity,
         about: About::Consumer,
         summary,
-        measures: "1 while the condition of the consumer's policy holds",
+        measures,
         bound: Bound::Above(0.0),
         unit: Unit::Count,
         lasts: NOW,
@@ -45,7 +60,7 @@ pub const RULES: &[Rule] = &[
         severity: Severity::Critical,
         about: About::Store,
         summary: "The store does not answer: nothing runs, callers get 503 and messages are not acknowledged",
-        measures: "1 while the store does not say how it stands",
+        measures: "1 while the store does not both read and write for readiness",
         bound: Bound::Above(0.0),
         unit: Unit::Count,
         lasts: Duration::from_secs(30),
@@ -61,8 +76,10 @@ pub const RULES: &[Rule] = &[
         bound: Bound::Above(0.0),
         unit: Unit::Count,
         lasts: NOW,
-        expression: "(sum by (instance) (increase(semel_store_answers_total{verb=\"settle\",answer=\"late\"}[1h])) > {threshold}) \
-                     or (sum by (instance) (increase(semel_inbox_claims_total{status=\"late\"}[1h])) > {threshold})",
+        expression: "(sum by (instance) ((semel_store_answers_total{verb=\"settle\",answer=\"late\"} unless semel_store_answers_total offset 1h) \
+                     or increase(semel_store_answers_total{verb=\"settle\",answer=\"late\"}[1h])) > {threshold}) \
+                     or (sum by (instance) ((semel_inbox_claims_total{status=\"late\"} unless semel_inbox_claims_total offset 1h) \
+                     or increase(semel_inbox_claims_total{status=\"late\"}[1h])) > {threshold})",
         judge: Judge::Admin(LATELY, values::late),
     },
     Rule {
@@ -170,13 +187,14 @@ pub const RULES: &[Rule] = &[
         name: "sweep-behind",
         severity: Severity::Warning,
         about: About::Store,
-        summary: "The sweep has not taken a step for long",
-        measures: "how long ago the store's own sweep took a step",
+        summary: "The sweep has not taken a step for long, or each of its steps has left something: the store grows",
+        measures: "how long ago the store's own sweep took a step, or for how long each step has left something",
         bound: Bound::Above(3_600.0),
         unit: Unit::Seconds,
         lasts: NOW,
-        expression: "(time() - semel_sweep_last_timestamp_seconds) > {threshold}",
-        judge: Judge::Admin(NOW, values::sweep_age),
+        expression: "((time() - semel_sweep_last_timestamp_seconds) > {threshold}) \
+                     or ((time() - semel_sweep_behind_timestamp_seconds) > {threshold})",
+        judge: Judge::Admin(NOW, values::sweep_lag),
     },
     Rule {
         name: "budget-full",
@@ -199,7 +217,8 @@ pub const RULES: &[Rule] = &[
         bound: Bound::Above(0.0),
         unit: Unit::Count,
         lasts: NOW,
-        expression: "sum by (instance) (increase(semel_unguarded_keyed_requests_total[1h])) > {threshold}",
+        expression: "sum by (instance) ((semel_unguarded_keyed_requests_total unless semel_unguarded_keyed_requests_total offset 1h) \
+                     or increase(semel_unguarded_keyed_requests_total[1h])) > {threshold}",
         judge: Judge::Admin(LATELY, values::unguarded),
     },
     Rule {
@@ -292,21 +311,22 @@ pub const RULES: &[Rule] = &[
         UNSERVED,
         Severity::Warning,
         "Messages wait for a consumer that the configuration does not name: nothing runs them",
+        "1 while messages wait for it",
         "semel_alert{alert=\"unserved\"} > {threshold}",
     ),
-    of_engine(
+    of_policies(
         engine::PENDING_AGE,
         Severity::Warning,
         "A message has been waiting for longer than its consumer's policy allows",
         "semel_alert{alert=\"pending-age\"} > {threshold}",
     ),
-    of_engine(
+    of_policies(
         engine::PARKED,
         Severity::Warning,
         "Messages are parked or have failed for good and wait for a person",
         "semel_alert{alert=\"parked\"} > {threshold}",
     ),
-    of_engine(
+    of_policies(
         engine::SEQUENCE_GAP,
         Severity::Warning,
         "A version is missing: later ones of its lane wait for it",
@@ -316,9 +336,10 @@ pub const RULES: &[Rule] = &[
         engine::CIRCUIT_OPEN,
         Severity::Warning,
         "The handler or provider of a consumer is away: its messages wait until it is back",
+        "1 while its circuit is not closed",
         "semel_alert{alert=\"circuit-open\"} > {threshold}",
     ),
-    of_engine(
+    of_policies(
         engine::DUPLICATE_SPIKE,
         Severity::Warning,
         "More than a tenth of the messages that arrive in a minute are duplicates",
@@ -328,6 +349,7 @@ pub const RULES: &[Rule] = &[
         engine::PAUSED,
         Severity::Info,
         "A person has paused a consumer: it receives messages and runs none",
+        "1 while it is paused",
         "semel_alert{alert=\"paused\"} > {threshold}",
     ),
 ];

@@ -105,9 +105,12 @@ pub(super) fn sweep_failures(values: &Values<'_>) -> Vec<Value> {
     whole(values.grown(|readings| readings.sweep_failures) as f64)
 }
 
-pub(super) fn sweep_age(values: &Values<'_>) -> Vec<Value> {
-    let age = |last: f64| (None, values.time - last);
-    values.now.last_swept.map(age).into_iter().collect()
+/// How long ago the last step was, or for how long each has left something: the longer of the two.
+pub(super) fn sweep_lag(values: &Values<'_>) -> Vec<Value> {
+    let since = [values.now.last_swept, values.now.sweep_behind];
+    let oldest = since.into_iter().flatten().reduce(f64::min);
+    let lag = |since: f64| (None, values.time - since);
+    oldest.map(lag).into_iter().collect()
 }
 
 pub(super) fn budgets(values: &Values<'_>) -> Vec<Value> {

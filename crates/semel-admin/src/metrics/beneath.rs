@@ -8,10 +8,10 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use semel_core::Timestamp;
 use semel_core::clock::Doubt;
 use semel_core::record::UnknownCause;
 use semel_core::store::Swept;
+use semel_core::{Clock as _, SystemClock, Timestamp};
 
 use super::histogram::Histogram;
 
@@ -37,8 +37,11 @@ pub(super) struct Beneath {
     archived: Counter,
     events_deleted: Counter,
     sweeps_failed: Counter,
-    /// When the sweep last took a step; no series before the first.
+    /// When the sweep last took a step; no series before the first attempt.
     swept_at: Family<NoLabels, Gauge<f64, AtomicU64>>,
+    /// Since when each step left something; no series while none is left.
+    behind_since: Family<NoLabels, Gauge<f64, AtomicU64>>,
+    began: Timestamp,
     unknowns: Family<ByCause, Counter>,
     clock_jump: Gauge,
 }
@@ -56,6 +59,8 @@ impl Beneath {
             events_deleted: step("events-deleted"),
             sweeps_failed: Counter::default(),
             swept_at: Family::default(),
+            behind_since: Family::default(),
+            began: SystemClock::new().now(),
             unknowns: Family::default(),
             clock_jump: Gauge::default(),
         };
@@ -82,8 +87,14 @@ impl Beneath {
         );
         registry.register(
             "semel_sweep_last_timestamp_seconds",
-            "When the store's own sweep last took a step, in Unix time; nothing where the store expires records by itself",
+            "When the store's own sweep last took a step, here or in another process that shares the work, in Unix time; while all have failed, when \
+             the process began; nothing where the store expires records by itself",
             beneath.swept_at.clone(),
+        );
+        registry.register(
+            "semel_sweep_behind_timestamp_seconds",
+            "Since when each step of the store's own sweep has left something, in Unix time; nothing while it keeps up",
+            beneath.behind_since.clone(),
         );
         registry.register(
             "semel_unknowns",
@@ -114,10 +125,25 @@ impl Beneath {
         self.unknowns.get_or_create(&ByCause { cause }).inc();
     }
 
-    /// The store's own sweep took a step at this moment.
-    pub(super) fn swept_at(&self, now: Timestamp) {
-        let seconds = now.as_millis() as f64 / 1e3;
-        self.swept_at.get_or_create(&NoLabels::new()).set(seconds);
+    /// The store's own sweep took a step at this moment, and left something or did not.
+    pub(super) fn stepped(&self, is_behind: bool, now: Timestamp) {
+        let none = NoLabels::new();
+        self.swept_at.get_or_create(&none).set(seconds(now));
+        match is_behind {
+            true if self.behind_since().is_some() => {}
+            true => {
+                let since = self.behind_since.get_or_create(&none);
+                since.set(seconds(now));
+            }
+            false => {
+                self.behind_since.remove(&none);
+            }
+        }
+    }
+
+    /// Since when each step has left something, in Unix time.
+    pub(super) fn behind_since(&self) -> Option<f64> {
+        self.behind_since.get(&NoLabels::new()).map(|at| at.get())
     }
 
     /// When the store's own sweep last took a step, in Unix time.
@@ -147,7 +173,45 @@ impl Beneath {
             .set(i64::try_from(seconds).unwrap_or(i64::MAX));
     }
 
+    /// A step failed. If none has succeeded yet, the age of the last one counts from the beginning of the process.
     pub(super) fn sweep_failed(&self) {
         self.sweeps_failed.inc();
+        if self.last_swept().is_none() {
+            let at = self.swept_at.get_or_create(&NoLabels::new());
+            at.set(seconds(self.began));
+        }
+    }
+}
+
+/// Unix time in seconds.
+fn seconds(at: Timestamp) -> f64 {
+    at.as_millis() as f64 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_is_behind_since_the_first_step_that_left_something() {
+        let beneath = Beneath::register(&mut Registry::default());
+        let at = |seconds: i64| Timestamp::from_millis(seconds * 1_000);
+        assert_eq!((beneath.last_swept(), beneath.behind_since()), (None, None));
+        beneath.stepped(true, at(10));
+        beneath.stepped(true, at(20));
+        assert_eq!(beneath.behind_since(), Some(10.0));
+        assert_eq!(beneath.last_swept(), Some(20.0));
+        beneath.stepped(false, at(30));
+        assert_eq!(beneath.behind_since(), None);
+    }
+
+    #[test]
+    fn a_sweep_that_never_succeeds_is_as_old_as_the_process() {
+        let beneath = Beneath::register(&mut Registry::default());
+        beneath.sweep_failed();
+        assert_eq!(beneath.last_swept(), Some(seconds(beneath.began)));
+        beneath.stepped(false, Timestamp::from_millis(7_000));
+        beneath.sweep_failed();
+        assert_eq!(beneath.last_swept(), Some(7.0));
     }
 }

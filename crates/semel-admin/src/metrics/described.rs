@@ -94,7 +94,10 @@ fn store(metrics: &Metrics) {
     metrics.verbs.met(Met::Granted);
     metrics.verbs.failed(Verb::Claim, Kind::Unavailable);
     metrics.committed(1, Duration::ZERO);
-    metrics.swept(Ok(&Swept::default()));
+    metrics.swept(Ok(&Swept {
+        more: true,
+        ..Swept::default()
+    }));
     metrics.became_unknown(UnknownCause::RunUndecided);
     metrics.watch_cache(|| (1, 1));
 }

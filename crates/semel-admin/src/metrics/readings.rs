@@ -22,6 +22,8 @@ pub(crate) struct Readings {
     pub(crate) sweep_failures: u64,
     /// In Unix time, in seconds.
     pub(crate) last_swept: Option<f64>,
+    /// Since when each step of the sweep has left something; in Unix time, in seconds.
+    pub(crate) sweep_behind: Option<f64>,
     pub(crate) clock_jump: f64,
     pub(crate) unguarded: u64,
     /// Scopes, their requests, and the duplicates among them.
@@ -50,6 +52,7 @@ impl Metrics {
             look_ups: self.verbs.look_ups(),
             sweep_failures: self.beneath.sweep_failures(),
             last_swept: self.beneath.last_swept(),
+            sweep_behind: self.beneath.behind_since(),
             clock_jump: self.beneath.jump(),
             unguarded: self.requests.unguarded(),
             traffic: self.requests.traffic(),

@@ -92,6 +92,11 @@ impl store::StoreObserver for StoreWatch {
         self.health.swept(step);
     }
 
+    fn swept_elsewhere(&self) {
+        self.metrics.swept_elsewhere();
+        self.health.swept_elsewhere();
+    }
+
     fn clock_doubted(&self, doubt: Option<Doubt>) {
         self.metrics.clock_doubted(doubt);
         let clock = self.health.part("clock");

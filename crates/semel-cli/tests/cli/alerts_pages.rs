@@ -27,7 +27,7 @@ const INDEX: &str = "\
 <!-- Written by `cargo xtask docs` from crates/semel-admin/src/alerts/table.rs. -->
 
 The process judges these alerts every 5 seconds while its admin side is on. `GET /api/v1/alerts`, the dashboard at `/alerts`, the metric `semel_alert`, the log (`alert-began`, `alert-ended`) and a
-[webhook](../guides/operating.md#alerts) show what fires; `semel check --alerts` asks a running process and ends with code 5 if an alert fires. The same alerts are rules for Prometheus in
+[webhook](../guides/operating.md#alerts) show what fires; `semel check --alerts` asks a running process and ends with code 5 if a warning or a critical alert fires. The same alerts are rules for Prometheus in
 `packaging/prometheus/semel.rules.yaml`. `alerts.thresholds` in semel.yaml sets a threshold or switches an alert off; what a consumer is judged by is in `alerts` of its policy.
 
 | alert | severity | looks at | fires | says |
@@ -43,6 +43,7 @@ fn fires(rule: &Rule) -> String {
         ),
     };
     match (rule.is_of_policies(), rule.bound) {
+        (true, _) if rule.is_switch() => "as long as that is so".to_owned(),
         (true, _) => "by the consumer's policy".to_owned(),
         (false, Bound::Above(value)) => format!("above {}{lasts}", rule.unit.show(value)),
         (false, Bound::Below(value)) => format!("below {}{lasts}", rule.unit.show(value)),
@@ -68,9 +69,9 @@ fn frame(rule: &Rule) -> String {
     let (name, summary, measures) = (rule.name, rule.summary, rule.measures);
     let (severity, about, fires) = (rule.severity.name(), rule.about.name(), fires(rule));
     let setting = name.replace('-', "_");
-    let silence = match (rule.is_of_policies(), ["unserved", "circuit-open", "paused"].contains(&name)) {
+    let silence = match (rule.is_of_policies(), rule.is_switch()) {
         (false, _) => format!("`alerts.thresholds.{setting}` in semel.yaml sets another threshold, or `off`; `SIGHUP` takes it over"),
-        (true, true) => format!("`alerts.thresholds.{setting}: false` in semel.yaml; `SIGHUP` takes it over"),
+        (true, true) => format!("`alerts.thresholds.{setting}: false` in semel.yaml, for all consumers; `SIGHUP` takes it over, and `semel_alert` shows it no more"),
         (true, false) => "`alerts` in the consumer's policy: another threshold, `off` or `false`; `SIGHUP` takes it over".to_owned(),
     };
     format!(

@@ -25,6 +25,10 @@ pub trait StoreObserver: Send + Sync + 'static {
     /// The store's own sweep took a step, or could not.
     fn swept(&self, step: Result<&Swept, &Error>);
 
+    /// Nothing was left for the store's own sweep, because other processes of the same store have swept it lately. Only a store whose processes
+    /// share the work says so.
+    fn swept_elsewhere(&self) {}
+
     /// The machine's clock has jumped ahead and the jump is doubted, or is no longer; only a store that
     /// has no server's time says so. [`crate::clock`] has the rule.
     fn clock_doubted(&self, _doubt: Option<Doubt>) {}

@@ -71,9 +71,11 @@ fn active(ask: &Ask) -> Markup {
 fn active_row(rule: &Rule, alert: &Active, ask: &Ask) -> ui::Row {
     let about = alert.subject.as_ref().map(ToString::to_string);
     let about = about.unwrap_or_else(|| rule.about.name().to_owned());
-    let threshold = alert
-        .threshold
-        .map_or_else(|| "by policy".to_owned(), |at| rule.unit.show(at));
+    let threshold = match alert.threshold {
+        Some(at) => rule.unit.show(at),
+        None if rule.is_switch() => String::new(),
+        None => "by policy".to_owned(),
+    };
     let value = alert
         .threshold
         .map_or_else(String::new, |_| rule.unit.show(alert.value));
@@ -120,6 +122,9 @@ fn fires(rule: &Rule, threshold: Option<f64>) -> String {
     let Some(threshold) = threshold else {
         return "off".to_owned();
     };
+    if rule.is_switch() {
+        return "as long as that is so".to_owned();
+    }
     if rule.is_of_policies() {
         return "by the consumer's policy".to_owned();
     }
