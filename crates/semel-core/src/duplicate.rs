@@ -67,6 +67,8 @@ pub struct Duplicate<'a> {
     pub origin: Origin,
     /// How long after the first it came: after its claim, for messages after its receipt. `None` if that is not known.
     pub age: Option<Duration>,
+    /// How long it came after the first was settled, which is when its retention began; `None` while it is not, or if that is not known.
+    pub settled: Option<Duration>,
     /// How long the run took that was not repeated; `None` if it has not ended, or ran again.
     pub took: Option<Duration>,
     /// How long outcomes are remembered, as far as that is known here: no duplicate that comes later can be recognised.
@@ -80,6 +82,7 @@ impl<'a> Duplicate<'a> {
             scope,
             origin,
             age: None,
+            settled: None,
             took: None,
             retention: None,
         }
@@ -89,12 +92,14 @@ impl<'a> Duplicate<'a> {
     pub fn answered(record: &'a Record, now: Timestamp, waited: Duration) -> Self {
         let settled = settled(record);
         let arrived = now.before(waited);
-        let origin = match settled.is_some_and(|settled| settled.at <= arrived) {
-            true => Origin::ClientRetry,
-            false => Origin::ConcurrentRetry,
+        let before = settled.filter(|settled| settled.at <= arrived);
+        let origin = match before {
+            Some(_) => Origin::ClientRetry,
+            None => Origin::ConcurrentRetry,
         };
         Self {
             age: Some(arrived.since(record.claimed_at)),
+            settled: before.map(|settled| arrived.since(settled.at)),
             took: settled.map(|settled| settled.took),
             retention: settled.map(|settled| settled.expires_at.since(settled.at)),
             ..Self::of(record.identity.scope(), origin)
@@ -139,20 +144,21 @@ mod tests {
     #[test]
     fn a_duplicate_is_concurrent_if_it_came_before_the_first_had_ended() {
         let record = record(1_000, 1_300);
-        // When it was answered, how long it had waited; its age and origin.
+        // When it was answered, how long it had waited; its age, how long the first was settled, and its origin.
         let table = [
-            (1_300, 0, 300, Origin::ClientRetry),
-            (1_310, 20, 290, Origin::ConcurrentRetry),
-            (5_000, 0, 4_000, Origin::ClientRetry),
-            (5_000, 3_000, 1_000, Origin::ClientRetry),
+            (1_300, 0, 300, Some(0), Origin::ClientRetry),
+            (1_310, 20, 290, None, Origin::ConcurrentRetry),
+            (5_000, 0, 4_000, Some(3_700), Origin::ClientRetry),
+            (5_000, 3_000, 1_000, Some(700), Origin::ClientRetry),
             // A store's clock and a process's may disagree by a moment.
-            (1_000, 500, 0, Origin::ConcurrentRetry),
+            (1_000, 500, 0, None, Origin::ConcurrentRetry),
         ];
-        for (now, waited, age, origin) in table {
+        for (now, waited, age, since, origin) in table {
             let (now, waited) = (Timestamp::from_millis(now), Duration::from_millis(waited));
             let found = Duplicate::answered(&record, now, waited);
             assert_eq!(found.origin, origin, "{now} {waited:?}");
             assert_eq!(found.age, Some(Duration::from_millis(age)));
+            assert_eq!(found.settled, since.map(Duration::from_millis));
             assert_eq!(found.took, Some(Duration::from_millis(250)));
             assert_eq!(found.retention, Some(Duration::from_secs(60)));
         }

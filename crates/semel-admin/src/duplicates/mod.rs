@@ -5,5 +5,6 @@
 mod advice;
 mod ages;
 
-pub use advice::{Advice, Verdict};
+pub(crate) use advice::is_near_end;
+pub use advice::{Advice, Seen, Verdict};
 pub use ages::BOUNDS_MS;

@@ -15,6 +15,7 @@ use semel_core::{Clock, Scope, SystemClock, Timestamp};
 
 use super::histogram::Histogram;
 use super::requests::{OTHER, SCOPES_MAX};
+use crate::duplicates::is_near_end;
 use crate::view::millis;
 
 #[derive(Debug)]
@@ -48,6 +49,10 @@ struct ByOrigin {
 struct PerScope {
     label: Arc<str>,
     ages: Histogram,
+    /// How long after the first was settled duplicates came. Only for advice about the retention, so it is no series.
+    settled: Histogram,
+    /// How many came near the end of the retention of their first.
+    near_end: AtomicU64,
     origins: [Counter; Origin::ALL.len()],
     saved: Counter<f64, AtomicU64>,
     /// The retention that was reported last, in milliseconds; 0 if none was.
@@ -60,6 +65,10 @@ pub(crate) struct Counted {
     pub(crate) scope: String,
     /// By the buckets of [`crate::duplicates::BOUNDS_MS`].
     pub(crate) ages: Vec<u64>,
+    /// Those that came after their first was settled, by how long after; by the same buckets.
+    pub(crate) settled: Vec<u64>,
+    /// Those among them that came near the end of the retention.
+    pub(crate) near_end: u64,
     /// By the order of [`Origin::ALL`].
     pub(crate) origins: [u64; Origin::ALL.len()],
     pub(crate) saved: Duration,
@@ -103,6 +112,12 @@ impl Duplicates {
         }
         if let Some(age) = duplicate.age {
             scope.ages.observe(millis(age));
+        }
+        if let Some(settled) = duplicate.settled {
+            scope.settled.observe(millis(settled));
+            let is_late = |kept| is_near_end(settled, kept);
+            let late = duplicate.retention.is_some_and(is_late);
+            scope.near_end.fetch_add(late.into(), Ordering::Relaxed);
         }
         if let Some(took) = duplicate.took {
             scope.saved.inc_by(took.as_secs_f64());
@@ -163,6 +178,8 @@ impl Series {
         };
         PerScope {
             ages: self.ages.get_or_create_owned(&by_scope),
+            settled: Histogram::ages(),
+            near_end: AtomicU64::new(0),
             saved: self.saved.get_or_create_owned(&by_scope),
             origins: array::from_fn(|at| {
                 let labels = by_origin(Origin::ALL[at]);
@@ -180,6 +197,8 @@ impl PerScope {
         Counted {
             scope: self.label.to_string(),
             ages: self.ages.by_bucket(),
+            settled: self.settled.by_bucket(),
+            near_end: self.near_end.load(Ordering::Relaxed),
             origins: array::from_fn(|at| self.origins[at].get()),
             saved: Duration::try_from_secs_f64(self.saved.get()).unwrap_or(Duration::MAX),
             retention: (retention_ms > 0).then(|| Duration::from_millis(retention_ms)),
@@ -194,6 +213,7 @@ mod tests {
     fn duplicate(scope: &Scope, origin: Origin) -> Duplicate<'_> {
         Duplicate {
             age: Some(Duration::from_secs(2)),
+            settled: Some(Duration::from_secs(1)),
             took: Some(Duration::from_millis(500)),
             retention: Some(Duration::from_secs(60)),
             ..Duplicate::of(scope, origin)
@@ -214,8 +234,27 @@ mod tests {
         assert_eq!(row.origins, [1; Origin::ALL.len()]);
         assert_eq!(row.ages.iter().sum::<u64>(), 4);
         assert_eq!(row.ages[5], 4);
+        assert_eq!((row.settled[4], row.near_end), (4, 0));
         assert_eq!(row.saved, Duration::from_secs(2));
         assert_eq!(row.retention, Some(Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn what_comes_before_its_first_is_settled_says_nothing_about_a_retention() {
+        let found = Duplicates::register(&mut Registry::default());
+        let scope: Scope = "pay@1".parse().unwrap();
+        // The first waited for ten days and is remembered for a minute from then on.
+        for (settled, days) in [(None, 9), (Some(1), 10), (Some(50), 10)] {
+            found.count(&Duplicate {
+                age: Some(Duration::from_secs(days * 86_400)),
+                settled: settled.map(Duration::from_secs),
+                ..duplicate(&scope, Origin::ClientRetry)
+            });
+        }
+        let row = &found.rows()[0];
+        assert_eq!(row.ages.iter().sum::<u64>(), 3);
+        assert_eq!(row.settled.iter().sum::<u64>(), 2);
+        assert_eq!(row.near_end, 1);
     }
 
     #[test]

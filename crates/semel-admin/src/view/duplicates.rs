@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::millis;
-use crate::duplicates::{Advice, BOUNDS_MS, Verdict};
+use crate::duplicates::{Advice, BOUNDS_MS, Seen, Verdict};
 use crate::metrics::Counted;
 
 /// What came again since the processes began.
@@ -35,6 +35,12 @@ pub struct ScopeDuplicates {
     pub origins: BTreeMap<String, u64>,
     /// How long after the first one the suppressed ones came.
     pub ages: Vec<AgeBucket>,
+    /// How long after the first one had settled they came, without those that came before.
+    #[serde(default)]
+    pub settled_ages: Vec<AgeBucket>,
+    /// How many of these came in the last fifth of the retention.
+    #[serde(default)]
+    pub near_end: u64,
     /// How long outcomes of this scope are remembered; null if that is not known.
     pub retention_ms: Option<u64>,
     /// What follows for the retention.
@@ -53,9 +59,9 @@ pub struct AgeBucket {
 /// The retention that would have caught nearly all duplicates that were seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RetentionAdvice {
-    /// How many duplicates it rests on: those whose age is known.
+    /// How many duplicates it rests on: those that came after the first one had settled, which is when retention begins.
     pub rests_on: u64,
-    /// What would have caught 99.9 % of them, rounded up to the end of a range; null if there are none.
+    /// What would have caught 99.9 % of them, rounded up to the end of a range, and never above the retention; null if there are none.
     pub needed_ms: Option<u64>,
     /// Whether more than that may be needed, because nothing later than the retention can be recognised.
     pub at_least: bool,
@@ -73,9 +79,13 @@ impl RetentionAdvice {
         self.verdict == Verdict::Raise(None).name()
     }
 
-    fn of(ages: &[AgeBucket], retention_ms: Option<u64>) -> Self {
-        let counts: Vec<u64> = ages.iter().map(|bucket| bucket.count).collect();
-        let advice = Advice::of(&counts, retention_ms.map(Duration::from_millis));
+    fn of(settled: &[AgeBucket], near_end: u64, retention_ms: Option<u64>) -> Self {
+        let ages: Vec<u64> = settled.iter().map(|bucket| bucket.count).collect();
+        let seen = Seen {
+            ages: &ages,
+            near_end,
+        };
+        let advice = Advice::of(seen, retention_ms.map(Duration::from_millis));
         Self {
             rests_on: advice.rests_on,
             needed_ms: advice.needed.map(millis),
@@ -118,14 +128,7 @@ impl Duplicates {
 
 impl ScopeDuplicates {
     fn of(counted: &Counted) -> Self {
-        let bounds = BOUNDS_MS.into_iter().map(Some).chain([None]);
-        let buckets = bounds.zip(&counted.ages);
-        let ages: Vec<AgeBucket> = buckets
-            .map(|(up_to_ms, count)| AgeBucket {
-                up_to_ms,
-                count: *count,
-            })
-            .collect();
+        let settled_ages = buckets(&counted.settled);
         let origins = || Origin::ALL.into_iter().zip(counted.origins);
         let suppressed = origins().filter(|(origin, _)| origin.is_suppressed());
         let retention_ms = counted.retention.map(millis);
@@ -136,9 +139,11 @@ impl ScopeDuplicates {
             origins: origins()
                 .map(|(origin, count)| (origin.name().to_owned(), count))
                 .collect(),
-            retention: RetentionAdvice::of(&ages, retention_ms),
+            retention: RetentionAdvice::of(&settled_ages, counted.near_end, retention_ms),
             retention_ms,
-            ages,
+            ages: buckets(&counted.ages),
+            settled_ages,
+            near_end: counted.near_end,
         }
     }
 
@@ -153,16 +158,31 @@ impl ScopeDuplicates {
         for (origin, count) in row.origins {
             *self.origins.entry(origin).or_default() += count;
         }
-        for bucket in row.ages {
-            let mut known = self.ages.iter_mut();
-            if let Some(same) = known.find(|known| known.up_to_ms == bucket.up_to_ms) {
-                same.count += bucket.count;
-            }
-        }
+        add(&mut self.ages, row.ages);
+        add(&mut self.settled_ages, row.settled_ages);
+        self.near_end += row.near_end;
         // What comes after the shorter retention is not seen there.
         let both = self.retention_ms.into_iter().chain(row.retention_ms);
         self.retention_ms = both.min();
-        self.retention = RetentionAdvice::of(&self.ages, self.retention_ms);
+        self.retention = RetentionAdvice::of(&self.settled_ages, self.near_end, self.retention_ms);
+    }
+}
+
+fn buckets(counts: &[u64]) -> Vec<AgeBucket> {
+    let bounds = BOUNDS_MS.into_iter().map(Some).chain([None]);
+    let bucket = |(up_to_ms, count): (Option<u64>, &u64)| AgeBucket {
+        up_to_ms,
+        count: *count,
+    };
+    bounds.zip(counts).map(bucket).collect()
+}
+
+fn add(all: &mut [AgeBucket], more: Vec<AgeBucket>) {
+    for bucket in more {
+        let mut known = all.iter_mut();
+        if let Some(same) = known.find(|known| known.up_to_ms == bucket.up_to_ms) {
+            same.count += bucket.count;
+        }
     }
 }
 
@@ -178,6 +198,8 @@ mod tests {
         origins[Origin::NewKey as usize] = 1;
         Counted {
             scope: scope.to_owned(),
+            settled: ages.clone(),
+            near_end: 0,
             ages,
             origins,
             saved: Duration::from_millis(count),

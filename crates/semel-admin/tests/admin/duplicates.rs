@@ -76,7 +76,9 @@ async fn duplicates_up_to_the_end_of_retention_say_that_there_may_be_later_ones(
         .await;
     assert_eq!(answer.status, 200, "{answer:?}");
     server.wait(2 * HOUR - 60);
-    assert_eq!(server.claim("k").await.status, 200);
+    for _ in 0..3 {
+        assert_eq!(server.claim("k").await.status, 200);
+    }
     let rows = duplicates(&server).await;
     let advice = &rows[0]["retention"];
     assert_eq!(rows[0]["retention_ms"], 2 * HOUR * 1_000);

@@ -76,6 +76,7 @@ impl Receipt {
     pub const fn duplicate(state: State) -> Self {
         let first = First {
             age: None,
+            settled: None,
             took: None,
         };
         Self::Duplicate { state, first }
@@ -96,6 +97,8 @@ impl Receipt {
 pub struct First {
     /// How long ago it was received; where a store knows that no longer, or another door dealt with it, how long ago it was claimed.
     pub age: Option<Duration>,
+    /// How long ago it was settled, which is when its retention began; `None` while it is not.
+    pub settled: Option<Duration>,
     /// How long it ran, if it has ended.
     pub took: Option<Duration>,
 }

@@ -58,6 +58,7 @@ pub(super) fn duplicate<'a>(
     let origin = origin(state, before(message), moves.are_recent());
     Duplicate {
         age: first.age,
+        settled: first.settled,
         took: first.took,
         retention: Some(consumer.plan.retention.keep()),
         ..Duplicate::of(consumer.name(), origin)

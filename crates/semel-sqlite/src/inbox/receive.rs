@@ -68,13 +68,19 @@ impl Session<'_> {
 
     fn known(&self, of: Consumer<'_>, message: &Message) -> Result<Known> {
         let (identity, print) = (message.identity(), message.fingerprint());
-        let same = |found, state, number, (since, took)| match found == print {
-            true => {
-                let age = Some(self.now.since(since));
-                let first = First { age, took };
-                Known::Same(state, Kept { number, first })
+        let same = |found, state, number, (since, record): (Timestamp, Option<&records::Brief>)| {
+            match found == print {
+                true => {
+                    let settled = record.and_then(records::Brief::settled_at);
+                    let first = First {
+                        age: Some(self.now.since(since)),
+                        settled: settled.map(|at| self.now.since(at)),
+                        took: record.and_then(records::Brief::took),
+                    };
+                    Known::Same(state, Kept { number, first })
+                }
+                false => Known::Other,
             }
-            false => Known::Other,
         };
         let received = |stored: &rows::Stored| Timestamp::from_millis(stored.received_ms);
         let stored = rows::find(self.connection, of.number, identity)?;
@@ -89,13 +95,13 @@ impl Session<'_> {
         let state = state.flatten().unwrap_or(State::Completed);
         Ok(match (stored, record) {
             (None, Some(record)) if record.is_settled(self.kept_since()) => {
-                let first = (record.claimed_at(), record.took());
+                let first = (record.claimed_at(), Some(&record));
                 same(record.fingerprint, state, None, first)
             }
             (None, _) => Known::Nothing,
             // Also a record that another door is at: the message was dealt with.
             (Some(stored), Some(record)) if !record.is_expired(self.kept_since()) => {
-                let first = (received(&stored), record.took());
+                let first = (received(&stored), Some(&record));
                 same(stored.fingerprint, state, Some(stored.number), first)
             }
             (Some(stored), _) => Known::Past(stored.number),

@@ -190,8 +190,10 @@ impl<D: Driver> Session<'_, D> {
             let fingerprint = Fingerprint::from_bytes(bytes32(row, column)?);
             let since = row.int(4)?.map(Timestamp::from_millis);
             let took = row.int(5)?.and_then(|ms| u64::try_from(ms).ok());
+            let settled = row.int(6)?.map(Timestamp::from_millis);
             let first = First {
                 age: since.map(|since| now.since(since)),
+                settled: settled.map(|at| now.since(at)),
                 took: took.map(Duration::from_millis),
             };
             let found = Known {
@@ -365,6 +367,7 @@ fn receipts(sorted: &Sorted<'_>) -> Vec<Receipt> {
             state: state(digest),
             first: First {
                 age: Some(Duration::ZERO),
+                settled: None,
                 took: None,
             },
         },
