@@ -9,15 +9,17 @@ use semel_inbox::source::StandardKey;
 use super::Rule;
 
 /// How often alerts are judged, unless told otherwise.
-pub(super) const EVERY: Duration = Duration::from_secs(5);
+const EVERY: Duration = Duration::from_secs(5);
 /// The longest pause between two attempts to deliver a notice, unless told otherwise.
-pub(super) const PAUSE_MAX: Duration = Duration::from_secs(300);
+const PAUSE_MAX: Duration = Duration::from_secs(300);
 
 /// What is judged, and who hears of it. A reload replaces it.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// How often alerts are judged.
     pub every: Duration,
+    /// What this process is called in notices. Processes of one name cannot be told apart, nor can their incidents.
+    pub instance: String,
     /// The thresholds of alerts that are not the usual ones; `None` switches an alert off.
     pub thresholds: BTreeMap<&'static str, Option<f64>>,
     /// Where notices go, if anywhere.
@@ -28,6 +30,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             every: EVERY,
+            instance: "semel".to_owned(),
             thresholds: BTreeMap::new(),
             webhook: None,
         }
@@ -61,6 +64,8 @@ pub struct Webhook {
     pub timeout: Duration,
     /// The first pause after an attempt that failed; each is twice the one before.
     pub pause: Duration,
+    /// The longest pause, which is at once that after a refusal that a person can lift.
+    pub pause_max: Duration,
 }
 
 impl Webhook {
@@ -72,6 +77,7 @@ impl Webhook {
             key: None,
             timeout: Duration::from_secs(10),
             pause: Duration::from_secs(1),
+            pause_max: PAUSE_MAX,
         }
     }
 }

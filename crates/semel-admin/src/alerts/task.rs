@@ -41,7 +41,7 @@ async fn judge_all(parts: &Parts, board: &Board, notices: &webhook::Notices) -> 
         for change in changes {
             say(parts, &change);
             if settings.webhook.is_some() {
-                notices.push(change);
+                notices.push(&change, &settings.instance);
             }
         }
         tokio::select! {

@@ -1,4 +1,4 @@
-//! Notices to a receiver: one for each alert that begins or ends, in order, tried again until it is taken.
+//! Notices to a receiver: one for each alert that begins or ends, in order, tried again until it is taken or refused for good.
 //!
 //! A notice is signed by Standard Webhooks, as the inbox checks what is posted to it. It keeps its id over all attempts, so that a receiver that answered
 //! too late recognises it.
@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use super::judge::Change;
-use super::settings::{PAUSE_MAX, Webhook};
+use super::settings::Webhook;
 use super::{Board, Rule};
 use crate::metrics::Metrics;
 use crate::view;
@@ -25,6 +25,8 @@ use crate::view;
 const WAITING_MAX: usize = 256;
 /// How long a notice is tried.
 const LIFE: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a notice is tried that conflicts with something. Others wait behind it, and a receiver may mean that it has this one already.
+const CONFLICT_LIFE: Duration = Duration::from_secs(10 * 60);
 
 /// Notices that wait to be delivered.
 #[derive(Debug, Clone)]
@@ -62,14 +64,14 @@ pub(super) fn new(metrics: Arc<Metrics>, board: Board) -> (Notices, Delivery) {
 }
 
 impl Notices {
-    pub(super) fn push(&self, change: Change) {
+    pub(super) fn push(&self, change: &Change, instance: &str) {
         let Some(rule) = Rule::named(change.alert.rule) else {
             return;
         };
         let id = Nonce::fresh().to_hex();
         let notice = Notice {
             id: format!("msg_{}", String::from_utf8_lossy(&id)),
-            body: view::notice(rule, &change),
+            body: view::notice(rule, change, instance),
             made: Instant::now(),
         };
         let mut queue = self.0.queue();
@@ -104,6 +106,8 @@ enum Attempt {
     Delivered,
     /// The receiver does not want it, and will not want it later.
     Refused(u16),
+    /// The receiver does not want it until a person mends credentials or an address, for so long at most.
+    Forbidden(u16, Duration),
     Failed(String),
 }
 
@@ -128,22 +132,28 @@ impl Delivery {
             let Some(webhook) = self.board.settings().webhook else {
                 return "dropped";
             };
-            match attempt(client, &webhook, notice).await {
+            let pauses =
+                pauses.get_or_insert_with(|| Pauses::new(webhook.pause, webhook.pause_max));
+            let pause = match attempt(client, &webhook, notice).await {
                 Attempt::Delivered => return "delivered",
-                Attempt::Refused(status) => {
+                Attempt::Forbidden(status, life) if notice.made.elapsed() <= life => {
+                    tracing::error!(target: "semel::admin", status, id = notice.id, "the receiver of alerts refuses a notice, it is tried again");
+                    webhook.pause_max
+                }
+                Attempt::Refused(status) | Attempt::Forbidden(status, _) => {
                     tracing::error!(target: "semel::admin", status, id = notice.id, "the receiver of alerts refuses a notice");
                     return "refused";
                 }
                 Attempt::Failed(why) => {
                     tracing::warn!(target: "semel::admin", why, id = notice.id, "a notice of an alert was not delivered, it is tried again");
+                    pauses.take()
                 }
-            }
+            };
             if notice.made.elapsed() > LIFE {
                 return "dropped";
             }
             self.waiting.metrics.noticed("retried");
-            let pauses = pauses.get_or_insert_with(|| Pauses::new(webhook.pause, PAUSE_MAX));
-            sleep(pauses.take()).await;
+            sleep(pause).await;
         }
     }
 }
@@ -168,6 +178,8 @@ async fn attempt(client: &HttpClient, webhook: &Webhook, notice: &Notice) -> Att
         Ok(response) => match response.status().as_u16() {
             200..=299 => Attempt::Delivered,
             status @ (408 | 425 | 429) => Attempt::Failed(format!("status {status}")),
+            status @ (401 | 403 | 404) => Attempt::Forbidden(status, LIFE),
+            status @ 409 => Attempt::Forbidden(status, CONFLICT_LIFE),
             status @ 400..=499 => Attempt::Refused(status),
             status => Attempt::Failed(format!("status {status}")),
         },

@@ -15,5 +15,8 @@ pub(crate) async fn alerts(
     State(app): State<Shared>,
     _: Params<NoParams>,
 ) -> Result<Json<view::Alerts>, Refused> {
-    Ok(Json(view::Alerts::of(&app.parts.alerts)))
+    Ok(Json(view::Alerts::of(
+        &app.parts.alerts,
+        app.parts.clock.now(),
+    )))
 }

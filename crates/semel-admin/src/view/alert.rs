@@ -13,6 +13,9 @@ use crate::alerts::{Board, Rule, Subject};
 pub struct Alerts {
     /// When they were judged last; null before the first time.
     pub judged_at: Option<String>,
+    /// How long ago that was, in milliseconds, by the clock of the process; null before the first time.
+    #[serde(default)]
+    pub judged_ago_ms: Option<u64>,
     /// Those that are pending or fire: what fires first, then the worst.
     pub active: Vec<Alert>,
     /// All alerts there are, and when they fire.
@@ -79,13 +82,14 @@ pub struct AlertRule {
 }
 
 impl Alerts {
-    /// How they stand on this board.
-    pub fn of(board: &Board) -> Self {
+    /// How they stand on this board at this moment.
+    pub fn of(board: &Board, now: Timestamp) -> Self {
         let standing = board.standing();
         let known = |alert: &Active| Some(Alert::of(Rule::named(alert.rule)?, alert));
         let rules = board.rules().into_iter();
         Self {
             judged_at: standing.judged_at.map(|at| at.to_string()),
+            judged_ago_ms: standing.judged_at.map(|at| millis(now.since(at))),
             active: standing.active.iter().filter_map(known).collect(),
             rules: rules
                 .map(|(rule, threshold)| AlertRule::of(rule, threshold))
@@ -139,17 +143,21 @@ impl AlertRule {
 
 /// What a receiver of notices gets.
 #[derive(Debug, Serialize)]
-struct Notice {
+struct Notice<'a> {
     /// `alert.firing` or `alert.resolved`.
     #[serde(rename = "type")]
     kind: &'static str,
     /// When the alert began to fire or ended.
     timestamp: String,
+    /// The process that judged it.
+    instance: &'a str,
+    /// The same for all notices of one alert about one thing in one process, also after it was started again.
+    dedup_key: String,
     data: Alert,
 }
 
-/// The notice of a change, as JSON text.
-pub(crate) fn notice(rule: &Rule, change: &Change) -> String {
+/// The notice of a change in this process, as JSON text.
+pub(crate) fn notice(rule: &Rule, change: &Change, instance: &str) -> String {
     let mut data = Alert::of(rule, &change.alert);
     let kind = match change.alert.firing {
         true => "alert.firing",
@@ -162,7 +170,53 @@ pub(crate) fn notice(rule: &Rule, change: &Change) -> String {
     let notice = Notice {
         kind,
         timestamp: timestamp.to_string(),
+        instance,
+        dedup_key: dedup_key(instance, &change.alert),
         data,
     };
     serde_json::to_string(&notice).expect("a notice is valid JSON")
+}
+
+fn dedup_key(instance: &str, alert: &Active) -> String {
+    let name = alert.rule;
+    match &alert.subject {
+        Some(Subject { kind, name: of }) => format!("{instance}/{name}/{kind}={of}"),
+        None => format!("{instance}/{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notice_names_its_process_and_has_one_key_from_beginning_to_end() {
+        let rule = Rule::named("budget-full").unwrap();
+        let notice = |instance: &str, budget: &str, firing| {
+            let alert = Active {
+                rule: rule.name,
+                subject: Some(Subject::new("budget", budget)),
+                firing,
+                since: Timestamp::from_millis(0),
+                value: 1.0,
+                threshold: None,
+            };
+            let at = Timestamp::from_millis(1_000);
+            let text = super::notice(rule, &Change { alert, at }, instance);
+            serde_json::from_str::<serde_json::Value>(&text).unwrap()
+        };
+        let began = notice("gw-1/127.0.0.1:7071", "runs", true);
+        assert_eq!(began["instance"], "gw-1/127.0.0.1:7071");
+        let key = "gw-1/127.0.0.1:7071/budget-full/budget=runs";
+        assert_eq!(began["dedup_key"], key);
+        let ended = notice("gw-1/127.0.0.1:7071", "runs", false);
+        assert_eq!(ended["type"], "alert.resolved");
+        assert_eq!(ended["dedup_key"], key);
+        for other in [
+            notice("gw-2/127.0.0.1:7071", "runs", true),
+            notice("gw-1/127.0.0.1:7071", "waiting", true),
+        ] {
+            assert_ne!(other["dedup_key"], key);
+        }
+    }
 }

@@ -180,6 +180,7 @@ fn posting_to(url: &str) -> Settings {
     webhook.key = Some(StandardKey::parse(SECRET).unwrap());
     webhook.headers = vec![("Authorization".to_owned(), "Bearer t".to_owned())];
     webhook.pause = Duration::from_millis(1);
+    webhook.pause_max = Duration::from_millis(2);
     Settings {
         webhook: Some(webhook),
         ..often()
@@ -233,6 +234,20 @@ async fn a_notice_that_is_refused_is_not_sent_again() {
     until_counted(&server, "semel_alert_notices_total{result=\"refused\"} 1").await;
     server.metrics.reloaded(Ok(Timestamp::from_millis(0)));
     assert_ne!(got.recv().await.unwrap().id, refused.id);
+}
+
+#[tokio::test]
+async fn a_notice_that_needs_other_credentials_or_another_address_is_sent_again() {
+    let (url, mut got) = receiver(&[401, 403, 404, 409]).await;
+    let server = Server::alerting(posting_to(&url)).await;
+    server.metrics.reloaded(Err(()));
+    let first = got.recv().await.unwrap();
+    for _ in 0..4 {
+        assert_eq!(got.recv().await.unwrap().id, first.id);
+    }
+    until_counted(&server, "semel_alert_notices_total{result=\"delivered\"} 1").await;
+    let text = server.metrics.text();
+    assert_has(&text, &["semel_alert_notices_total{result=\"retried\"} 4"]);
 }
 
 async fn until_counted(server: &Server, line: &str) {

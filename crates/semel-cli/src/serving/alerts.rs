@@ -1,21 +1,47 @@
 //! What the file says about alerts, as the admin side takes it.
 
+use std::{env, fs};
+
 use semel_admin::alerts::{Rule, Settings, Webhook};
 use semel_inbox::source::StandardKey;
-use semel_policy::file::{AlertWebhook, Alerts};
+use semel_policy::File;
+use semel_policy::file::{Admin, AlertWebhook};
 
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
+/// Where Linux tells the name of the machine.
+const HOSTNAME: &str = "/proc/sys/kernel/hostname";
+
 /// The settings; refuses a webhook that nothing can be posted to.
-pub(crate) fn settings(alerts: &Alerts) -> Result<Settings> {
+pub(crate) fn settings(file: &File) -> Result<Settings> {
+    let alerts = &file.alerts;
+    let instance = alerts.instance.as_ref();
     let written = alerts.thresholds.written().into_iter();
     let thresholds = written.filter_map(|(name, value)| Some((Rule::named(name)?.name, value)));
     Ok(Settings {
+        instance: instance.map_or_else(|| instance_of(&file.admin), |name| name.0.0.clone()),
         thresholds: thresholds.collect(),
         webhook: alerts.webhook.as_ref().map(webhook).transpose()?,
         ..Settings::default()
     })
+}
+
+/// What a process is called unless the file says it: the machine and the address of its admin side.
+fn instance_of(admin: &Admin) -> String {
+    let machine = machine().unwrap_or_else(|| "unknown".to_owned());
+    match admin {
+        Admin::On { listen, .. } => format!("{machine}/{listen}"),
+        Admin::Off => machine,
+    }
+}
+
+/// The name of this machine, where the system tells it as a file or a variable.
+fn machine() -> Option<String> {
+    let told = fs::read_to_string(HOSTNAME).ok();
+    let told = told.or_else(|| env::var("HOSTNAME").ok())?;
+    let name = told.trim();
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 fn webhook(written: &AlertWebhook) -> Result<Webhook> {
@@ -57,10 +83,10 @@ fn bad(message: &str) -> Error {
 mod tests {
     use super::*;
     use semel_admin::alerts::RULES;
-    use semel_policy::{File, schema};
+    use semel_policy::schema;
 
     fn of(text: &str) -> Result<Settings> {
-        settings(&File::parse("semel.yaml", text, []).unwrap().alerts)
+        settings(&File::parse("semel.yaml", text, []).unwrap())
     }
 
     #[test]
@@ -79,6 +105,18 @@ mod tests {
                 rule.name
             );
         }
+    }
+
+    #[test]
+    fn a_process_is_called_as_the_file_says_or_by_its_machine_and_address() {
+        let named = of("alerts: { instance: shop-1 }").unwrap();
+        assert_eq!(named.instance, "shop-1");
+        let unnamed = of("admin: { listen: 127.0.0.1:7171 }").unwrap();
+        assert!(
+            unnamed.instance.ends_with("/127.0.0.1:7171"),
+            "{}",
+            unnamed.instance
+        );
     }
 
     #[test]

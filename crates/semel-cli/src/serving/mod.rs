@@ -89,7 +89,7 @@ pub(crate) async fn run_until(
     process.tell_of_servers().await?;
     let policies = Current::new(policies_of(&file, &source)?);
     process.health.count(listening::readiness(&file.admin));
-    process.alerts.set(alerts::settings(&file.alerts)?);
+    process.alerts.set(alerts::settings(&file)?);
     process.explain(&file, &source, Vec::new());
     let admin = process.admin(&file, &policies).await?;
     let gateway = process.gateway(&file)?;

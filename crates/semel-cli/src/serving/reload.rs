@@ -85,7 +85,7 @@ impl Live<'_> {
         let file = self.source.load()?;
         let policies = policies_of(&file, &self.source)?;
         let tokens = self.tokens(&file)?;
-        let alerts = alerts::settings(&file.alerts)?;
+        let alerts = alerts::settings(&file)?;
         let gateway = self.gateway_config(&file)?;
         let limits = super::tenant_limits(&file)?;
         let keks = super::keks(&file)?;

@@ -14,6 +14,9 @@ pub(super) fn describe(alerts: &Alerts) -> Vec<String> {
             "alerts that begin or end are posted to a webhook, {signed}"
         ));
     }
+    if let Some(instance) = &alerts.instance {
+        said.push(format!("notices of alerts come from {}", instance.0.0));
+    }
     for (name, threshold) in alerts.thresholds.written() {
         said.push(match threshold {
             Some(value) => format!("alert {name} has a threshold of its own: {value}"),

@@ -5,12 +5,14 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::value::{LargerThan, MoreThan, Named, Secret, ShareAbove, TimeBound, Word};
+use crate::value::{LargerThan, MoreThan, Name, Named, Secret, ShareAbove, TimeBound, Word};
 
 /// Which alerts are judged, and who hears of them. What a consumer is judged by is in its own alerts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Alerts {
+    /// What this process is called in notices. Default: the name of the machine, a slash, and the address of the admin side.
+    pub instance: Option<Word<Name>>,
     /// Who hears of alerts that begin or end, by POST. Default: only log, metrics, dashboard and API.
     pub webhook: Option<AlertWebhook>,
     /// Beyond which values alerts fire, by their names with underscores; off switches one off.
@@ -36,7 +38,7 @@ pub struct AlertWebhook {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Thresholds {
-    /// The store does not answer. Default: 0.
+    /// The store does not read and write. Default: 0.
     pub store_away: Option<Word<MoreThan>>,
     /// Late outcomes in an hour: an effect may have happened twice. Default: 0.
     pub side_effect_duplicate: Option<Word<MoreThan>>,
@@ -56,7 +58,7 @@ pub struct Thresholds {
     pub store_large: Option<Word<LargerThan>>,
     /// Steps of the sweep that failed in an hour. Default: 0.
     pub sweep_failing: Option<Word<MoreThan>>,
-    /// How long ago the store's own sweep took a step. Default: 1h.
+    /// How long ago the store's own sweep took a step, or for how long each step has left something. Default: 1h.
     pub sweep_behind: Option<Word<TimeBound>>,
     /// The share of a budget that is used for 2 minutes. Default: 90%.
     pub budget_full: Option<Word<ShareAbove>>,
