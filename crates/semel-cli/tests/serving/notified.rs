@@ -1,6 +1,7 @@
 //! What a service manager hears over its socket, and what asks a running process: `semel health` and `semel top`.
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -162,12 +163,17 @@ fn health_and_top_ask_a_running_process() {
 }
 
 #[test]
-fn a_service_that_is_not_reached_counts_where_the_file_says_so() {
+fn a_service_that_is_not_reached_counts_where_the_file_says_so_until_it_is_back() {
     let dir = tempfile::tempdir().unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+    let service = closed.local_addr().unwrap();
+    drop(closed);
     fs::write(
         dir.path().join("semel.yaml"),
-        "admin: { listen: '127.0.0.1:0', readiness: [upstreams] }\n\
-         gateway: { listen: '127.0.0.1:0', upstream: 'http://127.0.0.1:9' }\n",
+        format!(
+            "admin: {{ listen: '127.0.0.1:0', readiness: [upstreams] }}\n\
+             gateway: {{ listen: '127.0.0.1:0', upstream: 'http://{service}' }}\n"
+        ),
     )
     .unwrap();
     let semel = Semel::start(dir.path(), &["serve"]);
@@ -179,4 +185,10 @@ fn a_service_that_is_not_reached_counts_where_the_file_says_so() {
     assert_eq!(unready.status, 503, "{}", unready.body);
     let health = ask(&semel, &["health"]);
     assert_eq!(health.status.code(), Some(1));
+
+    // A load balancer sends no more requests; the process finds out by itself.
+    let _listener = TcpListener::bind(service).unwrap();
+    semel.wait_for("a service is reached again");
+    let ready = semel.get("/readyz");
+    assert_eq!(ready.status, 200, "{}", ready.body);
 }

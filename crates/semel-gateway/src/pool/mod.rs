@@ -11,10 +11,12 @@
 //! - `outgoing` is the body that goes out, `received` the body that comes back and brings its
 //!   connection home.
 //! - `verdict` reads from an error what became of a request.
+//! - `reach` looks whether services that were not reached are back.
 
 mod dial;
 mod idle;
 mod outgoing;
+mod reach;
 mod received;
 mod shared;
 mod tls;
@@ -22,6 +24,7 @@ mod verdict;
 
 pub(crate) use dial::Dial;
 pub(crate) use outgoing::{Outgoing, Progress};
+pub(crate) use reach::watch;
 pub(crate) use received::Received;
 
 use std::fmt;
@@ -76,7 +79,7 @@ pub(crate) struct Pool {
     sharing: Semaphore,
     /// A place on a shared connection is free again.
     freed: Notify,
-    /// How many connections have failed since one was made.
+    /// How many connections have failed since the service was reached last.
     unreached: AtomicU32,
 }
 
@@ -97,9 +100,16 @@ impl Pool {
         &self.target
     }
 
-    /// How many connections have failed since one was made: a service that is not reached, as requests met it.
+    /// How many connections have failed since the service was reached last: it is not reached, as requests met it.
     pub(crate) fn unreached(&self) -> u32 {
         self.unreached.load(Ordering::Relaxed)
+    }
+
+    fn reached(&self) {
+        // Every request comes by here, and a load disturbs no other.
+        if self.unreached() > 0 {
+            self.unreached.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Whether a request may become a tunnel here.
@@ -150,7 +160,10 @@ impl Pool {
                     return Err(Failure::NotReached(why.to_owned()));
                 }
                 let error = match self.transmit(sender, request, &path).await {
-                    Ok(response) => return Ok(response),
+                    Ok(response) => {
+                        self.reached();
+                        return Ok(response);
+                    }
                     Err(error) => error,
                 };
                 let is_begun = spare.as_ref().is_some_and(Spare::is_begun);
@@ -185,7 +198,7 @@ impl Pool {
         let timed_out = |_| Err(format!("no connection within {limit:?}"));
         let connected = connected.unwrap_or_else(timed_out);
         match connected {
-            Ok(_) => self.unreached.store(0, Ordering::Relaxed),
+            Ok(_) => self.reached(),
             Err(_) => {
                 self.unreached.fetch_add(1, Ordering::Relaxed);
             }

@@ -21,6 +21,7 @@ use crate::config::Config;
 use crate::error::{Error, Kind, Result};
 use crate::forward;
 use crate::hygiene::Origin;
+use crate::pool;
 
 /// What all parts of a gateway share.
 #[derive(Debug)]
@@ -139,7 +140,11 @@ impl Gateway {
             let client = Client::new(&serving, &peer);
             service_fn(move |request| forward::answer(&client, request))
         };
-        let drained = listener.serve(service, shutdown).await;
+        let snapshots = shared.clone();
+        let drained = tokio::select! {
+            drained = listener.serve(service, shutdown) => drained,
+            never = pool::watch(move || snapshots.snapshot().upstreams.clone()) => match never {},
+        };
         // Every client has its answer, but an outcome may still be on its way to a store that was away.
         let not_recorded = shared.once.drain(drained.left).await;
         let cut_off = drained.cut_off;
@@ -204,7 +209,8 @@ impl Handle {
         &self.shared.budgets
     }
 
-    /// The services behind the gateway by host and port, and how many connections to each have failed since one was made.
+    /// The services behind the gateway by host and port, and how many connections to each have failed since it was reached
+    /// last. As long as some have, the gateway looks every two seconds whether it is back.
     pub fn upstreams(&self) -> Vec<(String, u32)> {
         let snapshot = self.shared.snapshot();
         let upstreams = snapshot.upstreams.iter();

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use semel_core::MemoryStore;
 use semel_sqlite::Config as Sqlite;
 use semel_testkit::faulty::{Fault, Faulty};
+use tokio::net::TcpSocket;
 
 use crate::support::gateway::{get, post};
-use crate::support::{Gate, OK, Upstream, config, start_on};
+use crate::support::{Gate, OK, Upstream, config, start, start_on, until};
 
 #[tokio::test]
 async fn nothing_runs_while_the_store_is_away() {
@@ -86,4 +87,21 @@ async fn a_file_that_is_removed_while_requests_run_costs_no_second_effect() {
         assert!(matches!(again.status(), 200 | 409 | 503), "{again:?}");
     }
     assert_eq!(upstream.effects(), 1);
+}
+
+#[tokio::test]
+async fn a_service_that_is_back_is_reached_again_without_a_request() {
+    // A port that is bound and does not listen refuses connections, and no other program gets it meanwhile.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
+    let gateway = start(config(format!("http://{address}")));
+    let unreached = || gateway.handle.upstreams()[0].1;
+    for key in ["k-1", "k-2"] {
+        let refused = gateway.post("/pay", key, "{}").await;
+        assert_eq!(refused.problem(), (502, "upstream-unreachable".to_owned()));
+    }
+    assert_eq!(unreached(), 2);
+    let _listener = socket.listen(8).unwrap();
+    until(|| unreached() == 0).await;
 }
