@@ -152,8 +152,8 @@ pub fn about(span: &mut FinishedSpan, identity: &Identity) {
     span.set("semel.identity", identity.digest().to_string());
 }
 
-/// Writes what the run means for the record, which remembers the span from now on. One that failed for good, or of which nobody knows, is a
-/// failure.
+/// Writes what the run means for the record, which remembers the span from now on. One whose outcome is a failure, or is
+/// not known, is a failure.
 pub(crate) fn ran(span: &SpanHandle, settlement: &mut Settlement) {
     span.record(|span| {
         let (word, error) = match settlement {

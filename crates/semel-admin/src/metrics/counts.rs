@@ -21,7 +21,7 @@ use super::Metrics;
 use crate::inbox::InboxPart;
 use crate::pace::good_for;
 
-/// How long counting may take. It stands in nobody's way: a caller waits for [`PATIENCE`].
+/// How long counting may take. No caller waits for so long: that is [`PATIENCE`].
 const COUNT_MAX: Duration = Duration::from_secs(60);
 /// How long a caller waits for counts; after that the old ones have to do.
 const PATIENCE: Duration = Duration::from_secs(2);

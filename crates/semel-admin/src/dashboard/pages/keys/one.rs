@@ -5,6 +5,7 @@ use semel_core::{
     Event, EventKind, Identity, Key, Outcome, Record, Scope, State, StoreExt, Tenant,
 };
 use semel_core::{Store, Timestamp};
+use semel_http::trace;
 use serde::Deserialize;
 
 use super::decide::{self, How};
@@ -214,8 +215,9 @@ fn contents(outcome: &Outcome) -> Markup {
     let line = |(name, value): (&str, &bytes::Bytes)| {
         format!("{name}: {}", String::from_utf8_lossy(value).escape_debug())
     };
-    let headers: Vec<String> = outcome.headers.iter().map(line).collect();
+    let headers: Vec<String> = trace::answered_with(&outcome.headers).map(line).collect();
     html! {
+        @if let Some(ran) = trace::ran_by(&outcome.headers) { p.hint { "Trace of the run: " code { (ran.to_string()) } } }
         @if !headers.is_empty() { (ui::code(&headers.join("\n"))) }
         @match outcome.body.kept() {
             None => { p { "The body of " (ui::bytes(outcome.body.len())) " is not on record." } }
