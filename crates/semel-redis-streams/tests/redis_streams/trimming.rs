@@ -14,12 +14,12 @@ use crate::common::{Stream, payloads};
 async fn what_is_trimmed_while_it_waits_in_the_buffer_is_delivered_and_acknowledged() {
     let stream = Stream::new().await;
     stream.add(20).await;
-    let source = stream.source("idle=3s").await;
+    let source = stream.source("idle=6s").await;
     let mut all = take(&source, 1).await;
     settle(&source, &all, Settle::Ack).await;
     stream.ask("XTRIM", &[&stream.name, "MAXLEN", "0"]).await;
     // One at a time over several heartbeats of the buffer, so that it is wanted and never empty.
-    let until = Instant::now() + Duration::from_secs(4);
+    let until = Instant::now() + Duration::from_secs(7);
     while Instant::now() < until {
         sleep(Duration::from_millis(400)).await;
         let one = take(&source, 1).await;
