@@ -14,9 +14,7 @@ use super::reconcile::Reconciled;
 use crate::budget::Permit;
 use crate::policy::{InProgress, OnUnknown};
 use crate::record::{Claim, Fence, Record, State};
-use crate::store::{
-    Actor, ClaimAnswer, ClaimRequest, Resolution, ResolveRequest, StoreExt, Takeover,
-};
+use crate::store::{Actor, ClaimAnswer, ClaimRequest, ResolveRequest, StoreExt, Takeover};
 
 /// How often a caller reconciles, or is granted a claim too late to begin, before it is refused. Rounds of
 /// waiting do not count: they end with the caller's patience.
@@ -166,30 +164,25 @@ impl Driver {
         else {
             return Err(refusal);
         };
-        match reconciler.ask(identity, fence).await {
-            Reconciled::CannotTell => Err(refusal),
-            Reconciled::DidNotHappen => {
-                self.may_take_over(fence);
-                Ok(())
-            }
-            Reconciled::Happened(outcome) => {
-                let request = ResolveRequest {
-                    claim: Claim {
-                        identity: identity.clone(),
-                        fence,
-                    },
-                    by: Actor::component("reconciler"),
-                    resolution: Resolution::Settle {
-                        outcome,
-                        retention: once.policy.retention,
-                    },
-                    reason: None,
-                };
-                // A refusal means that somebody else decided first; the next claim shows how.
-                let resolved = once.shared.store.resolve_one(request).await;
-                resolved.map(drop).map_err(Refusal::Store)
-            }
+        let answer = reconciler.ask(identity, fence).await;
+        if answer == Reconciled::DidNotHappen {
+            // The next claim takes over at once, which a release and a claim would do in two steps.
+            self.may_take_over(fence);
+            return Ok(());
         }
+        let resolution = answer.resolution(once.policy.retention);
+        let request = ResolveRequest {
+            claim: Claim {
+                identity: identity.clone(),
+                fence,
+            },
+            by: Actor::component("reconciler"),
+            resolution: resolution.ok_or(refusal)?,
+            reason: None,
+        };
+        // A refusal means that another decision was faster; the next claim shows how.
+        let resolved = once.shared.store.resolve_one(request).await;
+        resolved.map(drop).map_err(Refusal::Store)
     }
 }
 

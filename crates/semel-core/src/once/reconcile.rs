@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use crate::identity::Identity;
 use crate::outcome::Outcome;
+use crate::policy::Retention;
 use crate::record::Fence;
+use crate::store::Resolution;
 
 /// What the provider of an effect says about an unknown outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +22,17 @@ pub enum Reconciled {
     DidNotHappen,
     /// The provider cannot tell, or cannot be reached. The record stays unknown.
     CannotTell,
+}
+
+impl Reconciled {
+    /// What it decides about the claim that was asked about, whose outcome is kept for `retention`; `None` if that stays unknown.
+    pub fn resolution(self, retention: Retention) -> Option<Resolution> {
+        match self {
+            Self::Happened(outcome) => Some(Resolution::Settle { outcome, retention }),
+            Self::DidNotHappen => Some(Resolution::Release),
+            Self::CannotTell => None,
+        }
+    }
 }
 
 /// The boxed future of [`Reconcile::ask`].
