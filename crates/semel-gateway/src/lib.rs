@@ -12,7 +12,7 @@
 //! 5. `budget` is what requests of each kind may use at once.
 //! 6. `hygiene` is what may cross in either direction.
 //! 7. `pool` keeps connections to upstreams and tells whether a request can have reached one.
-//! 8. `reconcile` asks a URL about unknown outcomes; `jwks` loads the keys that tokens are checked with.
+//! 8. `reconcile` asks a URL about unknown outcomes, `reconcilers` finds the URL of a record for operators; `jwks` loads the keys that tokens are checked with.
 //!
 //! This crate reads no configuration file, keeps no records and decides nothing about keys: that is
 //! `semel-policy`, the store, and `semel-http`. It never sends a request twice.
@@ -28,6 +28,7 @@ mod own;
 mod path;
 mod pool;
 mod reconcile;
+mod reconcilers;
 mod routes;
 mod server;
 mod target;
@@ -39,5 +40,6 @@ pub use budget::Budgets;
 pub use config::{Config, Host, LISTEN, Limits, Route, Timeouts, Upstream};
 pub use error::{Error, Kind, Result};
 pub use reconcile::ReconcileUrl;
+pub use reconcilers::{NoReconciler, RouteReconciler};
 pub use semel_listen::{AccessLog, Address, Load, Tls};
 pub use server::{Drained, Gateway, Handle};

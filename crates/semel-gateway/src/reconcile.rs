@@ -14,7 +14,7 @@ use http_body_util::BodyExt;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use semel_core::once::{Asking, Reconcile, Reconciled};
 use semel_core::outcome::BODY_BYTES_MAX;
-use semel_core::{Body, Fence, Identity, Permit};
+use semel_core::{Body, Fence, Identity, Permit, Retention};
 use semel_http::memory::{Buffer, Memory};
 use semel_http::spelling::has_dot_segments;
 use semel_http::{Rules, replay};
@@ -188,6 +188,35 @@ impl Reconciler {
         }
     }
 
+    /// The answer in time, or why there is none that tells.
+    pub(crate) async fn asked(
+        &self,
+        identity: &Identity,
+        fence: Fence,
+    ) -> std::result::Result<Reconciled, String> {
+        let limit = self.url.timeout;
+        let asked = tokio::time::timeout(limit, self.answer(identity, fence)).await;
+        asked.unwrap_or_else(|_| Err(format!("no answer within {limit:?}")))
+    }
+
+    pub(crate) const fn url(&self) -> &ReconcileUrl {
+        &self.url
+    }
+
+    /// Whether another one asks the same question and keeps as much of its answer.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let (own, others) = (&self.rules, &other.rules);
+        self.url == other.url
+            && own.retention == others.retention
+            && own.stored == others.stored
+            && own.response_bytes_max == others.response_bytes_max
+            && own.replay_cookies == others.replay_cookies
+    }
+
+    pub(crate) const fn retention(&self) -> Retention {
+        self.rules.retention
+    }
+
     async fn answer(
         &self,
         identity: &Identity,
@@ -240,10 +269,7 @@ async fn read(memory: &Memory, mut body: Received) -> std::result::Result<(Bytes
 impl Reconcile for Reconciler {
     fn ask<'a>(&'a self, identity: &'a Identity, fence: Fence) -> Asking<'a> {
         Box::pin(async move {
-            let limit = self.url.timeout;
-            let asked = tokio::time::timeout(limit, self.answer(identity, fence)).await;
-            let answer = asked.unwrap_or_else(|_| Err(format!("no answer within {limit:?}")));
-            answer.unwrap_or_else(|why| {
+            self.asked(identity, fence).await.unwrap_or_else(|why| {
                 let scope = identity.scope();
                 tracing::warn!(url = %self.url, %scope, %fence, why, "an outcome stays unknown");
                 Reconciled::CannotTell

@@ -24,6 +24,7 @@ use crate::config::Route;
 use crate::error::{Error, Result};
 use crate::hygiene::Relied;
 use crate::pool::Pool;
+use crate::reconcile::Reconciler;
 use router::{Ambiguous, Hit, Router, Spelled};
 
 /// A route that is ready for requests.
@@ -31,6 +32,8 @@ use router::{Ambiguous, Hit, Router, Spelled};
 pub(crate) struct Guarded {
     pub(crate) guard: Guard,
     pub(crate) pool: Arc<Pool>,
+    /// What asks the route's reconcile URL.
+    pub(crate) reconciler: Option<Arc<Reconciler>>,
     /// The pattern, for traces.
     pub(crate) path: Box<str>,
 }

@@ -23,7 +23,13 @@ fn table(routes: &[(&str, &str)]) -> Result<Table> {
         let guard = Guard::new(&once, route.rules.clone(), Arc::new(Nobody));
         let pool = pool.clone();
         let path = route.path.as_str().into();
-        (route, Arc::new(Guarded { guard, pool, path }))
+        let guarded = Guarded {
+            guard,
+            pool,
+            reconciler: None,
+            path,
+        };
+        (route, Arc::new(guarded))
     };
     let routes = routes.iter().map(build).collect::<Vec<_>>();
     Table::new(&routes, Arc::new(Nobody))

@@ -11,7 +11,7 @@ pub(crate) use snapshot::Snapshot;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hyper::service::service_fn;
-use semel_core::Once;
+use semel_core::{Once, Record};
 use semel_http::RequestObserver;
 use semel_listen::{Address, Listener, Load, Peer, Pulse};
 use tokio::sync::watch;
@@ -22,6 +22,7 @@ use crate::error::{Error, Kind, Result};
 use crate::forward;
 use crate::hygiene::Origin;
 use crate::pool;
+use crate::reconcilers::{NoReconciler, RouteReconciler};
 
 /// What all parts of a gateway share.
 #[derive(Debug)]
@@ -217,6 +218,14 @@ impl Handle {
         upstreams
             .map(|pool| (pool.target().authority().to_string(), pool.unreached()))
             .collect()
+    }
+
+    /// The reconcile URL that is asked about a record on demand: that of the routes with its scope, as they are now.
+    pub fn reconciler(
+        &self,
+        record: &Record,
+    ) -> std::result::Result<RouteReconciler, NoReconciler> {
+        self.shared.snapshot().reconcilers.find(record)
     }
 
     /// What is going on.

@@ -19,6 +19,7 @@ use crate::outcomes::Outcomes;
 use crate::own::Own;
 use crate::pool::{Dial, Pool};
 use crate::reconcile::Reconciler;
+use crate::reconcilers::Reconcilers;
 use crate::routes::{Guarded, Table};
 use crate::target::Target;
 
@@ -36,6 +37,8 @@ pub(crate) struct Snapshot {
     pub(crate) routes: Table,
     /// What the gateway answers itself; `None` if it has no such address.
     pub(crate) outcomes: Option<Outcomes>,
+    /// Whom operators ask about unknown outcomes.
+    pub(crate) reconcilers: Reconcilers,
     /// Where unguarded requests go.
     pub(crate) pool: Arc<Pool>,
     /// The services that requests go to, each once.
@@ -79,6 +82,7 @@ impl Snapshot {
         Ok(Self {
             upstreams,
             outcomes: outcomes.map(|place| Outcomes::new(place, ready.iter().map(|(_, one)| one))),
+            reconcilers: Reconcilers::new(&ready),
             listen: config.listen.clone(),
             timeouts: config.timeouts,
             is_logged: config.access_log != AccessLog::Off,
@@ -112,11 +116,12 @@ fn ready(
     let mut ready = Vec::with_capacity(routes.len());
     for route in routes {
         let mut rules = route.rules.clone();
-        if let Some(url) = &route.reconcile {
-            let pool = pools.of(url.target().clone());
-            let reconciler =
-                Reconciler::new(url.clone(), pool, rules.clone(), budgets.memory().clone());
-            rules.unknown = Unknown::Reconcile(Arc::new(reconciler));
+        let reconciler = route.reconcile.as_ref().map(|url| {
+            let (pool, memory) = (pools.of(url.target().clone()), budgets.memory().clone());
+            Arc::new(Reconciler::new(url.clone(), pool, rules.clone(), memory))
+        });
+        if let Some(reconciler) = &reconciler {
+            rules.unknown = Unknown::Reconcile(reconciler.clone());
         }
         if let Some((set, url)) = key_set(&route) {
             set.load_by(JwksUrl::new(&url, pools.of(origin(&url)?)));
@@ -127,7 +132,13 @@ fn ready(
         };
         let guard = Guard::within(once, rules, watch.clone(), budgets.guards().clone());
         let path = route.path.as_str().into();
-        ready.push((route, Arc::new(Guarded { guard, pool, path })));
+        let guarded = Guarded {
+            guard,
+            pool,
+            reconciler,
+            path,
+        };
+        ready.push((route, Arc::new(guarded)));
     }
     Ok(ready)
 }
