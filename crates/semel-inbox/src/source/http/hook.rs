@@ -35,6 +35,8 @@ const BYTES_MAX: usize = 1024 * 1024;
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The most messages of one request that its span says something about.
 const TRACED_MAX: usize = 16;
+/// How long the sender of a request waits for what its span says of duplicates.
+const TRACE_WAIT: Duration = Duration::from_millis(250);
 /// How long a sender waits for the effect unless the webhook says otherwise.
 const WAIT: Duration = Duration::from_secs(10);
 
@@ -235,7 +237,8 @@ impl Hook {
         let until = Instant::now() + self.webhook.wait;
         let after_effect = self.receiver.consumer().ack == Ack::AfterEffect;
         let messages: Vec<Message> = found.iter().flatten().cloned().collect();
-        let mut tickets = match Tickets::take(&self.webhook, &messages) {
+        let taken = Tickets::take(&self.webhook, &*self.shared.inbox, &messages).await;
+        let mut tickets = match taken {
             Ok(tickets) => tickets,
             Err(problem) => return refused(*problem),
         };
@@ -253,6 +256,7 @@ impl Hook {
             Err(error) => return unavailable(&error),
         };
         let mut all = Vec::new();
+        let mut trace_wait = TRACE_WAIT;
         for found in found {
             all.push(match found {
                 Err(refusal) => Told::Refused(refusal),
@@ -263,7 +267,7 @@ impl Hook {
                         return unavailable(&error);
                     };
                     if all.len() < TRACED_MAX {
-                        self.traced(&message, receipt, span).await;
+                        self.traced(&message, receipt, span, &mut trace_wait).await;
                     }
                     tickets.spend(&message, receipt);
                     Told::Stored(self.settled(&message, receipt, waiter, until).await)
@@ -280,17 +284,28 @@ impl Hook {
         reply::response(&all, after_effect)
     }
 
-    /// Writes what became of a message; a duplicate is linked to the first one and to what came of it, for which the store is asked.
-    async fn traced(&self, message: &Message, receipt: Receipt, span: &SpanHandle) {
+    /// Writes what became of a message; a duplicate is linked to the first one and to what came of it, for which the store is asked. The sender
+    /// waits, so a store that is slow to say so is not waited for: the message is stored, and the span goes without the link.
+    async fn traced(
+        &self,
+        message: &Message,
+        receipt: Receipt,
+        span: &SpanHandle,
+        wait: &mut Duration,
+    ) {
         if span.sampled().is_none() {
             return;
         }
         trace::posted(span, message.identity(), receipt);
-        if let Receipt::Duplicate { .. } = receipt
-            && let Ok(Some(first)) = self.shared.inbox.message(message.identity().clone()).await
-        {
+        if !matches!(receipt, Receipt::Duplicate { .. }) {
+            return;
+        }
+        let asked = Instant::now();
+        let first = self.shared.inbox.message(message.identity().clone());
+        if let Ok(Ok(Some(first))) = timeout_at(asked + *wait, first).await {
             trace::linked(span, &first);
         }
+        *wait = wait.saturating_sub(asked.elapsed());
     }
 
     /// A message that is stored, in the state that it has reached by the end of the wait.
