@@ -149,6 +149,11 @@ impl Semel {
         self.admin = self.address("the admin side serves");
     }
 
+    /// Waits until its gateway serves, which it does after all else.
+    pub(crate) fn find_gateway(&mut self) {
+        self.gateway = self.address("the gateway serves");
+    }
+
     /// Waits until its inbox listens.
     pub(crate) fn find_inbox(&mut self) {
         self.inbox = self.address("the inbox listens");

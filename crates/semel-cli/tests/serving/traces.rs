@@ -37,14 +37,18 @@ fn begins(collector: SocketAddr, more: &str) -> String {
     )
 }
 
-fn serve_gateway(dir: &Path, head: &str, upstream: SocketAddr) -> Semel {
-    let gateway = format!(
+fn gateway(upstream: SocketAddr) -> String {
+    format!(
         "gateway:\n\
          \x20 listen: 127.0.0.1:0\n\
          \x20 upstream: http://{upstream}\n\
          \x20 routes:\n\
          \x20   - {{ match: {{ methods: [POST], path: \"/orders/{{id}}\" }}, tenant: public }}\n"
-    );
+    )
+}
+
+fn serve_gateway(dir: &Path, head: &str, upstream: SocketAddr) -> Semel {
+    let gateway = gateway(upstream);
     fs::write(dir.join("semel.yaml"), format!("{head}{gateway}")).unwrap();
     Semel::start(dir, &["serve", "--config", "semel.yaml"])
 }
@@ -215,6 +219,60 @@ fn a_message_its_delivery_and_its_intent_hang_together_over_queues() {
         duplicate["links"],
         serde_json::json!([id(&request), id(&attempt)])
     );
+}
+
+#[test]
+fn one_trace_shows_a_request_its_duplicate_and_the_message_that_it_caused() {
+    let mut collector = Collector::open();
+    let (service, consumer) = (Handler::open(), Handler::open());
+    let dir = tempfile::tempdir().unwrap();
+    let file = format!(
+        "{}{}inbox: {{ listen: 127.0.0.1:0 }}\n\
+         consumers: {{ orders: {{ source: http, deliver: \"http://{}/\" }} }}\n",
+        begins(collector.addr, ""),
+        gateway(service.addr),
+        consumer.addr
+    );
+    fs::write(dir.path().join("semel.yaml"), file).unwrap();
+    let mut server = Semel::start_inbox(dir.path());
+    server.find_gateway();
+
+    // The service posts a message on behalf of the request, and answers then.
+    let (parent, trace) = caller('f', "01");
+    let first = post(server.gateway, "/orders/7", "k-1", &parent);
+    let arrived = service.next();
+    let told = arrived.header("traceparent").to_owned();
+    let posted = post(server.inbox, "/inbox/orders", "evt-7", &told);
+    assert_eq!(posted.join().unwrap().status, 202);
+    arrived.answer(201);
+    assert_eq!(first.join().unwrap().status, 201);
+    let delivery = consumer.next();
+    let delivered = delivery.header("traceparent").to_owned();
+    delivery.answer(200);
+    // The client heard nothing of it, and tries again.
+    let again = post(server.gateway, "/orders/7", "k-1", &parent);
+    let again = again.join().unwrap();
+    assert!(again.is_replay() && service.is_quiet(), "{}", again.head);
+
+    let request = collector.named("POST /orders/{id}", &trace);
+    let run = collector.named("run", &trace);
+    let upstream = collector.named("POST", &trace);
+    let message = collector.named("POST /inbox/{consumer}", &trace);
+    let duplicate = collector.named("POST /orders/{id}", &trace);
+    let chain = [&request, &run, &upstream, &message];
+    for (cause, caused) in chain.iter().zip(&chain[1..]) {
+        assert_eq!(caused["parent"], cause["span"], "{cause}");
+    }
+    assert_eq!(request["attributes"]["semel.outcome"], "ran");
+    assert_eq!(duplicate["attributes"]["semel.outcome"], "replayed");
+    assert_eq!(duplicate["links"], serde_json::json!([id(&run)]));
+    for one in [&request, &duplicate] {
+        assert_eq!(one["parent"], "00f067aa0ba902b7");
+    }
+    // Between the message and its attempt lies a queue, so they are linked.
+    let attempt = collector.span("of the message", |span| span["name"] == "process orders@1");
+    assert_eq!(attempt["links"], serde_json::json!([id(&message)]));
+    assert_eq!(parts(&delivered).0, attempt["trace"]);
 }
 
 #[test]

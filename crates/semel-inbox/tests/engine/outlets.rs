@@ -4,10 +4,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use semel_core::inbox::{Cause, Detail, State};
+use semel_core::trace::{Kind, Sampling};
+use semel_core::{TraceContext, Tracer};
 use semel_inbox::intents::{Draft, OnUnknown, Outgoing, Outlet, Sending, Sent, Target};
-use semel_inbox::{Done, handler_fn};
+use semel_inbox::{Builder, Done, handler_fn};
 
 use crate::support::{Rig, consumer, identity, message, quick};
+use crate::traces::Kept;
 
 /// A broker that says what it is told to, and then takes everything.
 #[derive(Default)]
@@ -60,11 +63,21 @@ fn charge(order: &str) -> semel_core::Identity {
 
 /// Runs orders one after another, each with an intent of the same key; how their intents ended.
 async fn charged(rig: &Rig, target: Target, orders: &[(&str, State)]) -> Vec<Detail> {
+    charged_by(rig, rig.engine(), target, orders).await
+}
+
+/// The same by an engine that a test has set up.
+async fn charged_by(
+    rig: &Rig,
+    engine: Builder,
+    target: Target,
+    orders: &[(&str, State)],
+) -> Vec<Detail> {
     let handler = handler_fn(|ctx| async move {
         ctx.send(Draft::new("pay", "charge", "19.90").key("card-1"))?;
         Ok(Done::new())
     });
-    let engine = rig.engine().target(target);
+    let engine = engine.target(target);
     let engine = engine.consumer(consumer("orders"), handler);
     let running = engine.build().unwrap().start();
     for (order, _) in orders {
@@ -137,6 +150,38 @@ async fn an_intent_carries_its_key_and_payload_to_the_broker() {
         "{:?}",
         sent[0].headers
     );
+}
+
+#[tokio::test]
+async fn what_is_published_carries_the_span_that_sent_it() {
+    let why = || "because".to_owned();
+    let (rig, outlet) = (Rig::new(), Scripted::new(&[Sent::Unknown(why())]));
+    let kept = Arc::<Kept>::default();
+    let tracer = Tracer::new(kept.clone(), Sampling::default());
+    let engine = rig.engine().traced(tracer);
+    let orders = [("o-1", State::Completed)];
+    charged_by(&rig, engine, target(&outlet, None), &orders).await;
+
+    let spans = kept.all();
+    let named = |name: &str| {
+        let named = spans.iter().filter(|span| span.name == name);
+        named.cloned().collect::<Vec<_>>()
+    };
+    let (sends, attempts) = (named("send"), named("process intent:pay@1"));
+    let order = &named("process orders@1")[0];
+    assert_eq!((sends.len(), attempts.len()), (2, 2), "{spans:?}");
+    let sent = outlet.sent.lock().unwrap();
+    for (at, send) in sends.iter().enumerate() {
+        assert_eq!(send.kind, Kind::Producer);
+        assert_eq!(send.parent.as_ref(), Some(attempts[at].context.span()));
+        // The attempt before it was linked to the one that wanted the message sent.
+        assert_eq!(attempts[at].links, std::slice::from_ref(&order.context));
+        let mut said = sent[at].headers.iter();
+        let said = said.find(|(name, _)| name == "traceparent");
+        let said = said.and_then(|(_, value)| TraceContext::parse(value.as_deref()?));
+        assert_eq!(said.as_ref(), Some(&send.context));
+    }
+    assert!(sends[0].error.is_some() && sends[1].error.is_none());
 }
 
 #[tokio::test]

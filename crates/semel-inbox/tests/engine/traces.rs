@@ -11,8 +11,15 @@ use crate::support::{Rig, consumer, eventually, identity};
 
 const PRODUCER: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
+/// All spans that have ended.
 #[derive(Debug, Default)]
-struct Kept(Mutex<Vec<FinishedSpan>>);
+pub(crate) struct Kept(Mutex<Vec<FinishedSpan>>);
+
+impl Kept {
+    pub(crate) fn all(&self) -> Vec<FinishedSpan> {
+        self.0.lock().unwrap().clone()
+    }
+}
 
 impl SpanSink for Kept {
     fn ended(&self, span: FinishedSpan) {
