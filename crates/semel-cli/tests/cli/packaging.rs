@@ -82,7 +82,6 @@ fn the_settings_of_the_compose_file_are_right_and_its_ports_are_theirs() {
     let mounted = "./packaging/compose/semel.yaml:/etc/semel/semel.yaml:ro";
     assert!(texts(&semel["volumes"]).contains(&mounted));
     let settings = root().join("packaging/compose/semel.yaml");
-    let environment = semel["environment"].as_object().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let store = format!("sqlite:{}", dir.path().join("semel.db").display());
     let checked = Command::new(env!("CARGO_BIN_EXE_semel"))
