@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::notes::Transition;
-use super::rows::{identity_of, message_of, small};
+use super::rows::{Work, identity_of, message_of, small};
 use super::tries::Call;
 use crate::connection::{Failure, Link};
 use crate::engine::Engine;
@@ -74,6 +74,33 @@ impl Call for Claiming<'_> {
     }
 }
 
+/// Messages that are due and are not handed out.
+#[derive(Default)]
+struct Passed {
+    /// Their workers were lost, and they are held.
+    held: Vec<Uuid>,
+    /// Another door settled them.
+    settled: Vec<Uuid>,
+    /// Their contents were erased: nothing is left that could run.
+    erased: Vec<Uuid>,
+}
+
+impl Passed {
+    fn all(&self) -> impl Iterator<Item = Uuid> {
+        let all = [&self.held, &self.settled, &self.erased];
+        all.into_iter().flatten().copied()
+    }
+
+    /// Why a message that is due is passed over, if it is.
+    fn cause(&self, work: &Work) -> Option<Cause> {
+        if self.erased.contains(&work.digest) {
+            return Some(Cause::Operator);
+        }
+        let is_settled = self.settled.contains(&work.digest) && !work.replay;
+        is_settled.then_some(Cause::SettledElsewhere)
+    }
+}
+
 /// What the rows of a claim came to.
 #[derive(Default)]
 struct Found {
@@ -82,17 +109,21 @@ struct Found {
     stepped: Vec<Uuid>,
     /// Messages with so many attempts that too many may be kept.
     aged: Vec<Uuid>,
-    /// Messages whose workers were lost and that are held, and those that another door settled: their lanes hear of it.
-    held: Vec<Uuid>,
-    settled: Vec<Uuid>,
+    /// Messages whose lanes hear of them.
+    passed: Passed,
 }
 
 impl Found {
     fn add(&mut self, row: &Row) -> Result<()> {
         let digest = row.digest(0)?;
-        if row.number(10)? != 0 {
+        let passed = match row.number(10)? {
+            0 => None,
+            1 => Some(&mut self.passed.settled),
+            _ => Some(&mut self.passed.erased),
+        };
+        if let Some(passed) = passed {
+            passed.push(digest);
             self.claimed.settled.push(identity_of(row, CLAIM_COLUMNS)?);
-            self.settled.push(digest);
             return Ok(());
         }
         if row.number(2)? > ATTEMPTS_MANY && row.number(9)? != 0 {
@@ -100,7 +131,7 @@ impl Found {
         }
         if row.number(8)? != 0 {
             if row.number(11)? != 0 {
-                self.held.push(digest);
+                self.passed.held.push(digest);
             }
             return Ok(());
         }
@@ -193,14 +224,13 @@ impl Claiming<'_> {
         link: &mut Link,
         found: &mut Found,
     ) -> Result<(), Failure> {
-        let held = std::mem::take(&mut found.held);
-        let settled = std::mem::take(&mut found.settled);
-        if held.is_empty() && settled.is_empty() {
+        let passed = std::mem::take(&mut found.passed);
+        if passed.all().next().is_none() {
             return Ok(());
         }
         link.begin_patiently().await?;
         let mut session = Session::new(link, &engine.sql);
-        let told = session.tell_lanes(&self.ask.plan, held, settled).await;
+        let told = session.tell_lanes(&self.ask.plan, &passed).await;
         link.end(told).await
     }
 
@@ -223,23 +253,17 @@ impl Claiming<'_> {
 }
 
 impl<D: Driver> Session<'_, D> {
-    /// Rows that were held are stuck in their lanes, and rows that another door settled are passed over.
-    async fn tell_lanes(
-        &mut self,
-        plan: &Plan,
-        held: Vec<Uuid>,
-        settled: Vec<Uuid>,
-    ) -> Result<(), D::Error> {
-        let digests: Vec<Uuid> = held.iter().chain(&settled).copied().collect();
+    /// Rows that were held are stuck in their lanes, and rows that another door settled or that hold nothing are passed over.
+    async fn tell_lanes(&mut self, plan: &Plan, passed: &Passed) -> Result<(), D::Error> {
+        let digests: Vec<Uuid> = passed.all().collect();
         let mut lanes = self.lock_lanes_of(plan, digests.clone()).await?;
         let locked = self.lock_work(digests).await?;
         let now = self.now().await?;
         let (mut changed, mut notes) = (BTreeSet::new(), Vec::new());
-        for (digest, mut work) in locked {
+        for mut work in locked.into_values() {
             let (key, spot) = (work.lane_key(), work.spot());
             let is_due = work.due_ms.is_some_and(|due_ms| due_ms <= now.as_millis());
-            let event = if settled.contains(&digest) && is_due && !work.replay {
-                let cause = Cause::SettledElsewhere;
+            let event = if let Some(cause) = passed.cause(&work).filter(|_| is_due) {
                 work.change(State::SkippedDuplicate, Some(cause), now);
                 work.deadline_ms = Some(now.after(plan.retention.keep()).as_millis());
                 work.leave();

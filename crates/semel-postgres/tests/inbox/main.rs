@@ -10,6 +10,7 @@
 mod support;
 
 mod cut;
+mod erasing;
 mod holding;
 mod layout;
 mod machines;

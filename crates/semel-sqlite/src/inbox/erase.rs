@@ -26,4 +26,11 @@ impl Session<'_> {
         }
         Ok(())
     }
+
+    /// Whether the contents of a message were erased.
+    pub(super) fn is_erased(&self, number: i64) -> Result<bool> {
+        let sql = "SELECT erased_ms IS NOT NULL FROM semel_messages WHERE number = ?1";
+        let found = sql::one(self.connection, sql, params![number], |row| row.get(0))?;
+        Ok(found.unwrap_or(false))
+    }
 }

@@ -324,6 +324,11 @@ impl Session<'_> {
             Disposition::Skip { cause } => (Some(*cause), None),
             Disposition::Completed { .. } | Disposition::Return => (None, None),
         };
+        // An erasure leaves nothing of a message's contents, and a late attempt brings nothing back.
+        let error = match error {
+            Some(_) if self.is_erased(stored.number)? => None,
+            error => error,
+        };
         let attempt = Attempt {
             generation,
             number,

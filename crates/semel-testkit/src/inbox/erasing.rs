@@ -1,13 +1,17 @@
 //! Contents that are erased on request: nothing of them is left, and nothing runs twice because of it.
 
 use semel_core::inbox::work::ErrorText;
-use semel_core::inbox::{Action, Cause, Disposition, Edit, Operation, Selection, State};
+use semel_core::inbox::{
+    Action, Cause, Disposition, Edit, Finished, Job, Operation, Selection, State,
+};
+use semel_core::record::Claim;
+use semel_core::store::{Actor, Resolution, ResolveAnswer, ResolveRequest, StoreExt};
 use semel_core::{Headers, State as RecordState};
 
 use super::receiving::rich;
 use super::seen::{by_ids, duplicate};
 use super::subject::Subject;
-use super::values::{LONG, parked, retry_after, terminal};
+use super::values::{AWHILE, LONG, only, parked, retry_after, short_retention, terminal};
 
 const ERASE: Action = Action::EraseContents;
 
@@ -100,6 +104,64 @@ pub async fn what_was_erased_is_never_replayed(s: Subject) {
     }
     assert_eq!(s.operate(ERASE, &["m"]).await.changed, 0);
     s.nothing_is_due().await;
+}
+
+/// A record that has ended or was purged leaves contents behind: they are erased by id and by tenant like all others, and the id stays new.
+pub async fn what_is_left_without_a_record_is_erased_too(s: Subject) {
+    let brief = s.clone().retaining(short_retention());
+    brief.processed(&["expired", "expired too"]).await;
+    s.processed(&["purged"]).await;
+    purge(&s, "purged").await;
+    s.pass(AWHILE).await;
+    for id in ["expired", "purged"] {
+        let report = s.operate(ERASE, &[id]).await;
+        assert_eq!((report.matched, report.changed), (1, 1), "{id}");
+    }
+    for (matched, changed) in [(1, 1), (0, 0)] {
+        let select = Selection {
+            tenant: Some("public".to_owned()),
+            ..Selection::default()
+        };
+        let report = s.operate_as(s.operation(ERASE, select)).await;
+        assert_eq!((report.matched, report.changed), (matched, changed));
+    }
+    s.received(&["expired", "purged"]).await;
+    let jobs = s.claim().await;
+    let message = |job: &Job| job.message.payload().clone();
+    let payloads: Vec<_> = jobs.iter().map(message).collect();
+    assert_eq!(payloads, ["payload of expired", "payload of purged"]);
+}
+
+async fn purge(s: &Subject, id: &str) {
+    let record = s.record(id).await.expect("a record");
+    let request = ResolveRequest {
+        claim: Claim {
+            identity: s.identity(id),
+            fence: record.fence,
+        },
+        by: Actor::new("the suite").expect("a short name"),
+        reason: None,
+        resolution: Resolution::Erase,
+    };
+    let answer = s.store().resolve_one(request).await;
+    assert_eq!(answer.expect("the store answers"), ResolveAnswer::Resolved);
+}
+
+/// A worker that was given up may still say how its attempt ended: that it did is kept, what it says is not.
+pub async fn a_late_attempt_brings_no_contents_back(s: Subject) {
+    s.received(&["m"]).await;
+    let late = only(s.claim_briefly().await);
+    s.pass(AWHILE).await;
+    s.process_all().await;
+    assert_eq!(s.operate(ERASE, &["m"]).await.changed, 1);
+    let error = ErrorText::new("secret error").with_answer(&"secret answer".into());
+    let end = Disposition::Terminal { error };
+    assert_eq!(s.finish(&late, end).await, Finished::Lost);
+    let attempts = s.detail("m").await.expect("known").attempts;
+    let attempt = attempts.iter().find(|attempt| attempt.late);
+    let attempt = attempt.expect("a late attempt is kept");
+    assert_eq!(attempt.state, State::FailedTerminal);
+    assert_eq!((&attempt.error, &attempt.answer), (&None, &None));
 }
 
 /// A tenant's contents go in one act, what was erased before is not met again, and no other tenant's go with them.

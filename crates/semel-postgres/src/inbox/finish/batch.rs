@@ -40,9 +40,11 @@ impl<D: Driver> Session<'_, D> {
         }
         self.complete(plan, &completed, &mut deciding).await?;
         self.write(plan, &mut deciding).await?;
-        let late: Vec<usize> = (0..items.len())
+        let mut late: Vec<usize> = (0..items.len())
             .filter(|at| answers[*at].is_none())
             .collect();
+        // Messages are locked in the order of digests everywhere, so that two transactions never wait for each other.
+        late.sort_by_key(|at| digest(&items[*at].claim.identity));
         for at in late {
             answers[at] = Some(self.judge_late(plan, items[at], deciding.now).await?);
         }
@@ -138,6 +140,11 @@ impl<D: Driver> Session<'_, D> {
             return Ok(Finished::Done);
         }
         let (cause, error) = said(&item.disposition);
+        // An erasure leaves nothing of a message's contents, and a late attempt brings nothing back.
+        let error = match error {
+            Some(_) if self.is_erased(digest).await? => None,
+            error => error,
+        };
         let took = sql_ms(item.took);
         let late = Attempt {
             digest,
@@ -158,6 +165,16 @@ impl<D: Driver> Session<'_, D> {
         };
         self.note_attempts(&[late]).await?;
         Ok(Finished::Lost)
+    }
+
+    /// Whether contents that arrived under this id were erased.
+    async fn is_erased(&mut self, digest: Uuid) -> Result<bool, D::Error> {
+        let params = vec![Value::Uuid(Some(digest))];
+        let mut is_erased = false;
+        for row in &self.driver.rows(&self.sql.inbox.erased, params).await? {
+            is_erased |= row.number(0)? != 0;
+        }
+        Ok(is_erased)
     }
 }
 

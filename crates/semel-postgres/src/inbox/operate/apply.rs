@@ -1,5 +1,6 @@
 //! What an action does to messages, as the core decides.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use bytes::Bytes;
@@ -81,10 +82,14 @@ impl<'a> Applying<'a> {
     ) -> Result<()> {
         for selected in selected {
             self.report.matched += 1;
-            let row = work.remove(&selected.digest);
-            match selected.is_gone {
-                true => self.report.gone += 1,
-                false => self.apply_one(selected, row)?,
+            let own = match work.entry(selected.digest) {
+                Entry::Occupied(row) if selected.owns(row.get()) => Some(row.remove()),
+                Entry::Occupied(_) | Entry::Vacant(_) => None,
+            };
+            match (selected.is_gone, selected.is_overtaken) {
+                (true, _) => self.report.gone += 1,
+                (_, true) => self.stay(Stay::State),
+                (false, false) => self.apply_one(selected, own)?,
             }
         }
         Ok(())
@@ -92,7 +97,9 @@ impl<'a> Applying<'a> {
 
     fn apply_one(&mut self, selected: Selected, work: Option<Work>) -> Result<()> {
         let facts = self.facts(&selected, work.as_ref());
-        if facts.state != selected.state {
+        let since = self.operation.select.unchanged_since;
+        let has_moved = |work: &Work| since.is_some_and(|at| work.changed_ms > at.as_millis());
+        if facts.state != selected.state || work.as_ref().is_some_and(has_moved) {
             // It has changed since it was selected.
             self.stay(Stay::State);
             return Ok(());
@@ -105,7 +112,6 @@ impl<'a> Applying<'a> {
             }
             (Decision::Replay(_), None) => {
                 self.count(&selected);
-                self.forgotten.push(selected.digest);
                 self.replayed.push(selected);
             }
             (Decision::Replay(rerun), Some(work)) => {
@@ -320,7 +326,11 @@ impl<'a> Applying<'a> {
 
     /// Its contents go with the rest of the operation, and its history says who erased them.
     fn erase(&mut self, selected: &Selected, state: State) {
-        self.erased.push((selected.digest, selected.expires_ms));
+        self.erased.push(selected.place());
+        if selected.is_superseded {
+            // What is shown under its id is the history of the newer message.
+            return;
+        }
         self.notes.push(Transition {
             digest: selected.digest,
             expires_ms: selected.expires_ms,
@@ -396,6 +406,7 @@ impl<'a> Applying<'a> {
                 continue;
             };
             self.note(&work, Cause::Replayed);
+            self.forgotten.push(work.digest);
             self.due |= work.due_ms.is_some();
             let (key, row) = (work.lane_key(), work.row());
             self.keep(work);

@@ -2,6 +2,7 @@
 //! of it and rolls it back.
 
 mod apply;
+mod contents;
 mod select;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -72,6 +73,8 @@ impl<D: Driver> Session<'_, D> {
         let mut lanes = self.lanes_of_selected(plan, &selected, &digests).await?;
         self.load_moving(plan, &mut lanes).await?;
         let work = self.lock_work(digests.clone()).await?;
+        self.look_again(operation.action, &mut selected, &work)
+            .await?;
         let settled = self.settled(digests).await?;
         let now = self.now().await?;
         let mut applying = Applying::new(operation, lanes, settled, now);

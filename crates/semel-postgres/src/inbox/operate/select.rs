@@ -5,7 +5,7 @@ use semel_core::inbox::{Action, Cause, Operation, Selection, State};
 use semel_core::{Error, Fingerprint, Identity, Kind, Result, Tenant};
 use uuid::Uuid;
 
-use super::super::rows::{cause_of, identity_of, state_of};
+use super::super::rows::{Work, cause_of, identity_of, state_of};
 use crate::records::{bytes32, digest};
 use crate::session::{Driver, Session};
 use crate::value::{Row, Value};
@@ -30,9 +30,23 @@ pub(super) struct Selected {
     pub(super) is_erased: bool,
     /// Whether only the record is left of it.
     pub(super) is_gone: bool,
+    /// Whether its id was received again since.
+    pub(super) is_superseded: bool,
+    /// Whether another operation has changed it since it was selected.
+    pub(super) is_overtaken: bool,
 }
 
 impl Selected {
+    /// Its digest and the end of its retention, which no other message of its id shares.
+    pub(super) const fn place(&self) -> (Uuid, i64) {
+        (self.digest, self.expires_ms)
+    }
+
+    /// Whether this row of work is its own. An id that was received again has that of its newer message.
+    pub(super) fn owns(&self, work: &Work) -> bool {
+        self.place() == (work.digest, work.expires_ms)
+    }
+
     fn of(row: &Row) -> Result<Self> {
         Ok(Self {
             digest: row.digest(0)?,
@@ -47,6 +61,8 @@ impl Selected {
             cause: cause_of(row.text(12)?)?,
             is_erased: row.number(13)? != 0,
             is_gone: row.number(14)? != 0,
+            is_superseded: false,
+            is_overtaken: false,
         })
     }
 }
@@ -94,7 +110,9 @@ impl<D: Driver> Session<'_, D> {
         params.extend(filters(&operation.select, states));
         params.push(Value::Text(operation.select.tenant.clone()));
         params.push(limit());
-        params.push(without_erased(operation));
+        // What was erased before is not met again by every step of an erasure.
+        params.push(is_erasure(operation));
+        params.push(unchanged_since(operation));
         self.selected(&self.sql.inbox.select_work, params).await
     }
 
@@ -109,9 +127,13 @@ impl<D: Driver> Session<'_, D> {
             until,
             Value::Text(select.tenant.clone()),
             limit(),
-            without_erased(operation),
+            unchanged_since(operation),
         ];
-        self.selected(&self.sql.inbox.select_kept, params).await
+        let sql = match operation.action {
+            Action::EraseContents => &self.sql.inbox.select_erasable,
+            _ => &self.sql.inbox.select_kept,
+        };
+        self.selected(sql, params).await
     }
 
     async fn select_ids(&mut self, operation: &Operation) -> Result<Vec<Selected>, D::Error> {
@@ -130,6 +152,8 @@ impl<D: Driver> Session<'_, D> {
         digests.dedup();
         let mut params = vec![Value::Uuids(digests)];
         params.extend(filters(select, &select.states));
+        params.push(unchanged_since(operation));
+        params.push(is_erasure(operation));
         self.selected(&self.sql.inbox.select_ids, params).await
     }
 
@@ -155,9 +179,13 @@ impl<D: Driver> Session<'_, D> {
     }
 }
 
-/// What was erased before is not met again by every step of an erasure.
-fn without_erased(operation: &Operation) -> Value {
+fn is_erasure(operation: &Operation) -> Value {
     Value::int(operation.action == Action::EraseContents)
+}
+
+/// What arrived or changed after this moment is left alone.
+fn unchanged_since(operation: &Operation) -> Value {
+    Value::Int(operation.select.unchanged_since.map(|at| at.as_millis()))
 }
 
 fn limit() -> Value {

@@ -9,11 +9,13 @@ due AS MATERIALIZED (
     ORDER BY w.due_ms, w.number LIMIT $2::bigint
     FOR UPDATE SKIP LOCKED
 ),
--- What another door has settled is not claimed; what a lost worker had is claimed again, or held with $5.
+-- What another door has settled is not claimed, nor is what holds nothing any more; what a lost worker had is claimed again, or held
+-- with $5.
 found AS MATERIALIZED (
     SELECT d.*, {message}, octet_length(m.payload)::bigint AS payload_bytes,
            sum(octet_length(m.payload)::bigint) OVER (ORDER BY d.due_ms, d.number) AS bytes_until,
-           NOT d.replay AND r.digest IS NOT NULL AS is_settled,
+           m.erased_ms IS NOT NULL AS is_erased,
+           m.erased_ms IS NOT NULL OR (NOT d.replay AND r.digest IS NOT NULL) AS is_settled,
            d.state = 1 AND $5::bigint = 1 AS is_held
     FROM due d
     JOIN {s}semel_messages m ON m.digest = d.digest AND m.expires_ms = d.expires_ms
@@ -57,11 +59,11 @@ held AS (
 )
 SELECT x.* FROM (
     SELECT m.digest, m.fence, m.attempts, m.generation, m.replay, m.stepped, m.changed_ms, m.due_ms, m.is_held, m.was = 1,
-           false, m.in_lane, m.first_ms, m.key_generation, {message}, m.was_due_ms, m.number AS place
+           0, m.in_lane, m.first_ms, m.key_generation, {message}, m.was_due_ms, m.number AS place
     FROM claimed m
     UNION ALL
     SELECT m.digest, m.fence, m.attempts, 0, m.replay, false, m.changed_ms, m.due_ms, false, false,
-           true, false, 0, 0, {message}, m.due_ms, m.number
+           CASE WHEN m.is_erased THEN 2 ELSE 1 END, false, 0, 0, {message}, m.due_ms, m.number
     FROM found m WHERE m.is_settled
 ) x
 ORDER BY x.was_due_ms, x.place

@@ -8,5 +8,5 @@ WHERE m.scope = $1::text AND m.version = $2::bigint AND w.digest IS NULL AND {ke
   AND ($4::bigint IS NULL OR m.received_ms >= $4::bigint)
   AND ($5::bigint IS NULL OR m.received_ms < $5::bigint)
   AND ($6::text IS NULL OR m.tenant = $6::text)
-  AND ($8::bigint = 0 OR m.erased_ms IS NULL)
+  AND ($8::bigint IS NULL OR r.settled_ms <= $8::bigint)
 ORDER BY m.number LIMIT $7::bigint

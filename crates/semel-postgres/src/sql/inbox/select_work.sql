@@ -9,6 +9,7 @@ SELECT x.* FROM (
        AND ($6::bigint IS NULL OR w.received_ms < $6::bigint)
        AND ($7::text IS NULL OR m.tenant = $7::text)
        AND ($9::bigint = 0 OR m.erased_ms IS NULL)
+       AND ($10::bigint IS NULL OR w.changed_ms <= $10::bigint)
      ORDER BY w.number LIMIT $8::bigint)
     UNION ALL
     (SELECT {selected}, false
@@ -20,6 +21,7 @@ SELECT x.* FROM (
        AND ($6::bigint IS NULL OR w.received_ms < $6::bigint)
        AND ($7::text IS NULL OR m.tenant = $7::text)
        AND ($9::bigint = 0 OR m.erased_ms IS NULL)
+       AND ($10::bigint IS NULL OR w.changed_ms <= $10::bigint)
      ORDER BY w.number LIMIT $8::bigint)
 ) x
 ORDER BY x.number LIMIT $8::bigint
