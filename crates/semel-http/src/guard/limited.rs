@@ -35,7 +35,8 @@ impl Inner {
             Err(exceeded) => exceeded,
         };
         match self.is_on_record(operation).await? {
-            true => Ok(Ticket::default()),
+            // If it is taken over after all, what it stores is charged.
+            true => Ok(quotas.on_record(self.place(), tenant)),
             false => Err(quotas.refuse(exceeded, self.place(), tenant)),
         }
     }

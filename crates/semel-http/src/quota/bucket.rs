@@ -16,28 +16,31 @@ fn time_of(rate: Rate, amount: u64) -> u64 {
     u64::try_from(nanos).unwrap_or(u64::MAX)
 }
 
-/// Takes so much, or says how long until it is there.
+/// Takes so much, or says how long until it is there. More than a bucket holds is taken from a full one, which then owes the rest: what
+/// comes in one piece could never be taken otherwise.
 pub(super) fn take(
     full_at: &mut FullAt,
     rate: Rate,
     amount: u64,
     now: u64,
 ) -> Result<(), Duration> {
-    let after = (*full_at).max(now).saturating_add(time_of(rate, amount));
+    let from = (*full_at).max(now);
+    let at_once = amount.min(rate.burst.max(1));
+    let needed = from.saturating_add(time_of(rate, at_once));
     let room = now.saturating_add(time_of(rate, rate.burst));
-    match after.checked_sub(room) {
+    match needed.checked_sub(room) {
         None | Some(0) => {
-            *full_at = after;
+            *full_at = from.saturating_add(time_of(rate, amount));
             Ok(())
         }
         Some(wait) => Err(Duration::from_nanos(wait)),
     }
 }
 
-/// Whether anything is left, or how long until there is.
-pub(super) fn look(full_at: FullAt, rate: Rate, now: u64) -> Result<(), Duration> {
+/// Whether so much could be taken, or how long until it could.
+pub(super) fn look(full_at: FullAt, rate: Rate, amount: u64, now: u64) -> Result<(), Duration> {
     let mut unchanged = full_at;
-    take(&mut unchanged, rate, 1, now)
+    take(&mut unchanged, rate, amount, now)
 }
 
 /// Takes so much even if it is not there. A debt is at most a bucket, so that one large answer does not lock a tenant out for years.
@@ -77,8 +80,22 @@ mod tests {
         let rate = Rate::new(100, Duration::from_secs(100));
         let mut bucket = 0;
         charge(&mut bucket, rate, 1_000_000, SECOND);
-        let wait = look(bucket, rate, SECOND).unwrap_err();
+        let wait = look(bucket, rate, 1, SECOND).unwrap_err();
         assert_eq!(wait, Duration::from_secs(101));
+    }
+
+    #[test]
+    fn what_is_larger_than_a_bucket_is_taken_from_a_full_one_and_owed() {
+        let rate = Rate::new(10, Duration::from_secs(1)).burst(3);
+        let mut bucket = 0;
+        take(&mut bucket, rate, 1, SECOND).unwrap();
+        let wait = take(&mut bucket, rate, 20, SECOND).unwrap_err();
+        assert_eq!(wait, Duration::from_millis(100));
+        take(&mut bucket, rate, 20, SECOND + SECOND / 10).unwrap();
+        let wait = take(&mut bucket, rate, 1, SECOND + SECOND / 10).unwrap_err();
+        assert_eq!(wait, Duration::from_millis(1_800));
+        let none = Rate::new(10, Duration::from_secs(1)).burst(0);
+        assert!(take(&mut 0, none, 1, SECOND).is_err());
     }
 
     #[test]

@@ -114,21 +114,56 @@ impl Quotas {
 
     /// Counts a request.
     pub fn request(&self, at: Place<'_>, tenant: &Tenant) -> Result<(), Exceeded> {
+        self.requests(at, tenant, 1)
+    }
+
+    /// Counts requests that come as one: all of them, or none. More of them than the limit lets in at once are let in by a full bucket, which then
+    /// owes the rest.
+    pub fn requests(&self, at: Place<'_>, tenant: &Tenant, count: u64) -> Result<(), Exceeded> {
         match self.holder(at, tenant) {
-            Some(holder) => self.take(&holder, Limit::Requests, 1),
+            Some(holder) => self.take(&holder, Limit::Requests, count),
             None => Ok(()),
+        }
+    }
+
+    /// Counts requests no longer that turned out to be part of one refusal.
+    pub fn uncount(&self, at: Place<'_>, tenant: &Tenant, count: u64) {
+        if let Some(holder) = self.holder(at, tenant) {
+            self.give_back(&holder, Limit::Requests, count);
         }
     }
 
     /// The right to use a key that the store does not know, if the tenant has one and may store more. It is given back with the ticket, unless
     /// the ticket is used.
     pub fn new_key(&self, at: Place<'_>, tenant: &Tenant) -> Result<Ticket, Exceeded> {
+        self.new_keys(at, tenant, 1)
+    }
+
+    /// The same for keys that come as one: all of them, or none, as with [`Quotas::requests`].
+    pub fn new_keys(&self, at: Place<'_>, tenant: &Tenant, count: u64) -> Result<Ticket, Exceeded> {
         let Some(holder) = self.holder(at, tenant) else {
             return Ok(Ticket::default());
         };
-        self.look(&holder, Limit::StoredBytes)?;
-        self.take(&holder, Limit::NewKeys, 1)?;
-        Ok(Ticket::new(self.clone(), holder))
+        self.look(&holder, Limit::StoredBytes, 1)?;
+        self.take(&holder, Limit::NewKeys, count)?;
+        Ok(Ticket::new(self.clone(), holder, count))
+    }
+
+    /// Whether [`Quotas::new_keys`] would be granted at this moment. Nothing is taken.
+    pub fn would_allow(&self, at: Place<'_>, tenant: &Tenant, count: u64) -> Result<(), Exceeded> {
+        let Some(holder) = self.holder(at, tenant) else {
+            return Ok(());
+        };
+        self.look(&holder, Limit::StoredBytes, 1)?;
+        self.look(&holder, Limit::NewKeys, count)
+    }
+
+    /// A ticket for what is on record: it holds no right to a new key, and what is stored with it is charged all the same.
+    pub fn on_record(&self, at: Place<'_>, tenant: &Tenant) -> Ticket {
+        match self.holder(at, tenant) {
+            Some(holder) => Ticket::new(self.clone(), holder, 0),
+            None => Ticket::default(),
+        }
     }
 
     /// Charges what was stored on behalf of a tenant, whether it has so much left or not: the effect has happened.
@@ -182,7 +217,8 @@ impl Quotas {
             return None;
         }
         let terms = self.0.terms.read().unwrap_or_else(PoisonError::into_inner);
-        let quota = *terms.of(tenant);
+        let named = terms.named.get(tenant);
+        let quota = (*named.unwrap_or(&terms.each), named.is_some());
         drop(terms);
         Some(self.0.table.holder(quota, at, tenant))
     }
@@ -197,9 +233,9 @@ impl Quotas {
         self.0.table.take(holder, limit, amount, now)
     }
 
-    fn look(&self, holder: &Holder, limit: Limit) -> Result<(), Exceeded> {
+    fn look(&self, holder: &Holder, limit: Limit, amount: u64) -> Result<(), Exceeded> {
         let now = self.now();
-        self.0.table.look(holder, limit, now)
+        self.0.table.look(holder, limit, amount, now)
     }
 
     fn charge(&self, holder: &Holder, bytes: u64) {

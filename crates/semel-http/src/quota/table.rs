@@ -1,7 +1,8 @@
 //! The buckets of all tenants, in bounded memory.
 //!
 //! Tenants come from callers, so there may be millions of them. A bucket that is full again says nothing and is forgotten when room is needed; while
-//! there is none, further tenants share one bucket per shard, which limits them more strictly, never less.
+//! there is none, further tenants share one bucket per shard and rate, which limits them more strictly, never less. Tenants that have limits by name
+//! are as many as an operator has written down: they always have buckets of their own.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -12,7 +13,7 @@ use semel_core::{Scope, Tenant};
 use super::bucket::{self, FullAt};
 use super::{Exceeded, Limit, Place, Quota, Rate};
 
-/// The most tenants, and tenants at places, that have buckets of their own at once.
+/// The most tenants, and tenants at places, that have buckets of their own at once, besides those that have limits by name.
 pub const TENANTS_MAX: usize = 65_536;
 const SHARDS: usize = 64;
 const PER_SHARD: usize = TENANTS_MAX / SHARDS;
@@ -26,34 +27,56 @@ type Buckets = [FullAt; Limit::ALL.len()];
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Holder {
     of: [(u64, Quota); 2],
+    /// Whether the tenant has limits by name.
+    is_named: bool,
 }
 
 impl Holder {
     /// Each bucket that counts for a limit.
-    fn rates(&self, limit: Limit) -> impl Iterator<Item = (u64, Rate)> {
-        let rates = self.of.into_iter();
-        rates.filter_map(move |(name, quota)| quota.of(limit).map(|rate| (name, rate)))
+    fn places(&self, limit: Limit) -> impl Iterator<Item = Bucket> {
+        let (rates, is_named) = (self.of.into_iter(), self.is_named);
+        rates.filter_map(move |(name, quota)| {
+            let rate = quota.of(limit)?;
+            Some(Bucket {
+                name,
+                limit,
+                rate,
+                is_named,
+            })
+        })
     }
+}
+
+/// One bucket that counts for a limit.
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    name: u64,
+    limit: Limit,
+    rate: Rate,
+    is_named: bool,
 }
 
 #[derive(Debug, Default)]
 struct Shard {
     own: HashMap<u64, Buckets>,
-    shared: Buckets,
+    /// Those of tenants without room. What one rate takes says nothing about another, so each has its own; there are as many as are configured.
+    shared: HashMap<(Limit, Rate), FullAt>,
     looked_at: u64,
 }
 
 impl Shard {
-    fn buckets(&mut self, name: u64, now: u64) -> &mut Buckets {
-        let is_crowded = self.own.len() >= PER_SHARD && !self.own.contains_key(&name);
+    fn full_at(&mut self, of: Bucket, now: u64) -> &mut FullAt {
+        let needs_room = !of.is_named && !self.own.contains_key(&of.name);
+        let is_crowded = needs_room && self.own.len() >= PER_SHARD;
         if is_crowded && now >= self.looked_at.saturating_add(LOOK_EVERY) {
             self.looked_at = now;
             self.own
                 .retain(|_, full_at| full_at.iter().any(|at| *at > now));
+            self.shared.retain(|_, full_at| *full_at > now);
         }
         match is_crowded && self.own.len() >= PER_SHARD {
-            true => &mut self.shared,
-            false => self.own.entry(name).or_default(),
+            true => self.shared.entry((of.limit, of.rate)).or_default(),
+            false => &mut self.own.entry(of.name).or_default()[of.limit as usize],
         }
     }
 }
@@ -73,7 +96,12 @@ impl Table {
         }
     }
 
-    pub(super) fn holder(&self, quota: Quota, at: Place<'_>, tenant: &Tenant) -> Holder {
+    pub(super) fn holder(
+        &self,
+        (quota, is_named): (Quota, bool),
+        at: Place<'_>,
+        tenant: &Tenant,
+    ) -> Holder {
         let name = |scope: Option<&Scope>| self.hasher.hash_one((scope, tenant));
         let here = match at.quota.is_empty() {
             true => 0,
@@ -81,6 +109,7 @@ impl Table {
         };
         Holder {
             of: [(name(None), quota), (here, *at.quota)],
+            is_named,
         }
     }
 
@@ -97,11 +126,12 @@ impl Table {
         amount: u64,
         now: u64,
     ) -> Result<(), Exceeded> {
-        for (done, (name, rate)) in holder.rates(limit).enumerate() {
-            let taken = self.with(name, now, limit, |at| bucket::take(at, rate, amount, now));
+        for (done, of) in holder.places(limit).enumerate() {
+            let rate = of.rate;
+            let taken = self.with(of, now, |at| bucket::take(at, rate, amount, now));
             if let Err(wait) = taken {
-                for (name, rate) in holder.rates(limit).take(done) {
-                    self.put_back(name, limit, rate, amount);
+                for of in holder.places(limit).take(done) {
+                    self.put_back(of, amount);
                 }
                 return Err(Exceeded { limit, rate, wait });
             }
@@ -109,37 +139,47 @@ impl Table {
         Ok(())
     }
 
-    /// Whether every bucket that counts has something left.
-    pub(super) fn look(&self, holder: &Holder, limit: Limit, now: u64) -> Result<(), Exceeded> {
-        holder.rates(limit).try_for_each(|(name, rate)| {
-            let left = self.with(name, now, limit, |at| bucket::look(*at, rate, now));
+    /// Whether so much could be taken from every bucket that counts.
+    pub(super) fn look(
+        &self,
+        holder: &Holder,
+        limit: Limit,
+        amount: u64,
+        now: u64,
+    ) -> Result<(), Exceeded> {
+        holder.places(limit).try_for_each(|of| {
+            let rate = of.rate;
+            let left = self.with(of, now, |at| bucket::look(*at, rate, amount, now));
             left.map_err(|wait| Exceeded { limit, rate, wait })
         })
     }
 
     /// Takes from every bucket that counts, what is not there too.
     pub(super) fn charge(&self, holder: &Holder, limit: Limit, amount: u64, now: u64) {
-        for (name, rate) in holder.rates(limit) {
-            self.with(name, now, limit, |at| bucket::charge(at, rate, amount, now));
+        for of in holder.places(limit) {
+            self.with(of, now, |at| bucket::charge(at, of.rate, amount, now));
         }
     }
 
     pub(super) fn give_back(&self, holder: &Holder, limit: Limit, amount: u64) {
-        for (name, rate) in holder.rates(limit) {
-            self.put_back(name, limit, rate, amount);
+        for of in holder.places(limit) {
+            self.put_back(of, amount);
         }
     }
 
     /// What was taken from a shared bucket goes back there only while the tenant has none of its own; a token more or less in a crowd is no harm.
-    fn put_back(&self, name: u64, limit: Limit, rate: Rate, amount: u64) {
-        let mut shard = self.shard(name);
+    fn put_back(&self, of: Bucket, amount: u64) {
+        let mut shard = self.shard(of.name);
         let shard = &mut *shard;
-        let buckets = shard.own.get_mut(&name).unwrap_or(&mut shard.shared);
-        bucket::give_back(&mut buckets[limit as usize], rate, amount);
+        let own = shard.own.get_mut(&of.name);
+        let own = own.map(|buckets| &mut buckets[of.limit as usize]);
+        if let Some(full_at) = own.or_else(|| shard.shared.get_mut(&(of.limit, of.rate))) {
+            bucket::give_back(full_at, of.rate, amount);
+        }
     }
 
-    fn with<T>(&self, name: u64, now: u64, limit: Limit, f: impl FnOnce(&mut FullAt) -> T) -> T {
-        f(&mut self.shard(name).buckets(name, now)[limit as usize])
+    fn with<T>(&self, of: Bucket, now: u64, f: impl FnOnce(&mut FullAt) -> T) -> T {
+        f(self.shard(of.name).full_at(of, now))
     }
 
     fn shard(&self, name: u64) -> MutexGuard<'_, Shard> {

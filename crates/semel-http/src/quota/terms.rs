@@ -31,7 +31,7 @@ impl Limit {
 }
 
 /// So much in such a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rate {
     /// How much …
     pub amount: u64,

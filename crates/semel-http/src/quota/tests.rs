@@ -143,3 +143,95 @@ async fn a_million_tenants_take_bounded_memory_and_stay_limited() {
     assert!(quotas.request(at(), &tenant("new")).is_ok());
     assert!(quotas.held() < TENANTS_MAX);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_as_one_is_counted_whole_or_not_at_all() {
+    let quotas = Quotas::default();
+    quotas.set(terms(Quota {
+        requests: per_second(3),
+        new_keys: per_second(2),
+        ..Quota::NONE
+    }));
+    let ann = tenant("ann");
+    quotas.requests(at(), &ann, 2).unwrap();
+    assert!(quotas.requests(at(), &ann, 2).is_err());
+    quotas.request(at(), &ann).unwrap();
+    quotas.uncount(at(), &ann, 1);
+    quotas.request(at(), &ann).unwrap();
+    let mut ticket = quotas.new_keys(at(), &ann, 2).unwrap();
+    assert!(quotas.new_key(at(), &ann).is_err());
+    ticket.used();
+    drop(ticket);
+    quotas.would_allow(at(), &ann, 1).unwrap();
+    assert!(quotas.would_allow(at(), &ann, 2).is_err());
+    // A batch that is larger than the bucket is let in by a full one, and then owed.
+    tokio::time::advance(Duration::from_secs(1)).await;
+    quotas.requests(at(), &ann, 30).unwrap();
+    tokio::time::advance(Duration::from_secs(9)).await;
+    assert!(quotas.request(at(), &ann).is_err());
+    tokio::time::advance(Duration::from_secs(1)).await;
+    quotas.requests(at(), &ann, 30).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_on_record_needs_no_key_and_is_charged() {
+    let quotas = Quotas::default();
+    quotas.set(terms(Quota {
+        new_keys: per_second(1),
+        stored_bytes: per_second(10),
+        ..Quota::NONE
+    }));
+    let ann = tenant("ann");
+    let mut ticket = quotas.on_record(at(), &ann);
+    ticket.used();
+    ticket.stored(20);
+    drop(ticket);
+    let exceeded = quotas.new_key(at(), &ann).unwrap_err();
+    assert_eq!(exceeded.limit, Limit::StoredBytes);
+}
+
+/// So many that no shard has room, each with a bucket that is not full for an hour.
+fn crowd(quotas: &Quotas, at: Place<'_>) {
+    for number in 0..2 * TENANTS_MAX {
+        let _ = quotas.request(at, &tenant(&format!("t{number}")));
+    }
+    assert!(quotas.held() >= TENANTS_MAX);
+}
+
+fn per_hour() -> Quota {
+    Quota {
+        requests: Some(Rate::new(1, Duration::from_secs(3_600))),
+        ..Quota::NONE
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crowd_takes_nothing_from_a_tenant_that_has_limits_by_name() {
+    let quotas = Quotas::default();
+    let big = tenant("big");
+    let mut all = terms(per_hour());
+    let own = Quota {
+        requests: per_second(100),
+        ..Quota::NONE
+    };
+    all.named.insert(big.clone(), own);
+    quotas.set(all);
+    crowd(&quotas, at());
+    assert!((0..100).all(|_| quotas.request(at(), &big).is_ok()));
+    assert!(quotas.request(at(), &big).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crowd_at_a_slow_place_takes_nothing_from_other_rates() {
+    let quotas = Quotas::default();
+    let slow = per_hour();
+    let quota = &slow;
+    crowd(&quotas, Place { scope: &PAY, quota });
+    quotas.set(terms(Quota {
+        requests: per_second(100),
+        ..Quota::NONE
+    }));
+    let new = tenant("new");
+    assert!((0..100).all(|_| quotas.request(at(), &new).is_ok()));
+    assert!(quotas.request(at(), &new).is_err());
+}

@@ -1,9 +1,9 @@
-//! The right to use a new key.
+//! The right to use new keys.
 
 use super::table::Holder;
 use super::{Limit, Quotas};
 
-/// A token for a new key. Dropped unused it goes back, so that what turns out to be a duplicate costs nothing.
+/// Tokens for new keys. What is left of them when the ticket is dropped goes back, so that what turns out to be a duplicate costs nothing.
 #[derive(Debug, Default)]
 #[must_use]
 pub struct Ticket(Option<Box<Held>>);
@@ -12,27 +12,26 @@ pub struct Ticket(Option<Box<Held>>);
 struct Held {
     quotas: Quotas,
     holder: Holder,
-    is_used: bool,
+    left: u64,
 }
 
 impl Ticket {
-    pub(super) fn new(quotas: Quotas, holder: Holder) -> Self {
-        let is_used = false;
+    pub(super) fn new(quotas: Quotas, holder: Holder, left: u64) -> Self {
         Self(Some(Box::new(Held {
             quotas,
             holder,
-            is_used,
+            left,
         })))
     }
 
-    /// The claim is granted: the key was new.
+    /// A claim is granted: its key was new.
     pub fn used(&mut self) {
         if let Some(held) = &mut self.0 {
-            held.is_used = true;
+            held.left = held.left.saturating_sub(1);
         }
     }
 
-    /// Charges what was stored under the key.
+    /// Charges what was stored under a key.
     pub fn stored(&self, bytes: u64) {
         if let Some(held) = &self.0 {
             held.quotas.charge(&held.holder, bytes);
@@ -42,8 +41,9 @@ impl Ticket {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if !self.is_used {
-            self.quotas.give_back(&self.holder, Limit::NewKeys, 1);
+        if self.left > 0 {
+            self.quotas
+                .give_back(&self.holder, Limit::NewKeys, self.left);
         }
     }
 }
