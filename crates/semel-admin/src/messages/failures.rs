@@ -10,6 +10,9 @@ use semel_core::{Identity, Result, Scope, Timestamp};
 pub const WALK_MAX: usize = 10_000;
 /// The most groups of one answer, the largest ones.
 pub const GROUPS_MAX: usize = 500;
+/// The states of failures.
+pub(super) const FAILED: [State; 3] =
+    [State::FailedTerminal, State::Parked, State::FailedRetryable];
 /// The most characters of a group's error.
 const ERROR_CHARS_MAX: usize = 300;
 
@@ -58,29 +61,25 @@ impl Failures {
 
 /// The failures of one consumer or of all: of the newest [`WALK_MAX`] messages that failed or are parked.
 pub async fn failures(inbox: &dyn Inbox, consumer: Option<&Scope>) -> Result<Failures> {
-    let mut found = Failures::default();
-    let mut groups: HashMap<String, Group> = HashMap::new();
-    let mut before = None;
-    loop {
-        let query = Query {
-            states: vec![State::FailedTerminal, State::Parked, State::FailedRetryable],
-            consumer: consumer.cloned(),
-            before,
-            limit: PAGE_MAX,
-            ..Query::default()
-        };
-        let page = inbox.list_messages(query).await?;
-        found.looked_at += page.entries.len() as u64;
-        page.entries
-            .into_iter()
-            .for_each(|entry| add(&mut groups, entry));
-        before = page.next;
-        found.is_cut = before.is_some();
-        if before.is_none() || found.looked_at >= WALK_MAX as u64 {
-            break;
-        }
+    let query = Query {
+        consumer: consumer.cloned(),
+        ..Query::default()
+    };
+    failures_of(inbox, query).await
+}
+
+/// The failures that a query finds; of failed and parked ones, unless it names other states.
+pub async fn failures_of(inbox: &dyn Inbox, mut query: Query) -> Result<Failures> {
+    if query.states.is_empty() {
+        query.states = FAILED.to_vec();
     }
-    found.groups = groups.into_values().collect();
+    let mut groups: HashMap<String, Group> = HashMap::new();
+    let looked = walk(inbox, query, |entry| add(&mut groups, entry)).await?;
+    let mut found = Failures {
+        looked_at: looked.at,
+        is_cut: looked.is_cut,
+        groups: groups.into_values().collect(),
+    };
     found.groups.sort_by(|a, b| {
         b.count
             .cmp(&a.count)
@@ -91,10 +90,53 @@ pub async fn failures(inbox: &dyn Inbox, consumer: Option<&Scope>) -> Result<Fai
     Ok(found)
 }
 
+/// How many messages were looked at, and whether there are more.
+pub(super) struct Looked {
+    pub(super) at: u64,
+    pub(super) is_cut: bool,
+}
+
+/// Goes through the newest [`WALK_MAX`] messages that a query finds.
+pub(super) async fn walk(
+    inbox: &dyn Inbox,
+    mut query: Query,
+    mut each: impl FnMut(Entry),
+) -> Result<Looked> {
+    query.limit = PAGE_MAX;
+    query.before = None;
+    let mut at = 0;
+    loop {
+        let page = inbox.list_messages(query.clone()).await?;
+        at += page.entries.len() as u64;
+        page.entries.into_iter().for_each(&mut each);
+        query.before = page.next;
+        let is_cut = query.before.is_some();
+        if !is_cut || at >= WALK_MAX as u64 {
+            return Ok(Looked { at, is_cut });
+        }
+    }
+}
+
+/// The group that a message belongs to.
+pub(super) struct Named {
+    pub(super) id: String,
+    /// The error as it is in the group.
+    pub(super) error: String,
+}
+
+impl Named {
+    pub(super) fn of(entry: &Entry) -> Self {
+        let error = normalised(entry.error.as_deref().unwrap_or_default());
+        Self {
+            id: id_of(entry.identity.scope(), entry.cause, &error),
+            error,
+        }
+    }
+}
+
 fn add(groups: &mut HashMap<String, Group>, entry: Entry) {
-    let error = normalised(entry.error.as_deref().unwrap_or_default());
+    let Named { id, error } = Named::of(&entry);
     let consumer = entry.identity.scope().clone();
-    let id = id_of(&consumer, entry.cause, &error);
     let at = entry.changed_at;
     let group = groups.entry(id.clone()).or_insert_with(|| Group {
         id,

@@ -325,6 +325,7 @@ async fn a_dry_run_changes_nothing_and_a_retry_leaves_a_line_in_the_audit() {
       ],
       "settled": 0,
       "skipped": 0,
+      "unchanged_since": "2026-11-16T00:00:00.000Z",
       "waiting": 0
     }
     "#);
@@ -463,6 +464,17 @@ async fn a_store_without_an_inbox_says_so() {
     let refused = crate::http::get(address, "/api/v1/inbox").await;
     assert_eq!(refused.problem(), "not-found");
     assert!(refused.body.contains("SQLite or PostgreSQL"), "{refused:?}");
+    let mut browser = crate::browsing::Browser::at(address);
+    for path in ["/inbox", "/inbox/one", "/dead-letters", "/intents"] {
+        let page = browser.open(path).await;
+        for text in [
+            "This store has no inbox.",
+            "SQLite or PostgreSQL",
+            "href=\"/keys\"",
+        ] {
+            assert!(page.contains(text), "{path}: {text}: {page}");
+        }
+    }
     drop(stop);
     served.await.unwrap();
 }

@@ -62,6 +62,7 @@ impl ListParams {
             limit: limit(self.limit, "messages")?,
             states: self.state,
             consumer: self.consumer,
+            id: None,
             lane: self.lane,
             cause: self.cause,
             tenant: self.tenant,

@@ -58,6 +58,11 @@ pub(crate) struct ActInput {
     #[serde(default, deserialize_with = "fields::text_or_none")]
     #[schema(value_type = Option<String>)]
     until: Option<When>,
+    /// Only what has stood as it does since this moment or longer: RFC 3339, or how long ago. What arrived or changed its state after it is left alone:
+    /// the `unchanged_since` of a dry run does what that has shown. A dry run without it looks at the present moment.
+    #[serde(default, deserialize_with = "fields::text_or_none")]
+    #[schema(value_type = Option<String>)]
+    unchanged_since: Option<When>,
     /// Who decides, for the audit. With a token this may be left out, and the token's name stands in front of it.
     #[serde(default, deserialize_with = "fields::actor_or_none")]
     #[schema(value_type = Option<String>, example = "ada")]
@@ -133,6 +138,7 @@ impl ActInput {
         if self.new_key && !matches!(action, Action::Retry { .. }) {
             return Err(refuse_field("new_key", "only a retry can have a new key"));
         }
+        let unchanged_since = self.unchanged_since(now);
         Ok(Operation {
             plan,
             select: Selection {
@@ -143,6 +149,8 @@ impl ActInput {
                 lane: self.lane,
                 from: self.from.map(|when| when.at(now)),
                 until: self.until.map(|when| when.at(now)),
+                unchanged_since,
+                group: None,
             },
             action,
             by: caller.actor(self.by)?,
@@ -151,6 +159,14 @@ impl ActInput {
             dry_run: self.dry_run,
             edit: None,
         })
+    }
+
+    /// What a look shows is of a moment, so that it can be confirmed as it was.
+    fn unchanged_since(&self, now: Timestamp) -> Option<Timestamp> {
+        match self.unchanged_since {
+            Some(when) => Some(when.at(now).min(now)),
+            None => self.dry_run.then_some(now),
+        }
     }
 
     fn check(&self) -> Result<(), Refused> {

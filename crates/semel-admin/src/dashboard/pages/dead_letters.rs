@@ -1,62 +1,59 @@
 //! Dead letters: what failed for good or is parked, over all consumers, in groups and one by one; and replays of what was dealt with.
 
 use maud::{Markup, html};
-use semel_core::inbox::{Cause, Counts, State};
+use semel_core::inbox::{Cause, Counts, Query, State};
 
 use super::inbox::acts;
 use super::inbox::filters::Filters;
-use super::inbox::{lead, list};
+use super::inbox::{lead, list, no_inbox};
 use crate::api::inbox as api;
 use crate::api::inbox::Verb;
 use crate::dashboard::ui::Tone;
 use crate::dashboard::{Ask, Page, ui};
-use crate::messages::{Failures, Group, WALK_MAX, failures};
+use crate::messages::{Failures, Group, WALK_MAX, failures_of};
 use crate::refused::{Refused, ask as wait};
 use crate::tokens::Needs;
 
 /// The page's address.
 pub(super) const PATH: &str = "/dead-letters";
+/// The states of dead letters.
+const DEAD: [State; 2] = [State::FailedTerminal, State::Parked];
 /// How many groups are shown.
 const GROUPS_SHOWN: usize = 50;
 
 /// The page. It is not live: its groups are counted over many messages.
 pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
+    let Ok(part) = api::part(&ask.app) else {
+        return Ok(no_inbox("Dead letters"));
+    };
+    let now = ask.app.now();
     let filters: Filters = ask.query()?;
-    let (part, now) = (api::part(&ask.app)?, ask.app.now());
-    let consumer = filters.consumer()?;
+    // A group has what is tried again by itself, too.
+    let filters = match filters.group {
+        Some(_) => filters,
+        None => filters.or_states(&DEAD),
+    };
     let counts = wait(part.inbox.counts()).await?;
-    let found = wait(failures(part.inbox.as_ref(), consumer.as_ref())).await?;
+    let of_groups = Query {
+        states: Vec::new(),
+        ..filters.query(now)?
+    };
+    let found = wait(failures_of(part.inbox.as_ref(), of_groups)).await?;
     let chosen = filters.group.as_deref().map(|id| found.group(id));
     let page = match chosen {
         Some(Some(group)) => members(part.inbox.as_ref(), group).await?,
         Some(None) => semel_core::inbox::Page::default(),
-        None => listed(part.inbox.as_ref(), &filters, now).await?,
+        None => wait(part.inbox.list_messages(filters.query(now)?)).await?,
     };
     let content = html! {
         @if let Some(chosen) = chosen { (one_group(&ask, chosen)) }
         @else { (ui::section("What is wrong", groups(&ask, &found))) }
-        (ui::section("Messages", list::table(&ask, &page, now, none())))
+        (ui::section("Messages", list::table(&page, filters.consumer.is_none(), now, none())))
         (ui::pager(&ask, page.next.map(|next| next.to_string()).as_deref()))
         @if ask.may(Needs::Operate) { (acting(&ask, &filters, &counts)) }
     };
     let lead = lead(&ask, &filters, &counts);
     Ok(Page::new("Dead letters").lead(lead).rest(content))
-}
-
-/// Failed for good and parked, unless one of them is asked for.
-async fn listed(
-    inbox: &dyn semel_core::inbox::Inbox,
-    filters: &Filters,
-    now: semel_core::Timestamp,
-) -> Result<semel_core::inbox::Page, Refused> {
-    if filters.id.is_some() {
-        return list::load(inbox, filters, now).await;
-    }
-    let mut query = filters.query(now)?;
-    if query.states.is_empty() {
-        query.states = vec![State::FailedTerminal, State::Parked];
-    }
-    wait(inbox.list_messages(query)).await
 }
 
 /// The newest messages of a group.
@@ -76,7 +73,11 @@ fn groups(ask: &Ask, found: &Failures) -> Markup {
     let now = ask.app.now();
     let row = |group: &Group| {
         let consumer = group.consumer.to_string();
-        let link = ui::link_to(PATH, &[("consumer", &consumer), ("group", &group.id)]);
+        let link = ask.link(&[
+            ("consumer", Some(&consumer)),
+            ("group", Some(&group.id)),
+            ("before", None),
+        ]);
         ui::Row::new(&group.id)
             .cell(html! { a href=(link) { (ui::count(group.count)) } @if group.retrying > 0 { " " span.hint { (ui::count(group.retrying)) " retrying" } } })
             .text(&consumer)

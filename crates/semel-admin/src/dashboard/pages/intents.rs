@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use semel_core::inbox::{Counts, State};
 
 use super::inbox::filters::Filters;
-use super::inbox::{acts, consumers, list};
+use super::inbox::{acts, consumers, list, no_inbox};
 use crate::api::inbox as api;
 use crate::dashboard::{Ask, Page, ui};
 use crate::refused::{Refused, ask as wait};
@@ -12,11 +12,24 @@ use crate::tokens::Needs;
 
 /// The page's address.
 pub(super) const PATH: &str = "/intents";
+/// The states of what its provider has not taken.
+const NOT_SENT: [State; 5] = [
+    State::FailedTerminal,
+    State::Parked,
+    State::FailedRetryable,
+    State::InProgress,
+    State::Received,
+];
 
 /// The page.
 pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
+    let Ok(part) = api::part(&ask.app) else {
+        return Ok(no_inbox("Intents"));
+    };
+    let now = ask.app.now();
     let filters: Filters = ask.query()?;
-    let (part, now) = (api::part(&ask.app)?, ask.app.now());
+    // What is listed is what is acted on.
+    let filters = filters.or_states(&NOT_SENT);
     let consumer = filters.consumer()?;
     let counts = wait(part.inbox.counts()).await?;
     let targets: Vec<&Counts> = counts
@@ -24,26 +37,14 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
         .filter(|counts| consumers::is_target(&counts.consumer))
         .collect();
     let page = match &consumer {
-        Some(_) => {
-            let mut query = filters.query(now)?;
-            if query.states.is_empty() {
-                query.states = vec![
-                    State::FailedTerminal,
-                    State::Parked,
-                    State::FailedRetryable,
-                    State::InProgress,
-                    State::Received,
-                ];
-            }
-            Some(wait(part.inbox.list_messages(query)).await?)
-        }
+        Some(_) => Some(wait(part.inbox.list_messages(filters.query(now)?)).await?),
         None => None,
     };
     let live = html! {
         @if let Some(consumer) = &consumer { (consumers::one(&ask, consumer, &counts)) }
         @else { (ui::section("Targets", consumers::table(&ask, PATH, &targets, no_target()))) }
         @if let Some(page) = &page {
-            (ui::section("Intents that are not sent", list::table(&ask, page, now, ui::empty("Everything is sent.", html! {
+            (ui::section("Intents that are not sent", list::table(page, false, now, ui::empty("Everything is sent.", html! {
                 "An intent stands here until its provider has taken it."
             }))))
             (ui::pager(&ask, page.next.map(|next| next.to_string()).as_deref()))

@@ -14,6 +14,8 @@ pub struct Report {
     consumer: String,
     /// Whether nothing was changed because only a forecast was asked for.
     dry_run: bool,
+    /// What arrived or changed its state after this moment was left alone; repeat it to do what a dry run has shown.
+    unchanged_since: Option<String>,
     /// Messages that the selection names.
     matched: u64,
     /// Messages that change.
@@ -44,6 +46,7 @@ impl Report {
             action: operation.action.name(),
             consumer: operation.plan.consumer.to_string(),
             dry_run: operation.dry_run,
+            unchanged_since: operation.select.unchanged_since.map(|at| at.to_string()),
             matched: report.matched,
             changed: report.changed,
             skipped: report.skipped,

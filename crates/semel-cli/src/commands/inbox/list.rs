@@ -87,6 +87,7 @@ impl Page {
         let query = Query {
             states: listing.states.to_vec(),
             consumer: listing.consumer.cloned(),
+            id: None,
             lane: self.key.clone(),
             cause: self.cause,
             tenant: self.tenant.clone(),

@@ -45,6 +45,10 @@ pub(crate) struct Select {
     /// Only received before: 2026-11-16T08:30:00Z, or 2h for two hours ago
     #[arg(long, value_name = "TIME")]
     until: Option<When>,
+
+    /// Only what has stood as it does since then or longer, as the `unchanged_since` of a dry run says it [default: the start of the command, unless ids are named]
+    #[arg(long, value_name = "TIME")]
+    unchanged_since: Option<When>,
 }
 
 impl Select {
@@ -73,6 +77,16 @@ impl Select {
             lane: self.key.clone(),
             from: self.from.map(|when| when.at(now)),
             until: self.until.map(|when| when.at(now)),
+            unchanged_since: self.unchanged_since(now),
+            group: None,
+        }
+    }
+
+    /// What is asked about and what is then changed is the same, however many rounds it takes.
+    fn unchanged_since(&self, now: Timestamp) -> Option<Timestamp> {
+        match self.unchanged_since {
+            Some(when) => Some(when.at(now).min(now)),
+            None => self.may_be_many().then_some(now),
         }
     }
 

@@ -76,11 +76,12 @@ fn input(form: &Form, filters: &Filters, verb: Verb, dry_run: bool) -> Result<Ac
             "an act is on messages of one consumer; choose it",
         ));
     }
-    let states: Vec<&String> = filters.state.iter().collect();
+    let states: Vec<&str> = filters.states()?.iter().map(|state| state.name()).collect();
     let ids: Vec<&String> = filters.id.iter().collect();
     let fields = json!({
         "consumer": filters.consumer, "ids": ids, "all": true, "tenant": filters.tenant, "states": states, "cause": filters.cause,
-        "lane": filters.lane, "from": filters.from, "until": filters.until, "group": filters.group, "by": form.by,
+        "lane": filters.lane, "from": filters.from, "until": filters.until, "group": filters.group,
+        "unchanged_since": filters.unchanged_since, "by": form.by,
         "reason": form.reason, "dry_run": dry_run, "new_key": form.new_key.is_some(),
         "force": form.force.is_some() && verb == Verb::Replay,
     });
@@ -140,6 +141,7 @@ fn forecast(
     let kept = [
         ("verb", Some(verb.name())),
         ("back", form.back.as_deref()),
+        ("unchanged_since", filters.unchanged_since.as_deref()),
         ("new_key", form.new_key.as_deref()),
         ("confirmed", Some("yes")),
     ];
@@ -173,6 +175,9 @@ fn forecast(
     };
     Page::new(title).rest(html! {
         p { "Of " strong { (consumer) } ": " (operation.select.describe()) ". Nothing has been changed." }
+        @if let Some(looked) = operation.select.unchanged_since {
+            p.hint { "What arrives or changes after " (ui::time(looked, ask.app.now())) " is left alone." }
+        }
         @if verb == Verb::Replay { (policy(ask, consumer)) }
         (facts(report))
         @if report.changed == 0 {

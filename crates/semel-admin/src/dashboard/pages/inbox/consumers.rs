@@ -2,12 +2,13 @@
 
 use maud::{Markup, html};
 use semel_core::Scope;
-use semel_core::inbox::Counts;
+use semel_core::inbox::{Counts, Pause};
 use semel_inbox::CircuitState;
 
 use crate::api::inbox as api;
 use crate::dashboard::ui::Tone;
 use crate::dashboard::{Ask, ui};
+use crate::router::App;
 
 /// The beginning of the name of a consumer that is a target of intents.
 const TARGET: &str = "intent:";
@@ -47,7 +48,7 @@ pub(in crate::dashboard::pages) fn table(
         };
         ui::Row::new(&consumer)
             .cell(html! { a href=(ui::link_to(path, &[("consumer", &consumer)])) { (name_of(&counts.consumer)) } })
-            .cell(standing(ask, counts))
+            .cell(standing(&ask.app, &counts.consumer, counts.paused.as_ref()))
             .cell(number(counts.received, "RECEIVED"))
             .cell(html! {
                 (number(counts.in_progress, "IN_PROGRESS"))
@@ -73,21 +74,26 @@ pub(in crate::dashboard::pages) fn table(
         .or(empty)
 }
 
-/// What keeps a consumer from running, or that nothing does.
-fn standing(ask: &Ask, counts: &Counts) -> Markup {
-    let circuit = ask.app.parts.store.metrics().circuit_of(&counts.consumer);
-    let policies = api::part(&ask.app).ok().map(|part| part.policies.get());
+/// What keeps a consumer from running, or that nothing does. Only what an engine of this process serves is known to run.
+pub(in crate::dashboard::pages) fn standing(
+    app: &App,
+    consumer: &Scope,
+    paused: Option<&Pause>,
+) -> Markup {
+    let circuit = app.parts.store.metrics().circuit_of(consumer);
+    let policies = api::part(app).ok().map(|part| part.policies.get());
     let is_served =
-        policies.is_none_or(|policies| !policies.is_complete() || policies.knows(&counts.consumer));
+        policies.is_none_or(|policies| !policies.is_complete() || policies.knows(consumer));
+    let runs = is_served && paused.is_none();
     html! {
-        @if let Some(pause) = &counts.paused {
+        @if let Some(pause) = paused {
             span title={ "by " (pause.by) @if let Some(reason) = &pause.reason { ": " (reason) } } { (ui::state("paused")) } " "
         }
         @if !is_served { (ui::badge(Tone::Bad, "not served")) " " }
         @match circuit {
             Some(CircuitState::Open) => (ui::badge(Tone::Bad, "circuit open")),
             Some(CircuitState::HalfOpen) => (ui::badge(Tone::Warn, "circuit half-open")),
-            Some(CircuitState::Closed) if counts.paused.is_none() => (ui::badge(Tone::Good, "runs")),
+            Some(CircuitState::Closed) if runs => (ui::badge(Tone::Good, "runs")),
             Some(CircuitState::Closed) | None => {}
         }
     }

@@ -13,6 +13,7 @@ use crate::when::When;
 #[serde(default)]
 pub(crate) struct Filters {
     pub(crate) consumer: Option<String>,
+    /// One state, or several with commas between them.
     pub(crate) state: Option<String>,
     pub(crate) cause: Option<String>,
     pub(crate) id: Option<String>,
@@ -22,6 +23,8 @@ pub(crate) struct Filters {
     pub(crate) until: Option<String>,
     /// A group of failures.
     pub(crate) group: Option<String>,
+    /// The moment of the look that an act confirms. Lists know nothing of it.
+    pub(crate) unchanged_since: Option<String>,
     /// Where the part of the list begins.
     pub(crate) before: Option<String>,
 }
@@ -52,9 +55,23 @@ impl Filters {
         read("tenant", self.tenant.as_ref())
     }
 
-    /// The state that is looked for.
-    pub(crate) fn state(&self) -> Result<Option<State>, Refused> {
-        read("state", self.state.as_ref())
+    /// The states that are looked for; any, if there are none.
+    pub(crate) fn states(&self) -> Result<Vec<State>, Refused> {
+        let names = self.state.iter().flat_map(|names| names.split(','));
+        let states = names.map(|name| name.trim().parse());
+        states
+            .collect::<Result<_, semel_core::Error>>()
+            .map_err(|error| refuse_field("state", &error.to_string()))
+    }
+
+    /// The same filters, in these states unless they name some.
+    pub(crate) fn or_states(&self, states: &[State]) -> Self {
+        let names: Vec<&str> = states.iter().map(|state| state.name()).collect();
+        let named = self.state.clone().or_else(|| Some(names.join(",")));
+        Self {
+            state: named,
+            ..self.clone()
+        }
     }
 
     /// The same as a question to the inbox.
@@ -62,8 +79,9 @@ impl Filters {
         let moment =
             |name, text| Ok::<_, Refused>(read::<When>(name, text)?.map(|when| when.at(now)));
         Ok(Query {
-            states: self.state()?.into_iter().collect(),
+            states: self.states()?,
             consumer: self.consumer()?,
+            id: self.id()?,
             lane: read("lane", self.lane.as_ref())?,
             cause: read("cause", self.cause.as_ref())?,
             tenant: self.tenant()?,
@@ -74,10 +92,13 @@ impl Filters {
         })
     }
 
-    /// The same with moments that stay where they are: what is confirmed is what was looked at.
+    /// The same with moments that stay where they are, that of the look among them: what is confirmed is what was looked at.
     pub(crate) fn settled(&self, now: Timestamp) -> Result<Self, Refused> {
         let query = self.query(now)?;
+        let looked: Option<When> = read("unchanged_since", self.unchanged_since.as_ref())?;
+        let looked = looked.map_or(now, |when| when.at(now).min(now));
         Ok(Self {
+            unchanged_since: Some(looked.to_string()),
             from: query.from.map(|at| at.to_string()),
             until: query.until.map(|at| at.to_string()),
             before: None,
@@ -106,5 +127,40 @@ impl Filters {
     /// Whether nothing is set.
     pub(crate) fn is_empty(&self) -> bool {
         self.pairs().is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_named_with_commas_and_stay_as_they_are_named() {
+        let dead = [State::FailedTerminal, State::Parked];
+        let all = Filters::default();
+        assert_eq!(all.states().expect("no states"), []);
+        assert_eq!(all.or_states(&dead).states().expect("two states"), dead);
+        let one = Filters {
+            state: Some("PARKED".to_owned()),
+            ..Filters::default()
+        };
+        assert_eq!(
+            one.or_states(&dead).states().expect("one state"),
+            [State::Parked]
+        );
+        let wrong = Filters {
+            state: Some("PARKED,DONE".to_owned()),
+            ..Filters::default()
+        };
+        assert!(wrong.states().is_err());
+    }
+
+    #[test]
+    fn a_look_is_of_a_moment_that_its_confirmation_repeats() {
+        let at = Timestamp::from_millis;
+        let look = Filters::default().settled(at(1_000)).expect("a moment");
+        let confirmed = look.settled(at(9_000)).expect("a moment");
+        assert_eq!(confirmed.unchanged_since, look.unchanged_since);
+        assert_eq!(look.unchanged_since, Some(at(1_000).to_string()));
     }
 }

@@ -11,17 +11,25 @@ pub(super) const SHOWN_MAX: usize = 50;
 /// How many ranges of a key are shown.
 const RANGES_MAX: usize = 8;
 
-/// Keys one to a row, with the versions that are missing.
-pub(super) fn table(gaps: &[Gap], now: Timestamp) -> Markup {
+/// Keys one to a row, with the versions that are missing. Those of all consumers say whose they are.
+pub(super) fn table(gaps: &[Gap], is_of_all: bool, now: Timestamp) -> Markup {
     let row = |gap: &Gap| {
         let ranges = gap.missing.iter().take(RANGES_MAX).map(range);
         let mut missing = ranges.collect::<Vec<_>>().join(", ");
         if gap.missing.len() > RANGES_MAX {
             missing.push_str(", …");
         }
-        ui::Row::new(&format!("{} {}", gap.tenant, gap.lane))
-            .text(gap.lane.as_str())
-            .text(gap.tenant.as_str())
+        let consumer = gap.consumer.to_string();
+        let link = ui::link_to(
+            super::PATH,
+            &[("consumer", &consumer), ("lane", gap.lane.as_str())],
+        );
+        let mut row = ui::Row::new(&format!("{consumer} {} {}", gap.tenant, gap.lane))
+            .cell(html! { a href=(link) { (gap.lane) } });
+        if is_of_all {
+            row = row.text(&consumer);
+        }
+        row.text(gap.tenant.as_str())
             .text(gap.done.map_or("none".to_owned(), |done| done.to_string()))
             .text(missing)
             .text(ui::count(gap.waiting))
@@ -31,11 +39,11 @@ pub(super) fn table(gaps: &[Gap], now: Timestamp) -> Markup {
                 None => html! { "none" },
             })
     };
-    let table = ui::Table::new("Keys that wait for versions")
-        .column("Key")
-        .column("Tenant")
-        .number("Applied")
-        .column("Missing");
+    let mut table = ui::Table::new("Keys that wait for versions").column("Key");
+    if is_of_all {
+        table = table.column("Consumer");
+    }
+    let table = table.column("Tenant").number("Applied").column("Missing");
     table
         .number("Waiting")
         .column("Waits until")

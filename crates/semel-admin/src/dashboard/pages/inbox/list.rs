@@ -1,43 +1,15 @@
 //! Messages in a list.
 
 use maud::{Markup, html};
-use semel_core::inbox::{Cause, Entry, Inbox, Page};
+use semel_core::inbox::{Cause, Entry, Page};
 use semel_core::{Identity, Tenant, Timestamp};
 
-use super::filters::Filters;
-use crate::dashboard::{Ask, ui};
-use crate::refused::{Refused, ask as wait};
+use crate::dashboard::ui;
 
 /// How many messages a part of a list has.
 pub(super) const SHOWN_MAX: usize = 50;
 /// The most characters of an error in a list.
 const ERROR_CHARS_MAX: usize = 140;
-
-/// The messages that match. An id is looked up; all else is listed.
-pub(in crate::dashboard::pages) async fn load(
-    inbox: &dyn Inbox,
-    filters: &Filters,
-    now: Timestamp,
-) -> Result<Page, Refused> {
-    let (query, Some(id)) = (filters.query(now)?, filters.id()?) else {
-        return wait(inbox.list_messages(filters.query(now)?)).await;
-    };
-    let tenant = query.tenant.clone().unwrap_or_else(Tenant::public);
-    let consumers = match &query.consumer {
-        Some(consumer) => vec![consumer.clone()],
-        None => {
-            let counts = wait(inbox.counts()).await?;
-            counts.into_iter().map(|counts| counts.consumer).collect()
-        }
-    };
-    let mut page = Page::default();
-    for consumer in consumers.into_iter().take(SHOWN_MAX) {
-        let identity = Identity::new(tenant.clone(), consumer, id.clone());
-        let found = wait(inbox.message(identity)).await?;
-        page.entries.extend(found.map(|detail| detail.entry));
-    }
-    Ok(page)
-}
 
 /// The address of a message.
 pub(in crate::dashboard::pages) fn address(identity: &Identity) -> String {
@@ -52,14 +24,13 @@ pub(in crate::dashboard::pages) fn address(identity: &Identity) -> String {
     ui::link_to(super::one::PATH, &pairs)
 }
 
-/// Messages one to a row, or what is said where there are none.
+/// Messages one to a row, or what is said where there are none. Those of all consumers say whose they are.
 pub(in crate::dashboard::pages) fn table(
-    ask: &Ask,
     page: &Page,
+    is_of_all: bool,
     now: Timestamp,
     empty: Markup,
 ) -> Markup {
-    let is_of_all = !ask.here().contains("consumer=");
     let has_tenants = page
         .entries
         .iter()

@@ -4,12 +4,13 @@ pub(super) mod acts;
 pub(super) mod consumers;
 pub(super) mod filters;
 mod gaps;
+mod lanes;
 pub(super) mod list;
 pub(in crate::dashboard) mod one;
 
 use maud::{Markup, html};
 use semel_core::Scope;
-use semel_core::inbox::{Cause, Counts, State};
+use semel_core::inbox::{Cause, Counts, Order, State};
 
 use crate::api::inbox as api;
 use crate::dashboard::{Ask, Page, ui};
@@ -23,15 +24,16 @@ pub(super) const PATH: &str = "/inbox";
 
 /// The page.
 pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
+    let Ok(part) = api::part(&ask.app) else {
+        return Ok(no_inbox("Inbox"));
+    };
     let filters: Filters = ask.query()?;
-    let (part, now) = (api::part(&ask.app)?, ask.app.now());
+    let now = ask.app.now();
     let consumer = filters.consumer()?;
     let counts = wait(part.inbox.counts()).await?;
-    let page = list::load(part.inbox.as_ref(), &filters, now).await?;
-    let gaps = match &consumer {
-        Some(consumer) => wait(part.inbox.gaps(consumer.clone(), gaps::SHOWN_MAX)).await?,
-        None => Vec::new(),
-    };
+    let page = wait(part.inbox.list_messages(filters.query(now)?)).await?;
+    let ordered = ordered(&ask, consumer.as_ref(), &counts);
+    let waits = lanes::load(part.inbox.as_ref(), &ordered).await?;
     let is_target = |counts: &&Counts| consumers::is_target(&counts.consumer);
     let shown: Vec<&Counts> = counts.iter().filter(|counts| !is_target(counts)).collect();
     let live = html! {
@@ -40,14 +42,43 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
         } @else {
             (ui::section("Consumers", consumers::table(&ask, PATH, &shown, no_consumer())))
         }
-        @if !gaps.is_empty() { (ui::section("Versions that keys wait for", gaps::table(&gaps, now))) }
-        (ui::section("Messages", list::table(&ask, &page, now, nothing(&filters))))
+        (waits.show(consumer.is_none(), now))
+        (ui::section("Messages", list::table(&page, consumer.is_none(), now, nothing(&filters))))
         (ui::pager(&ask, page.next.map(|next| next.to_string()).as_deref()))
     };
     let page = Page::new("Inbox")
         .lead(lead(&ask, &filters, &counts))
         .live(live);
     Ok(page.rest(rest(&ask, consumer.as_ref(), &filters, &counts)))
+}
+
+/// The consumers whose keys may wait: the one that is chosen, or all with an order that have messages which wait.
+fn ordered(ask: &Ask, chosen: Option<&Scope>, counts: &[Counts]) -> Vec<Scope> {
+    if let Some(consumer) = chosen {
+        return vec![consumer.clone()];
+    }
+    let Ok(part) = api::part(&ask.app) else {
+        return Vec::new();
+    };
+    let policies = part.policies.get();
+    let waits = |counts: &&Counts| counts.received + counts.parked > 0;
+    let has_order = |consumer: &Scope| !matches!(policies.plan(consumer).order, Order::None);
+    let all = counts
+        .iter()
+        .filter(waits)
+        .map(|counts| counts.consumer.clone());
+    all.filter(has_order).take(lanes::CONSUMERS_MAX).collect()
+}
+
+/// What a page about messages says where the store keeps none.
+pub(super) fn no_inbox(title: &str) -> Page {
+    Page::new(title).rest(ui::empty(
+        "This store has no inbox.",
+        html! {
+            "Messages, dead letters and intents are kept in SQLite or PostgreSQL; Redis keeps keys alone, and so does the hybrid. Start the process with "
+            code { "store: sqlite:semel.db" } " or " code { "store: postgres://…" } " in semel.yaml to receive messages."
+        },
+    ))
 }
 
 /// The filters of a list of messages.
@@ -63,10 +94,13 @@ pub(super) fn lead(ask: &Ask, filters: &Filters, counts: &[Counts]) -> Markup {
         let named = names.iter().map(|name| (name.as_str(), name.as_str()));
         [("", all)].into_iter().chain(named).collect::<Vec<_>>()
     };
-    let states: Vec<_> = [("", "any")]
+    let mut states: Vec<_> = [("", "any")]
         .into_iter()
         .chain(State::ALL.map(|s| (s.name(), s.name())))
         .collect();
+    // Several states, as a link names them, stay chosen.
+    let several = filters.state.as_deref();
+    states.extend(several.filter(|names| names.contains(',')).map(|names| (names, names)));
     let causes: Vec<_> = [("", "any")]
         .into_iter()
         .chain(Cause::ALL.map(|c| (c.name(), c.name())))
@@ -119,7 +153,12 @@ fn nothing(filters: &Filters) -> Markup {
         ),
         false => ui::empty(
             "No message matches.",
-            html! { "Leave a filter out, or choose another state." },
+            html! {
+                "Leave a filter out, or choose another state."
+                @if let Some(id) = &filters.id {
+                    " Of a message that is no longer kept its record is left: " a href=(ui::link_to("/keys", &[("key", id)])) { "look for its key" } "."
+                }
+            },
         ),
     }
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use semel_core::inbox::Counts;
-use semel_inbox::CircuitState;
 use semel_inbox::source::{SourceState, SourceView};
 
+use super::super::inbox::consumers::standing;
 use super::Now;
 use crate::dashboard::scopes::{Counted, Scopes};
 use crate::dashboard::ui::{self, Row, Table, Tone};
@@ -171,22 +171,15 @@ fn consumer(now: &Now<'_>, name: &str, known: &Known<'_>) -> Row {
 
 /// The badges of a consumer: whether it is paused, its circuit, what its sources say if they are not read.
 fn states(now: &Now<'_>, name: &str, known: &Known<'_>) -> Markup {
-    let circuit = name.parse().ok();
-    let circuit = circuit.and_then(|scope| now.app.parts.store.metrics().circuit_of(&scope));
-    let is_paused = known.counts.is_some_and(|counts| counts.paused.is_some());
-    let is_running = !is_paused && circuit.is_none_or(|circuit| circuit == CircuitState::Closed);
+    let paused = known.counts.and_then(|counts| counts.paused.as_ref());
     html! {
         span.badges {
-            @if is_paused { (ui::state("paused")) }
-            @if let Some(circuit) = circuit.filter(|circuit| *circuit != CircuitState::Closed) {
-                (ui::badge(if circuit == CircuitState::Open { Tone::Bad } else { Tone::Warn }, &format!("circuit {}", circuit.name())))
-            }
+            @if let Ok(consumer) = name.parse() { (standing(now.app, &consumer, paused)) }
             @for view in &known.sources {
                 @if !matches!(view.state, SourceState::Reading) {
                     (ui::badge(Tone::Warn, &format!("{}: {}", view.name, view.state.name())))
                 }
             }
-            @if is_running { (ui::badge(Tone::Good, "runs")) }
         }
     }
 }

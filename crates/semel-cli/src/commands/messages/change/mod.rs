@@ -84,7 +84,7 @@ impl ChangeArgs {
         }
         self.print(&operation, &report)?;
         if report.more {
-            output::hint(more(change.action));
+            output::hint(more(change.action, &report));
         }
         Ok(())
     }
@@ -133,15 +133,18 @@ async fn operate(open: &OpenInbox, operation: Operation, group: Option<&str>) ->
     Ok(semel_admin::messages::operate(open.inbox.as_ref(), operation, group).await?)
 }
 
-/// Rounds until nothing is left. A replayed message may be done and match again before the next round,
+/// Rounds until nothing is left of what stood there when the command began. A replayed message may be done and match again before the next round,
 /// so replays are not repeated.
 async fn all(open: &OpenInbox, operation: &Operation, group: Option<&str>) -> Result<Report> {
     let mut total = operate(open, operation.clone(), group).await?;
     let repeats = !operation.dry_run && !matches!(operation.action, Action::Replay { .. });
+    let mut changed = 0;
     for _ in 1..ROUNDS_MAX {
-        if !total.more || !repeats {
+        // A step that changed nothing would be repeated for ever.
+        if !total.more || !repeats || total.changed == changed {
             break;
         }
+        changed = total.changed;
         let next = operate(open, operation.clone(), group).await?;
         total.matched += next.changed;
         total.changed += next.changed;
@@ -152,8 +155,7 @@ async fn all(open: &OpenInbox, operation: &Operation, group: Option<&str>) -> Re
         total.older = next.older;
         total.waiting = next.waiting;
         total.gone = next.gone;
-        // A round that changes nothing would be repeated for ever.
-        total.more = next.more && next.changed > 0;
+        total.more = next.more;
     }
     Ok(total)
 }
@@ -196,9 +198,12 @@ const fn warning(action: Action) -> &'static str {
     }
 }
 
-fn more(action: Action) -> &'static str {
+const fn more(action: Action, report: &Report) -> &'static str {
     match action {
         Action::Replay { .. } => "there are more: replay them in parts, with --from and --until",
+        _ if report.changed == 0 => {
+            "there are more than one look finds: name a part of them, with --from and --until"
+        }
         _ => "there are more; run the command again",
     }
 }

@@ -32,6 +32,9 @@ struct Asked {
 
 /// The page.
 pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
+    let Ok(part) = api::part(&ask.app) else {
+        return Ok(super::no_inbox("Message"));
+    };
     let (filters, asked): (Filters, Asked) = (ask.query()?, ask.query()?);
     let (consumer, id) = filters.consumer()?.zip(filters.id()?).ok_or_else(|| {
         Refused::from(Problem::new(
@@ -41,8 +44,7 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
     })?;
     let tenant = filters.tenant()?.unwrap_or_else(Tenant::public);
     let identity = Identity::new(tenant, consumer, id);
-    let inbox = api::part(&ask.app)?.inbox.as_ref();
-    let found = wait(inbox.message(identity.clone())).await?;
+    let found = wait(part.inbox.message(identity.clone())).await?;
     let detail = found.ok_or_else(|| {
         Refused::from(Problem::new(
             Type::NotFound,
