@@ -36,7 +36,7 @@ impl Wanted {
                 "{identity} is no longer kept: only its record is left"
             ))
         })?;
-        let edited = edited_headers(headers, &self.headers)?;
+        let edited = edited_headers(headers, &self.headers, self.payload.is_some())?;
         let wanted = self.payload.as_ref().unwrap_or(payload);
         if wanted == payload && edited == *headers {
             return Err(Error::invalid(format!(
@@ -46,7 +46,7 @@ impl Wanted {
         Edit::new(wanted.clone(), edited)
     }
 
-    /// The operation that edits a message and runs it again.
+    /// The operation that edits a message and runs it again, if nothing has changed it since it was looked at.
     pub fn operation(
         &self,
         detail: &Detail,
@@ -60,6 +60,7 @@ impl Wanted {
             select: Selection {
                 ids: vec![identity.key().clone()],
                 tenant: Some(identity.tenant().to_string()),
+                unchanged_since: Some(detail.entry.changed_at),
                 ..Selection::default()
             },
             action: Action::Edit {

@@ -147,6 +147,159 @@ async fn what_is_confirmed_is_what_was_looked_at() {
 }
 
 #[tokio::test]
+async fn a_confirmation_leaves_alone_what_changed_after_the_look() {
+    let server = Server::start().await;
+    for id in ["older", "again"] {
+        server.deal(id, failed(Cause::AttemptsExhausted)).await;
+    }
+    server.wait(1);
+    let mut browser = server.browser();
+    let page = browser.open("/inbox?consumer=mailer%401").await;
+    let skip = [("verb", "skip"), BY, ("reason", "gone")];
+    let look = browser.submit(&page, "See what it would do", &skip).await;
+    assert!(look.body.contains("Skip 2 messages"), "{}", look.body);
+    server.wait(1);
+    let retry = json!({ "consumer": "mailer", "ids": ["again"] });
+    server.act("retry", retry).await;
+    let job = server.claimed("mailer@1").await;
+    server.finish(job, failed(Cause::AttemptsExhausted)).await;
+    server.arrive("younger").await;
+    browser.confirm(&look.body, "Skip 2 messages", &[]).await;
+    assert_eq!(server.states("SKIPPED_DUPLICATE").await, 1);
+    assert_eq!(server.states("PARKED").await, 1);
+    assert_eq!(server.states("RECEIVED").await, 1);
+}
+
+#[tokio::test]
+async fn an_act_on_dead_letters_leaves_the_backlog_alone() {
+    let server = filled().await;
+    let mut browser = server.browser();
+    let page = browser.open("/dead-letters?consumer=mailer%401").await;
+    assert!(!page.contains("id=waiting"), "{page}");
+    let skip = [("verb", "skip"), BY, ("reason", "gone")];
+    let look = browser.submit(&page, "value=\"skip\"", &skip).await;
+    browser.confirm(&look.body, "Skip 1 messages", &[]).await;
+    assert_eq!(server.states("RECEIVED").await, 1);
+    assert_eq!(server.states("PARKED").await, 0);
+}
+
+#[tokio::test]
+async fn an_id_is_listed_as_it_is_acted_on_of_every_tenant() {
+    let server = filled().await;
+    let identity = semel_core::Identity::parse("acme", "mailer@1", "parked").unwrap();
+    let of_acme = semel_core::inbox::Message::new(identity, "payload").unwrap();
+    server.receive(vec![of_acme]).await;
+    let mut browser = server.browser();
+    let path = "/inbox?consumer=mailer%401&id=parked";
+    let page = browser.open(path).await;
+    assert_eq!(page.matches("href=\"/inbox/one").count(), 2, "{page}");
+    let park = [("verb", "park"), BY, ("reason", "look")];
+    let look = browser.submit(&page, "See what it would do", &park).await;
+    assert!(
+        look.body.contains("<dt>Match</dt><dd>2</dd>"),
+        "{}",
+        look.body
+    );
+    for more in [
+        "state=RECEIVED",
+        "tenant=acme",
+        "tenant=public",
+        "cause=attempts-exhausted",
+    ] {
+        let page = browser.open(&format!("{path}&{more}")).await;
+        assert_eq!(
+            page.matches("href=\"/inbox/one").count(),
+            1,
+            "{more}: {page}"
+        );
+    }
+    let none = browser.open(&format!("{path}&lane=order-1")).await;
+    assert!(none.contains("No message matches."), "{none}");
+}
+
+#[tokio::test]
+async fn messages_of_all_consumers_say_whose_they_are_whatever_the_address_looks_like() {
+    let server = filled().await;
+    let mut browser = server.browser();
+    let column = "data-column=\"Consumer\"";
+    for path in ["/inbox", "/inbox?consumer=&state=PARKED"] {
+        let page = browser.open(path).await;
+        assert!(page.contains(column), "{path}: {page}");
+    }
+    let one = browser.open("/inbox?consumer=mailer%401").await;
+    assert!(!one.contains(column), "{one}");
+}
+
+#[tokio::test]
+async fn keys_whose_messages_wait_say_what_holds_them_up() {
+    let server = Server::start().await;
+    for sequence in [1, 4, 5] {
+        let message = message("indexer@1", &format!("v{sequence}"));
+        let message = message.with_lane("order-1".parse().unwrap());
+        let message = message.with_sequence(sequence).unwrap();
+        server.receive(vec![message]).await;
+    }
+    let mut browser = server.browser();
+    for path in ["/inbox", "/inbox?consumer=indexer%401"] {
+        let page = browser.open(path).await;
+        for text in [
+            "Versions that keys wait for",
+            "Keys whose messages wait",
+            "lane=order-1",
+            "id=v1",
+        ] {
+            assert!(page.contains(text), "{path}: {text}: {page}");
+        }
+    }
+    let free = browser.open("/inbox?consumer=mailer%401").await;
+    assert!(!free.contains("Keys whose messages wait"), "{free}");
+}
+
+#[tokio::test]
+async fn a_consumer_that_nothing_serves_does_not_run() {
+    let server = filled().await;
+    let mut browser = server.browser();
+    for path in ["/", "/inbox"] {
+        let page = browser.open(path).await;
+        assert!(page.contains("not served"), "{path}: {page}");
+        assert!(!page.contains(">runs<"), "{path}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn an_edit_keeps_the_line_ends_and_overwrites_no_newer_edit() {
+    let server = Server::start().await;
+    for (id, payload) in [("crlf", "a\r\nb\r\n"), ("mixed", "a\r\nb\n")] {
+        let identity = semel_core::Identity::parse("public", "mailer@1", id).unwrap();
+        let message = semel_core::inbox::Message::new(identity, payload).unwrap();
+        server.receive(vec![message]).await;
+        let job = server.claimed("mailer@1").await;
+        server.finish(job, failed(Cause::Handler)).await;
+    }
+    let mut browser = server.browser();
+    let path = |id: &str| format!("/inbox/one?consumer=mailer%401&id={id}&payload=true");
+    let mixed = browser.open(&path("mixed")).await;
+    assert!(mixed.contains("end in more than one way"), "{mixed}");
+    let page = browser.open(&path("crlf")).await;
+    let fields = [("payload", "a\r\nc\r\n"), ("reason", "mended"), BY];
+    let look = browser
+        .submit(&page, "See what would change", &fields)
+        .await;
+    assert!(look.body.contains("- b\n+ c\n"), "{}", look.body);
+    assert!(!look.body.contains("line ends:"), "{}", look.body);
+    browser.confirm(&look.body, "Edit and retry", &[]).await;
+    let identity = semel_core::Identity::parse("public", "mailer@1", "crlf").unwrap();
+    let detail = server.inbox.message(identity).await.unwrap().unwrap();
+    assert_eq!(&detail.edits[0].edit.payload()[..], b"a\r\nc\r\n");
+    // It fails again, and the other form is still that of the message without an edit.
+    let job = server.claimed("mailer@1").await;
+    server.finish(job, failed(Cause::Handler)).await;
+    let late = browser.submit(&look.body, "Edit and retry", &[]).await;
+    assert_eq!(late.status, 409, "{late:?}");
+    assert!(late.body.contains("was edited meanwhile"), "{late:?}");
+}
+
+#[tokio::test]
 async fn a_message_shows_its_contents_and_answers_only_if_asked_for() {
     let server = Server::start().await;
     server

@@ -109,9 +109,13 @@ impl Notes {
     }
 }
 
-/// The headers of a message whose payload an operator replaces. Each of `set` takes the place of the headers of its name, in any spelling; the notes
-/// stay, but for the one that says that there is no payload.
-pub fn edited_headers(headers: &Headers, set: &[(String, Bytes)]) -> Result<Headers> {
+/// The headers of a message that an operator edits. Each of `set` takes the place of the headers of its name, in any spelling; the notes stay, but for the
+/// one that says that there is no payload, if the message gets one.
+pub fn edited_headers(
+    headers: &Headers,
+    set: &[(String, Bytes)],
+    gets_payload: bool,
+) -> Result<Headers> {
     if let Some((name, _)) = set.iter().find(|(name, _)| is_note(name)) {
         return Err(Error::invalid(format!(
             "{name} is a note of the source, which no edit changes"
@@ -134,10 +138,9 @@ pub fn edited_headers(headers: &Headers, set: &[(String, Bytes)]) -> Result<Head
     let nulls: Vec<String> = nulls.map(|(at, _)| at.to_string()).collect();
     let nulls = (!nulls.is_empty()).then(|| (NULL_HEADERS.to_owned(), nulls.join(",").into()));
     let others = headers.iter().filter(|(name, _)| {
-        let is_made_anew = [PAYLOAD, NULL_HEADERS]
-            .iter()
-            .any(|note| name.eq_ignore_ascii_case(note));
-        is_note(name) && !is_made_anew
+        let is_out = name.eq_ignore_ascii_case(NULL_HEADERS)
+            || (gets_payload && name.eq_ignore_ascii_case(PAYLOAD));
+        is_note(name) && !is_out
     });
     let others = others.map(|(name, value)| (name.to_owned(), value.clone()));
     let own = own
@@ -185,9 +188,12 @@ mod tests {
         };
         let arrived = Headers::new(stored(&raw, None)).unwrap();
         let set = [("Content-Type".to_owned(), Bytes::from("application/json"))];
-        let edited = edited_headers(&arrived, &set).unwrap();
+        let headers_alone = edited_headers(&arrived, &set, false).unwrap();
+        assert!(Notes::of(&headers_alone).is_tombstone);
+        let edited = edited_headers(&arrived, &set, true).unwrap();
         let notes = Notes::of(&edited);
         assert!(!notes.is_tombstone);
+        assert_eq!(Notes::of(&headers_alone).headers, notes.headers);
         let expected = [
             ("empty".to_owned(), None),
             ("Content-Type".to_owned(), some("application/json")),
@@ -196,7 +202,7 @@ mod tests {
         let coordinates = edited.iter().find(|(name, _)| *name == COORDINATES);
         assert_eq!(coordinates.unwrap().1, "orders/3/77");
         let note = [("Semel-Coordinates".to_owned(), Bytes::from("elsewhere"))];
-        assert!(edited_headers(&arrived, &note).is_err());
+        assert!(edited_headers(&arrived, &note, true).is_err());
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub(crate) struct EditInput {
     /// Whether to give the provider a new key: it may refuse other contents under the key that it knows, and may do once more what it did before.
     #[serde(default)]
     new_key: bool,
+    /// The newest edit that was looked at, as its `version`, and 0 if there was none: if there is a newer one by now, nothing is changed.
+    seen_version: Option<u32>,
     /// Who decides, for the audit. With a token this may be left out, and the token's name stands in front of it.
     #[serde(default, deserialize_with = "fields::actor_or_none")]
     #[schema(value_type = Option<String>, example = "ada")]
@@ -91,7 +93,7 @@ impl EditInput {
         (status = 200, description = "What changed, or would", body = view::EditReport),
         (status = 400, description = "`invalid-input`", body = Problem),
         (status = 404, description = "`not-found`: no such message, or the store has no inbox", body = Problem),
-        (status = 409, description = "`decision-refused`: there is nothing left to edit, nothing would change, or no policy says in which order the messages run", body = Problem),
+        (status = 409, description = "`decision-refused`: there is nothing left to edit, nothing would change, it was edited since `seen_version`, or no policy says in which order the messages run", body = Problem),
         (status = 503, description = "`store-unavailable`", body = Problem),
     ))]
 pub(crate) async fn edit(
@@ -123,6 +125,7 @@ pub(crate) async fn perform_edit(
         let detail = format!("there is no message {identity}");
         problem::Problem::new(Type::NotFound, detail)
     })?;
+    check_version(&detail, input.seen_version)?;
     let policies = part.policies.get();
     let plan = policies.plan(identity.scope());
     let verb = match door {
@@ -138,4 +141,20 @@ pub(crate) async fn perform_edit(
     let report = change(async move { inbox.operate(asked).await }).await?;
     super::act::log(&operation, report.changed);
     Ok((report, operation, detail))
+}
+
+/// What was edited since the operator looked is not overwritten unseen.
+fn check_version(detail: &Detail, seen: Option<u32>) -> Result<(), Refused> {
+    let newest = detail.edits.last();
+    let version = newest.map_or(0, |edited| edited.version);
+    if seen.is_none_or(|seen| seen == version) {
+        return Ok(());
+    }
+    let by = newest.map_or("", |edited| edited.by.as_str());
+    let detail = format!(
+        "{} was edited meanwhile: expected edit {} as the newest, found edit {version} by {by}; nothing was changed",
+        detail.entry.identity,
+        seen.unwrap_or_default()
+    );
+    Err(problem::Problem::new(Type::DecisionRefused, detail).into())
 }

@@ -126,6 +126,7 @@ impl Args {
 fn unchanged(before: &Detail, report: &Report, open: &OpenInbox) -> Error {
     let entry = &before.entry;
     let why = match (report.waiting, report.settled, report.older) {
+        (0, 0, 0) if report.matched == 0 => "it has changed since it was looked at",
         (0, 0, 0) => "an edit is for FAILED_RETRYABLE, FAILED_TERMINAL and PARKED",
         (0, 0, _) => "its lane has gone past this version",
         (0, ..) => "another door or an earlier attempt settled its record",

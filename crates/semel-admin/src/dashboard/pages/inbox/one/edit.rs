@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use semel_core::inbox::{Detail, Operation, Report};
 use semel_http::problem::{Problem, Type};
+use semel_inbox::source::Notes;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -10,7 +11,7 @@ use super::super::list;
 use crate::api::inbox::{self as api, Door, EditInput};
 use crate::dashboard::ui::Tone;
 use crate::dashboard::{Act, Acted, Ask, Page, ui};
-use crate::messages::{current, diff};
+use crate::messages::{LineEnds, current, diff};
 use crate::refused::Refused;
 
 /// The largest payload that a form takes; larger ones are edited on the command line.
@@ -25,6 +26,12 @@ struct Form {
     tenant: Option<String>,
     payload: Option<String>,
     content_type: Option<String>,
+    /// Whether the lines of the payload end with CR LF, which forms do not say.
+    crlf: Option<String>,
+    /// Whether there is no payload, so that an empty field is none either.
+    tombstone: Option<String>,
+    /// The newest edit that the form was made of.
+    seen_version: Option<String>,
     new_key: Option<String>,
     reason: Option<String>,
     by: Option<String>,
@@ -45,9 +52,16 @@ pub(super) fn form(ask: &Ask, detail: &Detail, is_shown: bool) -> Markup {
     let Some(text) = text else {
         return ui::empty(
             "The payload is not text, or too large for a form.",
-            html! { "Edit it on the command line: " code { "semel inbox edit CONSUMER ID --payload @FILE --reason WHY" } },
+            on_the_command_line(),
         );
     };
+    let ends = LineEnds::of(text);
+    if ends == LineEnds::Mixed {
+        return ui::empty(
+            "The lines of the payload end in more than one way, and a form does not keep that.",
+            on_the_command_line(),
+        );
+    }
     if !is_shown {
         return html! { p { a href=(ask.link(&[("payload", Some("true"))])) { "Show the payload to edit it" } } };
     }
@@ -61,12 +75,21 @@ pub(super) fn form(ask: &Ask, detail: &Detail, is_shown: bool) -> Markup {
         identity.key().to_string(),
         identity.tenant().to_string(),
     ];
-    let kept = [
+    let version = detail.edits.last().map_or(0, |edited| edited.version);
+    let version = version.to_string();
+    let mut kept = vec![
         ("verb", "edit"),
         ("consumer", &*names[0]),
         ("id", &*names[1]),
         ("tenant", &*names[2]),
+        ("seen_version", &*version),
     ];
+    kept.extend((ends == LineEnds::CrLf).then_some(("crlf", "yes")));
+    kept.extend(
+        Notes::of(headers)
+            .is_tombstone
+            .then_some(("tombstone", "yes")),
+    );
     ask.form_to(
         super::super::PATH,
         html! {
@@ -85,8 +108,9 @@ pub(super) fn form(ask: &Ask, detail: &Detail, is_shown: bool) -> Markup {
 /// Shows what differs, then edits.
 pub(in crate::dashboard::pages::inbox) async fn act(act: Act) -> Result<Acted, Refused> {
     let mut form: Form = act.fields()?;
-    // Browsers send line ends as CR LF.
-    form.payload = form.payload.map(|payload| payload.replace("\r\n", "\n"));
+    form.payload = form
+        .payload
+        .map(|payload| line_ends(&payload, form.crlf.is_some()));
     let is_confirmed = form.confirmed.is_some();
     let input = input(&form, !is_confirmed)?;
     let ask = &act.ask;
@@ -100,6 +124,19 @@ pub(in crate::dashboard::pages::inbox) async fn act(act: Act) -> Result<Acted, R
     })
 }
 
+/// Browsers send all line ends as CR LF; the payload gets those that it had.
+fn line_ends(payload: &str, is_crlf: bool) -> String {
+    let lines = payload.replace("\r\n", "\n");
+    match is_crlf {
+        true => lines.replace('\n', "\r\n"),
+        false => lines,
+    }
+}
+
+fn on_the_command_line() -> Markup {
+    html! { "Edit it on the command line: " code { "semel inbox edit CONSUMER ID --payload @FILE --reason WHY" } }
+}
+
 /// What the API takes, so that both doors check the same.
 fn input(form: &Form, dry_run: bool) -> Result<EditInput, Refused> {
     let headers: Vec<(&str, &String)> = form
@@ -107,8 +144,14 @@ fn input(form: &Form, dry_run: bool) -> Result<EditInput, Refused> {
         .iter()
         .map(|kind| ("Content-Type", kind))
         .collect();
+    let is_none = form.tombstone.is_some() && form.payload.is_none();
+    let body = (!is_none).then(|| form.payload.clone().unwrap_or_default());
+    let seen_version: Option<u32> = form
+        .seen_version
+        .as_ref()
+        .and_then(|text| text.parse().ok());
     let fields = json!({
-        "consumer": form.consumer, "id": form.id, "tenant": form.tenant, "body": form.payload.clone().unwrap_or_default(),
+        "consumer": form.consumer, "id": form.id, "tenant": form.tenant, "body": body, "seen_version": seen_version,
         "headers": headers, "new_key": form.new_key.is_some(), "by": form.by, "reason": form.reason.clone().unwrap_or_default(),
         "dry_run": dry_run,
     });
@@ -137,6 +180,9 @@ fn forecast(
         ("tenant", form.tenant.as_deref()),
         ("payload", form.payload.as_deref()),
         ("content_type", form.content_type.as_deref()),
+        ("crlf", form.crlf.as_deref()),
+        ("tombstone", form.tombstone.as_deref()),
+        ("seen_version", form.seen_version.as_deref()),
         ("new_key", form.new_key.as_deref()),
         ("reason", form.reason.as_deref()),
         ("by", form.by.as_deref()),
