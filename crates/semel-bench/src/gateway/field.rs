@@ -16,7 +16,7 @@ use crate::sample::mix;
 const UPSTREAM: &str = "the upstream";
 const NGINX: &str = "nginx";
 const HYPER_PROXY: &str = "the hyper proxy";
-const GATEWAY: &str = "the gateway";
+pub(super) const GATEWAY: &str = "the gateway";
 /// A seed of records that no request asks for.
 const FILLING: u64 = 8;
 
@@ -59,6 +59,7 @@ impl Field {
             admin,
             upstream,
             dir: Default::default(),
+            traces: None,
         };
         Ok((field, places))
     }
@@ -67,19 +68,14 @@ impl Field {
     pub(super) async fn guard(
         &self,
         options: &GatewayOptions,
-        mut places: Places,
+        places: Places,
         scratch: &Path,
     ) -> Result<Guarded> {
         let listen = self.upstream.address;
         let command = (options.peer)(Peer::Upstream { listen });
         let upstream = Child::start("upstream", &command, Ending::Kill, listen, scratch).await?;
-        places.dir = scratch.join("store");
-        std::fs::create_dir(&places.dir).map_err(io("making a directory for the store"))?;
-        fill(options, &places.dir).await?;
-        let command = (options.gateway)(&places);
-        let listen = places.listen;
         Ok(Guarded {
-            gateway: Child::start("gateway", &command, Ending::Kill, listen, scratch).await?,
+            gateway: gateway(options, places, scratch).await?,
             _upstream: upstream,
         })
     }
@@ -106,6 +102,19 @@ impl Guarded {
     pub(super) fn memory(&self) -> Result<Memory> {
         Memory::of(self.gateway.id())
     }
+}
+
+/// Starts a gateway, with a store in a directory of its own below `scratch`.
+pub(super) async fn gateway(
+    options: &GatewayOptions,
+    mut places: Places,
+    scratch: &Path,
+) -> Result<Child> {
+    places.dir = scratch.join("store");
+    std::fs::create_dir(&places.dir).map_err(io("making a directory for the store"))?;
+    fill(options, &places.dir).await?;
+    let command = (options.gateway)(&places);
+    Child::start("gateway", &command, Ending::Kill, places.listen, scratch).await
 }
 
 /// Fills the store that the gateway will find, and closes it.

@@ -5,7 +5,7 @@
 //! Read it in this order: `head`, `wire` and `request` are just enough HTTP/1.1; [`upstream`] and [`hyper_proxy`]
 //! are served by processes that the caller starts; `nginx` is somebody else's; `child` starts them all and ends
 //! them; `load` asks and counts; `rounds` takes the turns; [`soak`] mistreats the gateway and watches its memory, and so does
-//! [`hostile`], with bodies that are sent byte by byte.
+//! [`hostile`], with bodies that are sent byte by byte; [`watched`] opens the dashboard (`viewer`) and collects spans.
 //!
 //! This module names no gateway: the caller says which command starts one.
 
@@ -29,9 +29,11 @@ mod stub;
 #[cfg(test)]
 mod tests;
 pub mod upstream;
+mod viewer;
+pub mod watched;
 mod wire;
 
 pub use options::{
-    CommandLine, GatewayCommand, GatewayOptions, Peer, PeerCommand, Places, Prefill,
+    CommandLine, GatewayCommand, GatewayOptions, Peer, PeerCommand, Places, Prefill, Traces,
 };
 pub use run::run;

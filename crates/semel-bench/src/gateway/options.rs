@@ -34,6 +34,17 @@ pub struct Places {
     pub upstream: SocketAddr,
     /// An empty directory on the disk that counts, for its store.
     pub dir: PathBuf,
+    /// Where it sends its spans; nowhere unless said.
+    pub traces: Option<Traces>,
+}
+
+/// Which spans a gateway sends, and where to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Traces {
+    /// What takes them, over OTLP/HTTP.
+    pub collector: SocketAddr,
+    /// The share of traces that is recorded.
+    pub share: f64,
 }
 
 /// A process of ours that takes part. Whoever starts them must know them all.

@@ -14,7 +14,7 @@ use super::rounds::{Round, Rounds, Side};
 use crate::machine::{self, io};
 use crate::report::{GatewayMemory, Machine, Measurement, Report, Turn};
 
-const BREATH: Duration = Duration::from_millis(300);
+pub(super) const BREATH: Duration = Duration::from_millis(300);
 
 /// Measures. It must be called inside a tokio runtime. Interrupted, it still ends what it started and removes its files.
 pub async fn run(options: GatewayOptions) -> Result<Report> {

@@ -87,7 +87,8 @@ pub(super) fn program() -> Result<PathBuf> {
 pub(super) fn gateway_command(program: OsString, places: &Places) -> CommandLine {
     let mut store = OsString::from("sqlite:");
     store.push(places.dir.join("semel.db"));
-    vec![
+    let mut command = tracing_of(places);
+    command.extend([
         program,
         "gateway".into(),
         "--upstream".into(),
@@ -98,7 +99,18 @@ pub(super) fn gateway_command(program: OsString, places: &Places) -> CommandLine
         places.admin.to_string().into(),
         "--store".into(),
         store,
-    ]
+    ]);
+    command
+}
+
+/// What sets the settings that have no option.
+fn tracing_of(places: &Places) -> CommandLine {
+    let Some(traces) = places.traces else {
+        return Vec::new();
+    };
+    let endpoint = format!("SEMEL_TRACING__ENDPOINT=http://{}", traces.collector);
+    let sample = format!("SEMEL_TRACING__SAMPLE={}", traces.share);
+    ["env", &endpoint, &sample].map(Into::into).into()
 }
 
 pub(super) fn peer_command(program: OsString, peer: Peer) -> CommandLine {

@@ -8,6 +8,7 @@ mod servers;
 mod source;
 mod store;
 mod sweep;
+mod watched;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,6 +55,10 @@ pub(crate) enum Command {
     ///
     /// The store that --store names is not touched: a new one is made beside it and removed afterwards.
     Memory(memory::Args),
+    /// What it costs the gateway to be watched: with the dashboard open in browsers, and with spans sent to a collector, against neither
+    ///
+    /// The store that --store names is not touched: new ones are made beside it and removed afterwards.
+    Watched(watched::Args),
 }
 
 /// Measures and prints.
@@ -65,6 +70,7 @@ pub(crate) async fn run(command: Command, store: &StoreArgs) -> Result<()> {
         Command::Source(args) => source::run(args, &store.url()?, directory(store)?).await,
         Command::Gateway(args) => gateway::run(args, directory_of(&store.path()?)).await,
         Command::Memory(args) => memory::run(args, directory_of(&store.path()?)).await,
+        Command::Watched(args) => watched::run(args, directory_of(&store.path()?)).await,
     }
 }
 
