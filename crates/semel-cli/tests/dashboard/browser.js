@@ -42,6 +42,17 @@ function quiet(page) {
   assert.deepEqual(page.complaints, [], "the browser complains");
 }
 
+// Moments are in the zone of the viewer, which is not that of the server.
+async function inZoneOfTheViewer(page, address) {
+  const wrong = await page.evaluate(() => {
+    const format = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium", timeZone: "Europe/Berlin" });
+    const times = [...document.querySelectorAll("time[datetime]")];
+    const shown = (time) => (time.classList.contains("ago") ? time.title : time.textContent);
+    return times.filter((time) => shown(time) !== format.format(new Date(time.dateTime))).map((time) => time.outerHTML);
+  });
+  assert.deepEqual(wrong, [], `${address}: times in Europe/Berlin`);
+}
+
 async function pages(page) {
   await page.goto(url);
   const found = await page.$$eval("nav.pages a", (links) => links.map((link) => link.getAttribute("href")));
@@ -111,11 +122,10 @@ const tasks = {
     for (const [size, settings] of Object.entries(SIZES)) {
       const page = await open(browser, settings);
       const addresses = await pages(page);
-      // One record, one message: what lists lead to.
-      for (const list of addresses.filter((address) => ["/keys", "/inbox"].includes(address))) {
-        await page.goto(url + list.slice(1));
-        const one = page.locator(`main a[href*="${list}/one?"]`).first();
-        if (await one.count()) addresses.push(await one.getAttribute("href"));
+      // One record, one message: what lists lead to, such as a person has to look at.
+      for (const [list, prefix] of [["unknown", "/keys/one?"], ["dead-letters", "/inbox/one?"]]) {
+        await page.goto(url + list);
+        addresses.push(await page.locator(`main a[href*="${prefix}"]`).first().getAttribute("href"));
       }
       for (const address of addresses) {
         await page.goto(url + address.slice(1));
@@ -126,6 +136,7 @@ const tasks = {
         assert.equal(await page.locator("main h1").count(), 1, address);
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         assert.ok(wide <= 0, `${address} is ${wide} px wider than the ${size}`);
+        await inZoneOfTheViewer(page, address);
         const name = (address.slice(1).split("?")[0] || "overview").replaceAll("/", "-");
         const file = path.join(shots, size === "desktop" ? `${name}.png` : `${name}-${size}.png`);
         await picture(page, file, size === "dark" ? 800 : 1600);
@@ -305,6 +316,48 @@ const tasks = {
     await page.goto(`${url}audit`);
     const audit = await page.locator("main").innerText();
     assert.match(audit, /oli[\s\S]*retry[\s\S]*mailer@1[\s\S]*the template is there now/);
+    quiet(page);
+  },
+
+  // A message fails for what it says; the operator corrects it in the form, sees what differs, and it runs; the original stays.
+  async edits(browser) {
+    const handler = http.createServer((request, response) => {
+      let body = "";
+      request.on("data", (part) => (body += part));
+      request.on("end", () => {
+        response.statusCode = body.includes("@") ? 200 : 422;
+        response.end(response.statusCode === 200 ? "sent" : "bob is no address");
+      });
+    });
+    await new Promise((listening) => handler.listen(Number(options.handler), "127.0.0.1", listening));
+    handler.unref();
+    const headers = { "Idempotency-Key": "evt-7", "Content-Type": "application/json" };
+    const sent = await fetch(`${options.inbox}inbox/mailer`, { method: "POST", headers, body: '{"to":"bob"}' });
+    assert.equal(sent.status, 202, await sent.text());
+
+    const page = await open(browser, SIZES.desktop);
+    const failed = `${url}inbox?consumer=mailer%401&state=FAILED_TERMINAL`;
+    await page.goto(failed);
+    await signIn(page, options.token);
+    await until(page, failed, /evt-7/);
+    await follow(page, "main a[href*='/inbox/one?']");
+    await follow(page, "text=Show the payload to edit it");
+    const form = page.locator("form.act").filter({ has: page.locator("textarea[name=payload]") });
+    assert.equal(await form.locator("textarea").inputValue(), '{"to":"bob"}');
+    await form.locator("textarea").fill('{"to":"bob@example.org"}');
+    await form.locator("input[name=reason]").fill("the address was cut off");
+    await follow(page, form.locator("button"));
+    const forecast = await page.locator("main").innerText();
+    assert.match(forecast, /"bob"[\s\S]*"bob@example\.org"/);
+    await page.screenshot({ path: path.join(options.screenshots, "edit.png"), fullPage: true });
+    await follow(page, "form.act button.primary, form.act button.danger");
+
+    await until(page, `${url}inbox?consumer=mailer%401&state=COMPLETED`, /evt-7/);
+    await follow(page, "main a[href*='/inbox/one?']");
+    await follow(page, "text=Show payload and headers");
+    assert.match(await page.locator("main").innerText(), /\{"to":"bob"\}/, "the original");
+    await page.goto(`${url}audit`);
+    assert.match(await page.locator("main").innerText(), /oli[\s\S]*edit[\s\S]*mailer@1[\s\S]*the address was cut off/);
     quiet(page);
   },
 

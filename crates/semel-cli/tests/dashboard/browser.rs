@@ -48,16 +48,28 @@ pub(crate) fn drive(task: &str, url: &str, options: &[&str]) {
     assert!(run.status.success(), "{task}: {said}");
 }
 
-/// Replaces the pictures that the documentation has, if that is asked for.
+/// Pictures of other sizes that the documentation shows.
+const OTHERS: [&str; 2] = ["overview-dark.png", "overview-phone.png"];
+
+/// Looks whether the documentation has each picture that was taken, and replaces it if that is asked for.
 pub(crate) fn publish() {
-    if std::env::var_os("SEMEL_UPDATE_SCREENSHOTS").is_none() {
-        return;
-    }
-    for entry in std::fs::read_dir(workspace().join("docs/dashboard")).unwrap() {
-        let kept = entry.unwrap().path();
-        let taken = screenshots().join(kept.file_name().unwrap());
-        if taken.is_file() {
-            std::fs::copy(taken, kept).unwrap();
+    let is_asked = std::env::var_os("SEMEL_UPDATE_SCREENSHOTS").is_some();
+    for entry in std::fs::read_dir(screenshots()).unwrap() {
+        let taken = entry.unwrap().path();
+        let name = taken.file_name().unwrap().to_str().unwrap();
+        let is_other = ["-dark.png", "-phone.png"]
+            .iter()
+            .any(|end| name.ends_with(end));
+        if is_other && !OTHERS.contains(&name) {
+            continue;
         }
+        let kept = workspace().join("docs/dashboard").join(name);
+        if is_asked {
+            std::fs::copy(&taken, &kept).unwrap();
+        }
+        assert!(
+            kept.is_file(),
+            "docs/dashboard/{name} is missing: run the test with SEMEL_UPDATE_SCREENSHOTS=1, and show it in docs/dashboard.md"
+        );
     }
 }

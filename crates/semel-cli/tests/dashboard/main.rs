@@ -44,6 +44,7 @@ fn people_sign_in_and_out_and_no_page_elsewhere_acts_for_them() {
     let served = Guarded::start();
     let token = format!("token={READER}");
     drive("sessions", &served.url, &[&token, "name=rita"]);
+    browser::publish();
 }
 
 #[test]
@@ -56,14 +57,21 @@ fn what_may_not_act_is_refused_and_changes_nothing() {
 #[test]
 fn an_operator_finds_mends_and_retries_what_failed() {
     let served = Guarded::start();
-    let options = [
-        format!("token={OPERATOR}"),
-        format!("inbox={}", served.inbox),
-        format!("handler={}", served.handler),
-    ];
     drive(
         "story",
         &served.url,
-        &options.each_ref().map(String::as_str),
+        &served.options().each_ref().map(String::as_str),
     );
+    browser::publish();
+}
+
+#[test]
+fn an_operator_corrects_a_message_and_the_original_stays() {
+    let served = Guarded::start();
+    drive(
+        "edits",
+        &served.url,
+        &served.options().each_ref().map(String::as_str),
+    );
+    browser::publish();
 }

@@ -139,6 +139,17 @@ impl Guarded {
     }
 }
 
+impl Guarded {
+    /// What a script needs to act as an operator, and as the handler.
+    pub(crate) fn options(&self) -> [String; 3] {
+        [
+            format!("token={OPERATOR}"),
+            format!("inbox={}", self.inbox),
+            format!("handler={}", self.handler),
+        ]
+    }
+}
+
 /// The address in the next line of the log that says so.
 fn address(lines: &mut impl Iterator<Item = String>, said: &str) -> String {
     let line = lines.find(|line| line.contains(said)).unwrap();
