@@ -18,6 +18,7 @@ use crate::health::{Health, Probe};
 use crate::inbox::InboxPart;
 use crate::metered::Metered;
 use crate::metrics::Metrics;
+use crate::reconcile::Reconciling;
 use crate::router::{self, App, Shared};
 use crate::tokens::Tokens;
 use crate::view;
@@ -42,6 +43,8 @@ pub struct Parts {
     pub configuration: Current<Configuration>,
     /// Which alerts are judged, how they stand, and who hears of them.
     pub alerts: Board,
+    /// Whom to ask about unknown outcomes on demand.
+    pub reconciling: Reconciling,
     /// The budget of bytes that bodies hold, which other doors of the process share.
     pub memory: Memory,
     /// What each tenant may bring, which other doors of the process share.
@@ -59,6 +62,7 @@ impl Parts {
             inbox: None,
             configuration: Current::default(),
             alerts: Board::default(),
+            reconciling: Reconciling::default(),
             memory: Memory::default(),
             quotas: Quotas::default(),
         }

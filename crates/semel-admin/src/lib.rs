@@ -8,7 +8,7 @@
 //! 4. [`alerts`] are judged from the metrics, in one task; [`duplicates`] judges what came again.
 //! 5. `router` is the table of all addresses and of the roles that they need; `gate` decides who may come in, [`tokens`] what they may do.
 //! 6. `api` has one file or folder per subject; [`view`] is how records and messages look as JSON.
-//! 7. [`records`] decides about many records at once, for the API and for the command line, [`messages`] what people do with messages. [`inbox`] is what the admin side must know of consumers; [`when`] reads moments; [`current`] is what a reload replaces.
+//! 7. [`records`] decides about many records at once, for the API and for the command line, [`messages`] what people do with messages; [`reconcile`] asks providers about unknown records, by what a door of the process knows. [`inbox`] is what the admin side must know of consumers; [`when`] reads moments; [`current`] is what a reload replaces.
 //! 8. `dashboard` has the pages for people; they call what the API calls.
 //! 9. [`admin`] binds the port and serves.
 //!
@@ -34,6 +34,7 @@ pub mod metrics;
 mod openapi;
 mod pace;
 mod probes;
+pub mod reconcile;
 pub mod records;
 mod refused;
 mod router;
@@ -50,6 +51,7 @@ pub use health::{Beside, Health, Part, Upstream};
 pub use inbox::{InboxPart, Policies};
 pub use metered::Metered;
 pub use metrics::Metrics;
+pub use reconcile::Reconciling;
 pub use secret::Secret;
 pub use tokens::{Grant, Reach, Role, ScopePrefix, Token, Tokens};
 pub use when::When;

@@ -6,6 +6,7 @@
 mod erase;
 pub mod find;
 pub mod late;
+pub(crate) mod reconcile;
 
 pub use erase::erase;
 

@@ -93,8 +93,16 @@ pub(crate) async fn ask_after<T>(
 pub(crate) async fn change<T: Send + 'static>(
     call: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T, Refused> {
+    change_after(Duration::ZERO, call).await
+}
+
+/// The same for a change that waits so long for others before the store is asked.
+pub(crate) async fn change_after<T: Send + 'static>(
+    wait: Duration,
+    call: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T, Refused> {
     let task = tokio::spawn(call.in_current_span());
-    let changed = ask(async {
+    let changed = ask_after(wait, async {
         let died = |e| Error::new(Kind::Internal, "a call of the store panicked").caused_by(e);
         task.await.map_err(died)?
     });

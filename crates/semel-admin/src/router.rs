@@ -117,6 +117,16 @@ pub(crate) fn routes() -> Vec<Route> {
             Needs::Operate,
             records::resolve_many,
         ),
+        post(
+            "/api/v1/records/reconcile",
+            Needs::Operate,
+            records::reconcile,
+        ),
+        post(
+            "/api/v1/records/reconcile-many",
+            Needs::Operate,
+            records::reconcile_many,
+        ),
         post("/api/v1/records/erase", Needs::Admin, records::erase),
         post(
             "/api/v1/records/erase-many",

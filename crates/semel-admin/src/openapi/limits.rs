@@ -22,6 +22,14 @@ const BASE64: &str =
     "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$";
 const REASON: &str = r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*$";
 
+/// Inputs whose reason must say something.
+const REASONED: [&str; 4] = [
+    "ResolveManyInput",
+    "ReconcileInput",
+    "ReconcileManyInput",
+    "EditInput",
+];
+
 /// Writes the limits into every body and parameter.
 pub(super) fn declare(document: &mut Value) {
     for (_, methods) in members(document, "/paths") {
@@ -40,8 +48,8 @@ pub(super) fn declare(document: &mut Value) {
                 false => moment(field, schema),
             }
         }
-        if name == "ResolveManyInput" || name == "EditInput" {
-            // What many share, and what another payload does, is not decided without a word.
+        if REASONED.contains(&name.as_str()) {
+            // What many share, what another payload does and what a provider is asked is not decided without a word.
             limit(&mut schema["properties"]["reason"], &said());
         }
         exclusive(name, schema);

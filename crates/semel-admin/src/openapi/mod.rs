@@ -48,6 +48,8 @@ use crate::probes;
         records::one,
         records::resolve,
         records::resolve_many,
+        records::reconcile,
+        records::reconcile_many,
         records::erase,
         records::erase_many,
         audit::audit,

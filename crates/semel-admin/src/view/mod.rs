@@ -11,6 +11,7 @@ pub mod inbox;
 mod many;
 mod observed;
 mod outcome;
+mod reconciled;
 mod record;
 mod stats;
 
@@ -22,6 +23,7 @@ pub use event::Event;
 pub use many::Many;
 pub use observed::{LatestKeys, Observed, ObservedRoute};
 pub use outcome::{Body, Header, Outcome};
+pub use reconciled::{ReconcileReport, ReconcileScope, Reconciled};
 pub use record::{Evidence, Lease, Page, Record, Seen, Settled, Unknown};
 pub use stats::{Since, Stats};
 

@@ -28,6 +28,7 @@ mod openapi;
 mod operating;
 mod pages;
 mod races;
+mod reconciling;
 mod records;
 mod refusals;
 mod server;

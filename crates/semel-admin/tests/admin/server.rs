@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use semel_admin::alerts::{self, Board};
 use semel_admin::view::Observed;
-use semel_admin::{Admin, Config, Handle, Health, InboxPart, Metered, Metrics, Parts, Policies};
+use semel_admin::{
+    Admin, Config, Handle, Health, InboxPart, Metered, Metrics, Parts, Policies, Reconciling,
+};
 use semel_core::inbox::{Inbox, Order, Plan};
 use semel_core::{Identity, ManualClock, Store, Timestamp};
 use semel_http::observe::{Finding, Report};
@@ -34,6 +36,7 @@ pub(crate) struct Server {
     pub(crate) inbox: Arc<dyn Inbox>,
     pub(crate) handle: Handle,
     pub(crate) alerts: Board,
+    pub(crate) reconciling: Reconciling,
     stop: oneshot::Sender<()>,
     served: JoinHandle<()>,
     _dir: TempDir,
@@ -99,6 +102,7 @@ impl Server {
             policies: policies().into(),
         });
         let health = parts.health.clone();
+        let reconciling = parts.reconciling.clone();
         let listen = SocketAddr::from(([127, 0, 0, 1], 0)).into();
         let admin = Admin::bind(&Config { listen, ..config }, parts)
             .await
@@ -118,6 +122,7 @@ impl Server {
             inbox: sqlite,
             handle,
             alerts: board,
+            reconciling,
             stop,
             served,
             _dir: dir,

@@ -1,11 +1,13 @@
-//! Records for operators: pages, one with its history, and decisions about one and about many.
+//! Records for operators: pages, one with its history, decisions about one and about many, and questions to providers.
 
 mod erase;
 mod inputs;
 mod many;
+mod reconcile;
 
 pub(crate) use erase::*;
 pub(crate) use many::*;
+pub(crate) use reconcile::*;
 
 use axum::Json;
 use axum::extract::State;

@@ -6,7 +6,7 @@ use semel_core::{Record, State, Timestamp};
 
 use super::keys::many::{self, Kind};
 use super::keys::outcome::{self, needed};
-use super::keys::{Filters, of_state, record};
+use super::keys::{Filters, of_state, reconcile, record};
 use crate::dashboard::{Act, Acted, Ask, Page, ui};
 use crate::input::refuse_field;
 use crate::refused::Refused;
@@ -139,9 +139,16 @@ fn forms(ask: &Ask, filters: &Filters) -> Markup {
         (ask.who())
         (ui::button("how", "settle", "Look what that would resolve"))
     });
+    let asked = ask.form(html! {
+        (which())
+        (ui::reason(true))
+        (ask.who())
+        (ui::button("how", reconcile::HOW, "Look what would be asked"))
+    });
     ui::section(
         "Decide about all that match",
         html! {
+            (ui::disclosure("reconcile-many", "Ask the providers: reconcile them", asked))
             (ui::disclosure("release-many", "They did not happen: release them", release))
             (ui::disclosure("settle-many", "They happened: put an outcome on record", settle))
         },
@@ -150,6 +157,9 @@ fn forms(ask: &Ask, filters: &Filters) -> Markup {
 
 /// Decides about many.
 pub(crate) async fn act(act: Act) -> Result<Acted, Refused> {
+    if reconcile::is_meant(&act) {
+        return reconcile::act_on_many(act).await;
+    }
     let how: String = needed(&act, "how")?;
     let resolution = match how.as_str() {
         "release" => Resolution::Release,

@@ -6,7 +6,7 @@ use semel_core::{Claim, Fence, Identity, Outcome, Record, Store};
 
 use super::again::again;
 use super::outcome::{self, field, needed};
-use super::record;
+use super::{reconcile, record};
 use crate::api::records::resolve_now;
 use crate::dashboard::{Act, Acted, Ask, Page, ui};
 use crate::input::refuse_field;
@@ -145,6 +145,9 @@ pub(super) fn form(ask: &Ask, found: &Record, how: How, title: &str, fields: Mar
 
 /// Shows what a decision does, and carries it out once that is confirmed.
 pub(crate) async fn act(act: Act) -> Result<Acted, Refused> {
+    if reconcile::is_meant(&act) {
+        return reconcile::act(act).await;
+    }
     let how = How::read(&act)?;
     act.ask.caller.must(how.needs())?;
     let claim = Claim {

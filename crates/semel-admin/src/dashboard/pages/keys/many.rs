@@ -63,7 +63,7 @@ pub(in crate::dashboard::pages) async fn act(act: Act, kind: &Kind) -> Result<Ac
     Ok(Acted::done(act.ask.path(), said(kind, &report)))
 }
 
-fn selection(act: &Act, kind: &Kind, now: Timestamp) -> Result<Selection, Refused> {
+pub(super) fn selection(act: &Act, kind: &Kind, now: Timestamp) -> Result<Selection, Refused> {
     let until: Option<When> = field(act, "older_than")?;
     Ok(Selection {
         state: match kind {

@@ -6,6 +6,7 @@ mod filters;
 pub(super) mod many;
 pub(crate) mod one;
 pub(super) mod outcome;
+pub(super) mod reconcile;
 pub(super) mod record;
 mod timeline;
 

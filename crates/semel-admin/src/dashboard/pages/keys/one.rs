@@ -9,7 +9,7 @@ use semel_http::trace;
 use serde::Deserialize;
 
 use super::decide::{self, How};
-use super::{outcome, record, timeline};
+use super::{outcome, reconcile, record, timeline};
 use crate::api::fields;
 use crate::dashboard::{Ask, Page, ui};
 use crate::records::find::{self, Wanted};
@@ -250,6 +250,7 @@ fn acts(ask: &Ask, found: &Record, history: &[Event]) -> Markup {
             (form(How::Release, "It did not happen: release it", html! {
                 p.hint { "The next request with this key runs. Its first owner must be dead, or be refused by the provider." }
             }))
+            (reconcile::form(ask, found))
             (form(How::Settle, "It happened: put an outcome on record", outcome::fields(true)))
             @for (fence, late) in late::candidates(found.fence, history) {
                 (form(How::Adopt, &format!("Adopt the late outcome of fence {fence}"), html! {
