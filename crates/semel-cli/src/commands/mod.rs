@@ -97,7 +97,7 @@ pub(crate) async fn run(command: Command, store: StoreArgs, config: &ConfigArg) 
         Command::Serve(args) => serve::run(&args, store, config).await,
         Command::Policy(args) => policy::run(&args, config),
         Command::Config(command) => config::run(&command),
-        Command::Keys(command) => keys::run(command, &config.store(store)?).await,
+        Command::Keys(command) => keys::run(command, store, config).await,
         Command::Inbox(args) => inbox::run(*args, store, config).await,
         Command::Dlq(args) => dlq::run(*args, store, config).await,
         Command::Replay(args) => replay::run(*args, store, config).await,

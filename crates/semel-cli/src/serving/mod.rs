@@ -7,6 +7,7 @@
 //!   operators' acts need of them.
 //! - `listening` turns what the file says about a port into what the listener takes, `tokens` what it says about callers of the admin side.
 //! - `traces` begins spans and has them sent.
+//! - `reconcile` lets operators ask the reconcile URLs of the gateway's routes.
 //! - `notify` speaks to the service manager.
 //! - `signals` waits for the outside world; `reload` takes a changed file over, and `fixed` knows what it cannot take.
 //! - `unserved` names messages that nothing runs.
@@ -19,6 +20,7 @@ mod listening;
 mod logs;
 mod notify;
 mod policies;
+mod reconcile;
 mod reload;
 mod signals;
 mod source;
@@ -41,7 +43,8 @@ use std::sync::Arc;
 
 use semel_admin::alerts::Board;
 use semel_admin::{
-    Admin, Configuration, Current, Health, InboxPart, Metered, Metrics, Parts, Policies, Upstream,
+    Admin, Configuration, Current, Health, InboxPart, Metered, Metrics, Parts, Policies,
+    Reconciling, Upstream,
 };
 use semel_core::inbox::Inbox;
 use semel_core::{Cached, Once, Tracer};
@@ -208,6 +211,8 @@ struct Process {
     alerts: Board,
     /// What the process runs with, in words.
     configuration: Current<Configuration>,
+    /// Whom operators ask about unknown outcomes.
+    reconciling: Reconciling,
     /// The bytes of bodies that all doors hold together.
     memory: Memory,
     /// What each tenant may bring to all doors together.
@@ -248,6 +253,7 @@ impl Process {
             health,
             alerts: Board::default(),
             configuration: Current::default(),
+            reconciling: Reconciling::default(),
             memory,
             quotas,
             tracer: traces.tracer.clone(),
@@ -331,6 +337,7 @@ impl Process {
             inbox: self.inbox_part(policies),
             configuration: self.configuration.clone(),
             alerts: self.alerts.clone(),
+            reconciling: self.reconciling.clone(),
             memory: self.memory.clone(),
             quotas: self.quotas.clone(),
         };
@@ -365,6 +372,8 @@ impl Process {
             self.watchers.metrics().watch_budget(name, budget);
         }
         self.show("gateway", gateway.handle().listener());
+        self.reconciling
+            .set(Arc::new(reconcile::Routes(gateway.handle())));
         let handle = gateway.handle();
         self.health.watch_upstreams(Box::new(move || {
             let upstreams = handle.upstreams().into_iter();

@@ -20,6 +20,7 @@ mod observing;
 mod pasted;
 mod programs;
 mod python;
+mod reconciling;
 mod reloading;
 mod repeats;
 mod support;

@@ -13,6 +13,7 @@ mod many;
 mod missing;
 mod near;
 mod purge;
+mod reconcile;
 mod release;
 mod resolve;
 mod show;
@@ -24,6 +25,7 @@ pub(crate) use standing::summary;
 
 use clap::Subcommand;
 
+use crate::discovery::ConfigArg;
 use crate::error::Result;
 use crate::stores::StoreArgs;
 
@@ -38,19 +40,23 @@ pub(crate) enum Command {
     Release(Box<release::Args>),
     /// Say that an unknown operation happened, or that many did, and with what outcome
     Resolve(Box<resolve::Args>),
+    /// Ask the reconcile URL of an unknown operation's route whether it happened, or of many: the answer is put on record
+    Reconcile(Box<reconcile::Args>),
     /// Erase the contents of a settled record, or of many; the records stay and go on suppressing duplicates
     Erase(Box<erase::Args>),
     /// Forget a settled record before its retention ends, so that a request that comes again runs; or sweep what has expired
     Purge(purge::Args),
 }
 
-pub(crate) async fn run(command: Command, store: &StoreArgs) -> Result<()> {
+pub(crate) async fn run(command: Command, store: StoreArgs, config: &ConfigArg) -> Result<()> {
     match command {
-        Command::List(args) => list::run(&args, store).await,
-        Command::Show(args) => show::run(&args, store).await,
-        Command::Release(args) => release::run(&args, store).await,
-        Command::Resolve(args) => resolve::run(&args, store).await,
-        Command::Erase(args) => erase::run(&args, store).await,
-        Command::Purge(args) => purge::run(&args, store).await,
+        Command::List(args) => list::run(&args, &config.store(store)?).await,
+        Command::Show(args) => show::run(&args, &config.store(store)?).await,
+        Command::Release(args) => release::run(&args, &config.store(store)?).await,
+        Command::Resolve(args) => resolve::run(&args, &config.store(store)?).await,
+        // A process is asked, which has the store.
+        Command::Reconcile(args) => reconcile::run(&args, &store, config).await,
+        Command::Erase(args) => erase::run(&args, &config.store(store)?).await,
+        Command::Purge(args) => purge::run(&args, &config.store(store)?).await,
     }
 }

@@ -14,10 +14,10 @@ use crate::text;
 #[command(group = ArgGroup::new("which").args(["key", "all"]).required(true))]
 pub(crate) struct Which {
     /// The key, as the caller sent it
-    key: Option<Key>,
+    pub(super) key: Option<Key>,
 
     #[command(flatten)]
-    within: Within,
+    pub(super) within: Within,
 
     /// All unknown records that the filters leave; without --yes this only says which
     #[arg(long)]
@@ -34,11 +34,11 @@ pub(crate) struct Which {
         requires = "all",
         conflicts_with = "key"
     )]
-    only_key: Option<Key>,
+    pub(super) only_key: Option<Key>,
 
     /// With --all: only what was asked with this HTTP method
     #[arg(long, requires = "all", conflicts_with = "key")]
-    method: Option<Method>,
+    pub(super) method: Option<Method>,
 
     /// With --all: only what has been unknown for so long, such as 2h, or since a moment (RFC 3339)
     #[arg(
@@ -47,7 +47,7 @@ pub(crate) struct Which {
         requires = "all",
         conflicts_with = "key"
     )]
-    older_than: Option<When>,
+    pub(super) older_than: Option<When>,
 
     /// With --all: only say what would be done, which is so without --yes, too
     #[arg(long, requires = "all", conflicts_with_all = ["yes", "key"])]
