@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use semel_gateway::Config;
+use semel_core::StoreExt;
+use semel_gateway::{Config, NoReconciler};
 
 use crate::support::{OK, Running, Upstream, guarding, reply, start};
 
@@ -137,4 +138,113 @@ async fn whoever_cannot_tell_leaves_it_unknown() {
         assert_eq!(response.problem(), (409, "outcome-unknown".to_owned()));
         assert_eq!(upstream.effects(), 1);
     }
+}
+
+/// The record of the only operation.
+async fn record(gateway: &Running) -> semel_core::Record {
+    let page = gateway
+        .store
+        .list(semel_core::store::Query::default())
+        .await;
+    page.unwrap().records.remove(0)
+}
+
+#[tokio::test]
+async fn operators_ask_the_url_of_the_records_route_and_nothing_is_written() {
+    let provider = Upstream::answering(reply("200 OK", "", "{\"id\":7}")).await;
+    let (gateway, upstream) = asked_at(&provider, "/ops/{key}", "k").await;
+    let record = record(&gateway).await;
+    let reconciler = gateway.handle.reconciler(&record).unwrap();
+    let url = format!("{}/ops/{{key}}", provider.url());
+    assert_eq!(reconciler.url().to_string(), url);
+    let claim = semel_core::Claim {
+        identity: record.identity.clone(),
+        fence: record.fence,
+    };
+    let answer = reconciler.ask(&claim).await.unwrap();
+    let semel_core::once::Reconciled::Happened(outcome) = answer else {
+        panic!("it happened: {answer:?}");
+    };
+    assert_eq!(outcome.status, 200);
+    let asked = provider.only();
+    assert_eq!(asked.target(), "GET /ops/k");
+    assert_eq!(asked.header("authorization"), Some("Bearer hunter2"));
+    let found = gateway.store.look_up_one(record.identity.clone()).await;
+    assert_eq!(found.unwrap().unwrap().state.name(), "unknown");
+    assert_eq!(upstream.effects(), 1);
+    assert_eq!(reconciler.retention(), semel_core::Retention::default());
+}
+
+#[tokio::test]
+async fn why_a_provider_cannot_tell_is_said() {
+    let provider = Upstream::answering(reply("500 Oops", "", "")).await;
+    let (gateway, _upstream) = asked_at(&provider, "/ops/{key}", "k").await;
+    let record = record(&gateway).await;
+    let reconciler = gateway.handle.reconciler(&record).unwrap();
+    let claim = semel_core::Claim {
+        identity: record.identity,
+        fence: record.fence,
+    };
+    let why = reconciler.ask(&claim).await.unwrap_err();
+    assert_eq!(why, "it answered 500 Internal Server Error");
+}
+
+#[tokio::test]
+async fn no_url_is_asked_where_routes_disagree_or_have_none() {
+    let provider = Upstream::answering(reply("200 OK", "", "{}")).await;
+    let (gateway, upstream) = asked_at(&provider, "/ops/{key}", "k").await;
+    let mut record = record(&gateway).await;
+    let mut config = asking(&upstream, &provider);
+    let route = config.routes[0].clone();
+    // The same question by another path, then another question, then none; by another method it is not meant.
+    let mut other = route.clone();
+    other.path = "/pay-again".to_owned();
+    let mut patch = other.clone();
+    (patch.methods, patch.reconcile) = (vec![http::Method::PATCH], None);
+    let mut ask = |others: Vec<semel_gateway::Route>| {
+        config.routes = [vec![route.clone()], others].concat();
+        gateway.handle.reload(&config).unwrap();
+        gateway
+            .handle
+            .reconciler(&record)
+            .map(|found| found.url().to_string())
+    };
+    assert!(ask(vec![other.clone(), patch]).is_ok());
+    other.rules.retention = semel_core::Retention::delete_after(Duration::from_secs(1)).unwrap();
+    assert_eq!(ask(vec![other.clone()]), Err(NoReconciler::Ambiguous));
+    other.reconcile = None;
+    assert_eq!(ask(vec![other]), Err(NoReconciler::Ambiguous));
+    config.routes = vec![route.clone()];
+    config.routes[0].reconcile = None;
+    gateway.handle.reload(&config).unwrap();
+    assert_eq!(
+        gateway.handle.reconciler(&record).err(),
+        Some(NoReconciler::NoUrl)
+    );
+    let (tenant, key) = (
+        record.identity.tenant().as_str(),
+        record.identity.key().as_str(),
+    );
+    record.identity = semel_core::Identity::parse(tenant, "elsewhere@1", key).unwrap();
+    assert_eq!(
+        gateway.handle.reconciler(&record).err(),
+        Some(NoReconciler::NoRoute)
+    );
+    assert_eq!(provider.effects(), 0);
+}
+
+#[tokio::test]
+async fn a_tools_call_is_asked_about_by_the_route_of_the_tools() {
+    let provider = Upstream::answering(reply("200 OK", "", "{}")).await;
+    let (gateway, upstream) = asked_at(&provider, "/ops/{key}", "k").await;
+    let mut record = record(&gateway).await;
+    let mut config = asking(&upstream, &provider);
+    config.routes[0].rules.scope = "mcp@1".parse().unwrap();
+    record.identity = semel_core::Identity::parse("public", "mcp:pay@1", "k").unwrap();
+    gateway.handle.reload(&config).unwrap();
+    let found = gateway.handle.reconciler(&record);
+    assert_eq!(found.err(), Some(NoReconciler::NoRoute));
+    semel_http::mcp::Mcp::default().apply(&mut config.routes[0].rules);
+    gateway.handle.reload(&config).unwrap();
+    assert!(gateway.handle.reconciler(&record).is_ok());
 }
