@@ -14,7 +14,7 @@ use crate::metrics;
 use crate::router::Shared;
 
 /// How old counts may be before a scrape asks for others.
-const COUNTS_AGE: Duration = Duration::from_secs(5);
+const COUNTS_AGE: Duration = Duration::from_secs(1);
 
 /// The process is alive.
 #[utoipa::path(get, path = "/healthz", tag = "health", security(()),

@@ -15,7 +15,7 @@ use semel_inbox::source::SourceView;
 use semel_inbox::{AttemptEnd, Observer};
 use serde_json::{Value, json};
 
-use crate::metrics::assert_has;
+use crate::metrics::metrics_with;
 use crate::server::{Server, policies};
 
 /// A message of acme's or the public's, with a secret in it.
@@ -267,9 +267,8 @@ async fn counts_are_told_by_consumer_and_in_the_metrics() {
         assert_eq!(mailer[state], count, "{state}");
     }
     assert_eq!(mailer["oldest_pending"]["age_ms"], 5_000);
-    let text = server.get("/metrics").await.body;
-    assert_has(
-        &text,
+    metrics_with(
+        &server,
         &[
             "semel_inbox_messages{consumer=\"mailer@1\",state=\"RECEIVED\"} 1",
             "semel_inbox_messages{consumer=\"mailer@1\",state=\"PARKED\"} 1",
@@ -278,7 +277,8 @@ async fn counts_are_told_by_consumer_and_in_the_metrics() {
             "semel_inbox_stale{consumer=\"mailer@1\"} 0",
             "semel_inbox_oldest_pending_seconds{consumer=\"mailer@1\"} 5.0",
         ],
-    );
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -501,7 +501,8 @@ async fn the_documentation_names_every_series_and_no_other() {
     source.facts.lag = Some(7);
     let look = move || vec![source.clone()];
     server.metrics.watch_sources(Some(Box::new(look)));
-    let text = server.get("/metrics").await.body;
+    let counted = "semel_inbox_paused{consumer=\"mailer@1\"} 0";
+    let text = metrics_with(&server, &[counted]).await;
     let declared = text.lines().filter_map(|line| {
         let (name, kind) = line.strip_prefix("# TYPE ")?.split_once(' ')?;
         let suffix = if kind == "counter" { "_total" } else { "" };

@@ -6,7 +6,7 @@ use semel_inbox::{CircuitState, Observer};
 use serde_json::json;
 
 use crate::inbox::{failed, filled, message};
-use crate::metrics::assert_has;
+use crate::metrics::{assert_has, metrics_with};
 use crate::server::Server;
 
 #[tokio::test]
@@ -31,8 +31,7 @@ async fn a_paused_consumer_receives_and_runs_nothing_until_it_is_resumed() {
     );
     let stats = server.get("/api/v1/stats").await.json();
     assert_eq!(stats["paused_consumers"], json!(["mailer@1"]));
-    let text = server.get("/metrics").await.body;
-    assert_has(&text, &["semel_inbox_paused{consumer=\"mailer@1\"} 1"]);
+    metrics_with(&server, &["semel_inbox_paused{consumer=\"mailer@1\"} 1"]).await;
 
     let resumed = server.act("resume", json!({ "consumer": "mailer" })).await;
     assert_eq!(resumed.json()["paused"], false);
@@ -92,11 +91,8 @@ async fn what_a_handler_answered_is_shown_only_if_asked_for() {
 #[tokio::test]
 async fn messages_of_a_consumer_that_is_not_configured_are_an_alert() {
     let server = filled().await;
-    let text = server.get("/metrics").await.body;
-    assert_has(
-        &text,
-        &["semel_alert{consumer=\"mailer@1\",alert=\"unserved\"} 1"],
-    );
+    let unserved = "semel_alert{consumer=\"mailer@1\",alert=\"unserved\"} 1";
+    metrics_with(&server, &[unserved]).await;
     let counts = server.get("/api/v1/inbox/counts").await.json();
     assert_eq!(counts["consumers"][0]["served"], false);
 }

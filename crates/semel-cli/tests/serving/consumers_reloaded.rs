@@ -179,9 +179,7 @@ fn messages_of_a_version_that_the_file_no_longer_names_are_named_and_run_beside_
     let newer = handler.next();
     assert_eq!(newer.header("semel-consumer"), "mailer@2");
     newer.answer(200);
-    let metrics = server.get("/metrics").body;
-    let series = r#"semel_alert{consumer="mailer@1",alert="unserved"} 1"#;
-    assert!(metrics.contains(series), "{metrics}");
+    server.metrics_with(r#"semel_alert{consumer="mailer@1",alert="unserved"} 1"#);
     let counts = server.get("/api/v1/inbox/counts").body;
     assert!(counts.contains(r#""served":false"#), "{counts}");
     let semel = |args: &[&str]| crate::support::semel(dir.path(), args);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long anything may take before the test gives up on it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -239,6 +239,18 @@ impl Semel {
 
     pub(crate) fn get(&self, path: &str) -> Answer {
         ask(self.admin, "GET", path, &[], "").unwrap()
+    }
+
+    /// The metrics as soon as they say this: counts may be a second old.
+    pub(crate) fn metrics_with(&self, series: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let metrics = self.get("/metrics").body;
+            if metrics.contains(series) {
+                return metrics;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{series} is not in {metrics}");
+        }
     }
 }
 
