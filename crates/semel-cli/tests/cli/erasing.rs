@@ -129,7 +129,16 @@ fn erased(store: &Fixture, place: &str) -> Vec<bool> {
 #[test]
 fn erase_refuses_a_key_that_several_operations_have_in_the_archive() {
     let store = archived(1);
-    assert_snapshot!(store.semel("keys erase k --yes --by bob").shown(), @"");
+    assert_snapshot!(store.semel("keys erase k --yes --by bob").shown(), @r#"
+    stderr:
+    error: 3 records have the key k; nothing was changed
+    hint: say which one is meant:
+          --scope payments@1 --tenant globex   # succeeded, claimed 1h ago
+          --scope refunds@1 --tenant acme   # succeeded, claimed 1h ago
+          --scope payments@1 --tenant acme   # succeeded, claimed 1h 10m ago
+
+    exit: 4
+    "#);
     let refused = store.semel("keys erase k --tenant acme --yes --by bob");
     assert_eq!(refused.code, 4, "{}", refused.stderr);
     assert_eq!(erased(&store, ""), [false; 3]);

@@ -15,6 +15,8 @@ mod tally;
 
 pub(crate) use service::ServiceArgs;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use clap::Args;
@@ -95,6 +97,7 @@ async fn storm(args: &DemoArgs) -> Result<String> {
 fn directory() -> Result<TempDir> {
     tempfile::Builder::new()
         .prefix("semel-demo-")
+        .permissions(Permissions::from_mode(0o700))
         .tempdir()
         .map_err(io)
 }
