@@ -130,6 +130,20 @@ fn erasing_needs_a_yes_even_for_a_message_that_is_named() {
 }
 
 #[test]
+fn what_changed_after_the_look_is_left_alone_in_all_rounds() {
+    let store = Fixture::with_messages();
+    let look = store.semel("inbox skip mailer --all --dry-run --json");
+    let moment = look.json()["unchanged_since"].as_str().map(str::to_owned);
+    let moment = moment.expect("a dry run says of which moment it is");
+    let early = "inbox skip mailer --all --yes --json --unchanged-since 2020-01-01";
+    assert_eq!(store.semel(early).json()["matched"], 0);
+    let same = format!("inbox skip mailer --all --yes --json --unchanged-since {moment}");
+    let done = store.semel(&same).json();
+    assert_eq!(done["changed"], look.json()["changed"]);
+    assert_eq!(done["unchanged_since"], look.json()["unchanged_since"]);
+}
+
+#[test]
 fn park_and_unpark_set_aside_and_go_on() {
     let store = Fixture::with_messages();
     let ran = store.run(&["inbox", "park", "mailer", "evt 6", "--by", "bob"]);
