@@ -10,10 +10,11 @@ use crate::support::{Semel, semel};
 fn asked(dir: &std::path::Path, server: &Semel, flags: &[&str]) -> (Option<i32>, String) {
     let url = server.admin.to_string();
     loop {
-        let args = [&["check", "--alerts", "--url", &url], flags].concat();
-        let (code, out, _) = semel(dir, &args);
-        if !out.contains("no alert was judged yet") {
-            return (code, out);
+        let args = [&["check", "--alerts", "--admin", &url], flags].concat();
+        let (code, out, said) = semel(dir, &args);
+        match said.contains("no alert was judged yet") {
+            true => assert_eq!(code, Some(69), "{said}"),
+            false => return (code, out),
         }
     }
 }
@@ -43,6 +44,8 @@ fn an_alert_that_fires_is_the_exit_code_of_check_until_it_ends() {
     assert_eq!(code, Some(5), "{out}");
     assert!(out.starts_with("✗ reload-failed: warning, firing"), "{out}");
     assert!(out.contains("docs/alerts/reload-failed.md"), "{out}");
+    let (code, _) = asked(elsewhere, &server, &["--severity", "critical"]);
+    assert_eq!(code, Some(0), "it is a warning");
     let (code, out) = asked(elsewhere, &server, &["--json"]);
     let found: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(

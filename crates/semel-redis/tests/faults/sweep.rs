@@ -1,9 +1,12 @@
 //! The sweep is shared by all processes of a store, and outlives each of them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use semel_core::store::{ClaimAnswer, ClaimRequest, SettleRequest};
-use semel_core::{LeaseTerm, Retention, Store, StoreExt};
+use semel_core::record::Claim;
+use semel_core::store::{ClaimAnswer, ClaimRequest, SettleRequest, StoreObserver, Swept};
+use semel_core::{Error, LeaseTerm, Retention, Store, StoreExt};
 use semel_redis::{Config, RedisStore};
 use semel_testkit::server::Server;
 
@@ -95,6 +98,48 @@ async fn processes_share_the_sweep_of_a_server() {
 #[tokio::test(flavor = "multi_thread")]
 async fn processes_share_the_sweep_of_a_cluster() {
     shared("redis-cluster", 256, 400).await;
+}
+
+/// How often a process swept, and how often it heard that others had.
+#[derive(Default)]
+struct Heard {
+    own: AtomicUsize,
+    elsewhere: AtomicUsize,
+}
+
+impl StoreObserver for Heard {
+    fn committed(&self, _: usize, _: Duration) {}
+
+    fn lease_ended(&self, _: &Claim) {}
+
+    fn swept(&self, _: Result<&Swept, &Error>) {
+        self.own.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn swept_elsewhere(&self) {
+        self.elsewhere.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_finds_no_share_to_sweep_says_that_others_have() {
+    let server = Server::start("redis", &[]);
+    let interval = Duration::from_millis(100);
+    let (mut stores, mut all) = (Vec::new(), Vec::new());
+    for _ in 0..2 {
+        let heard = Arc::new(Heard::default());
+        let config = Config::from_url(&server.url()).unwrap();
+        let config = config.sweep_every(Some(interval)).watch(heard.clone());
+        stores.push(config.connect().await.unwrap());
+        all.push(heard);
+    }
+    let sum = |of: fn(&Heard) -> &AtomicUsize| {
+        let each = all.iter().map(|heard| of(heard).load(Ordering::Relaxed));
+        each.sum::<usize>()
+    };
+    // They ask a few times per interval, and only one of them is given the only share.
+    until(async || sum(|heard| &heard.elsewhere) >= 4 && sum(|heard| &heard.own) >= 4).await;
+    drop(stores);
 }
 
 #[tokio::test(flavor = "multi_thread")]

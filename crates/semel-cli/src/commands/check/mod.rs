@@ -10,7 +10,7 @@ mod starts;
 mod tokens;
 mod versions;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use semel_admin::Policies;
 use semel_core::record::Claim;
@@ -37,19 +37,29 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Ask a running process which alerts fire instead; if any do, the exit code is 5
+    /// Ask a running process which alerts fire instead: the exit code is 5 if one does that is bad enough, and 69 if none was judged lately
     #[arg(long)]
     alerts: bool,
 
+    /// With --alerts: how bad an alert must be for exit code 5; all that fire are shown
+    #[arg(long, value_enum, default_value_t, requires = "alerts")]
+    severity: alerts::AtLeast,
+
     /// With --alerts: the admin side of the process: HOST:PORT, http://…, https://… or unix:PATH
     /// [default: admin.listen of the configuration file, or 127.0.0.1:7071]
-    #[arg(long, value_name = "URL", requires = "alerts")]
-    url: Option<String>,
+    #[arg(long, alias = "url", value_name = "URL", requires = "alerts")]
+    admin: Option<String>,
+
+    /// With --alerts: the authorities that vouch for the admin side, as a PEM file, instead of this machine's; one that the configuration file
+    /// serves on this machine is known by its own certificate
+    #[arg(long, value_name = "FILE", requires = "alerts")]
+    ca: Option<PathBuf>,
 }
 
 pub(crate) async fn run(args: &Args, store: StoreArgs, config: &ConfigArg) -> Result<()> {
     if args.alerts {
-        return alerts::run(args.url.as_deref(), config, args.json).await;
+        let asked = (args.admin.as_deref(), args.ca.as_deref());
+        return alerts::run(asked, args.severity, config, args.json).await;
     }
     let mut report = Report::default();
     let file = config.load()?;
