@@ -15,6 +15,7 @@ mod editing;
 mod erasing;
 mod fuzz;
 mod gate;
+mod grouping;
 mod health;
 mod http;
 mod inbox;
