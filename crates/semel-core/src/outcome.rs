@@ -20,6 +20,9 @@ pub const HEADER_BYTES_MAX: usize = 64 * 1024;
 
 /// The header that stands in the place of all others in an outcome or a message whose contents are sealed. No header of HTTP can have this name.
 pub const SEALED: &str = ":sealed";
+/// The header that stands in the place of all others in an outcome that this process cannot open, with the reason for operators. Such an outcome is no answer
+/// for callers: another process, or a restored key, can open it.
+pub const LOCKED: &str = ":locked";
 
 /// Whether the run did what was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -188,6 +191,12 @@ impl Headers {
     /// Whether these stand for headers that are sealed.
     pub fn are_sealed(&self) -> bool {
         self.0.iter().any(|(name, _)| name == SEALED)
+    }
+
+    /// Why headers that are sealed cannot be opened by this process, if these stand for such.
+    pub fn locked(&self) -> Option<&Bytes> {
+        let mut fields = self.0.iter();
+        fields.find_map(|(name, value)| (name == LOCKED).then_some(value))
     }
 
     /// How many fields there are, repeats counted.

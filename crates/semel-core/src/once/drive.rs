@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::Operation;
 use super::answer::{Finished, Refusal, Reply};
 use super::attempt::{Asked, Attempt, attempt};
-use super::look::{LOOK_FIRST, PATIENCE_MAX};
+use super::look::{LOOK_FIRST, PATIENCE_MAX, must_be_open};
 use super::owner::Run;
 use super::reconcile::Reconciled;
 use crate::budget::Permit;
@@ -134,7 +134,9 @@ impl Driver {
         } = &self.operation;
         let found = once.shared.store.look_up_one(identity.clone()).await;
         let is_ours = |record: &Record| {
-            record.fingerprint == *fingerprint && matches!(record.state, State::Settled(_))
+            record.fingerprint == *fingerprint
+                && matches!(record.state, State::Settled(_))
+                && must_be_open(Some(record)).is_ok()
         };
         found.ok().flatten().filter(|record| is_ours(record))
     }

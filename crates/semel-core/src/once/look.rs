@@ -30,6 +30,7 @@ impl Once {
         patience: Duration,
     ) -> crate::Result<Option<Arc<Record>>> {
         let found = self.store().look_up_one(identity.clone()).await?;
+        must_be_open(found.as_deref())?;
         if patience.is_zero() || !is_running(found.as_deref()) {
             return Ok(found);
         }
@@ -62,7 +63,10 @@ impl Once {
             pause = (pause * 2).min(LOOK_MAX);
             // A store that is away for a moment does not end a wait.
             away = match self.look_by(identity, patience_ends + LOOK_MAX).await {
-                Ok(found) if !is_running(found.as_deref()) => return Ok(found),
+                Ok(found) if !is_running(found.as_deref()) => {
+                    must_be_open(found.as_deref()).map_err(Refusal::Store)?;
+                    return Ok(found);
+                }
                 Ok(_) => None,
                 Err(error) => Some(error),
             };
@@ -90,6 +94,17 @@ impl Once {
         };
         // Elapsed and woken lead to the same next step: a look at the store.
         let _ = timeout_at(deadline, run.notified()).await;
+    }
+}
+
+/// Refuses a record whose outcome this process cannot open: what is left of it is no answer for a caller.
+pub(super) fn must_be_open(record: Option<&Record>) -> crate::Result<()> {
+    match record.map(|record| &record.state) {
+        Some(State::Settled(settled)) if settled.outcome.headers.locked().is_some() => {
+            let message = "the outcome is sealed, and this process cannot open it";
+            Err(Error::new(Kind::Unavailable, message))
+        }
+        _ => Ok(()),
     }
 }
 
