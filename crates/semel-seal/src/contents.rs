@@ -4,12 +4,12 @@
 //! sender makes up is taken for a sealed text.
 
 use bytes::Bytes;
-use semel_core::inbox::{Edit, Message};
-use semel_core::outcome::{BODY_BYTES_MAX, HEADER_BYTES_MAX, SEALED};
+use semel_core::inbox::{Edit, Job, Message};
+use semel_core::outcome::{BODY_BYTES_MAX, HEADER_BYTES_MAX, LOCKED, SEALED};
 use semel_core::{Body, Error, Headers, Identity, Kind, Outcome, Result};
 
 use crate::cipher::{DataKey, OVERHEAD, Purpose, is_sealed, key_of, place};
-use crate::keyring::Found;
+use crate::found::{Found, locked};
 
 /// What stands in front of the headers in their sealed text.
 const KEPT: u8 = 0;
@@ -23,6 +23,8 @@ pub(crate) enum Closed {
     Forgotten,
     /// This process lacks the key-encryption key of this name.
     Locked(String),
+    /// The text does not open with its own key, or says nothing that can be read.
+    Damaged,
 }
 
 impl Closed {
@@ -31,31 +33,41 @@ impl Closed {
         match self {
             Self::Forgotten => "the tenant's data key was destroyed".to_owned(),
             Self::Locked(kek) => format!("needs the key {kek} of encryption.keys"),
+            Self::Damaged => "does not open with its own key".to_owned(),
+        }
+    }
+
+    /// For callers, whom what is left of a record would mislead; `None` where it says all that there still is.
+    pub(crate) fn error(&self) -> Option<Error> {
+        match self {
+            Self::Forgotten => None,
+            Self::Locked(kek) => Some(locked(kek)),
+            Self::Damaged => {
+                let message = "a sealed text does not open with its own key";
+                Some(Error::new(Kind::Damaged, message))
+            }
         }
     }
 }
 
 /// What became of a sealed text.
-pub(crate) type Opened<T> = Result<std::result::Result<T, Closed>>;
+pub(crate) type Opened<T> = Result<T, Closed>;
 
 /// A sealed text in its place.
 fn open(found: &Found, place: &[u8], sealed: &[u8]) -> Opened<Bytes> {
-    let key = match found {
-        Found::Key(key) => key,
-        Found::Locked(kek) => return Ok(Err(Closed::Locked(kek.to_string()))),
-        Found::Absent => return Ok(Err(Closed::Forgotten)),
-    };
-    if key_of(sealed).is_some_and(|id| id != key.id()) {
-        return Ok(Err(Closed::Forgotten));
+    let id = key_of(sealed).ok_or(Closed::Damaged)?;
+    match (found.key(id), found.locked(id)) {
+        (Some(key), _) => {
+            let text = key.open(place, sealed).ok_or(Closed::Damaged)?;
+            Ok(text.into())
+        }
+        (None, Some(kek)) => Err(Closed::Locked(kek.to_owned())),
+        (None, None) => Err(Closed::Forgotten),
     }
-    let damaged = || {
-        Error::new(
-            Kind::Damaged,
-            "a sealed text does not open with its own key",
-        )
-    };
-    let text = key.open(place, sealed).ok_or_else(damaged)?;
-    Ok(Ok(text.into()))
+}
+
+fn decoded(headers: &[u8]) -> Opened<Headers> {
+    Headers::decode(headers).map_err(|_| Closed::Damaged)
 }
 
 fn of_identity(identity: &Identity, purpose: Purpose) -> Vec<u8> {
@@ -94,21 +106,40 @@ fn sealed_headers(key: &DataKey, place: &[u8], front: &[u8], headers: &Headers) 
     }
     let headers = Headers::new(fields).expect("some of the headers are within the limits of all");
     let text = [front, &headers.encode()].concat();
-    one(key.seal(place, &text).into())
+    one(SEALED, key.seal(place, &text).into())
 }
 
-fn one(value: Bytes) -> Headers {
-    let fields = vec![(SEALED.to_owned(), value)];
+fn one(name: &str, value: Bytes) -> Headers {
+    let fields = vec![(name.to_owned(), value)];
     Headers::new(fields).expect("one header of bounded length is within the limits")
 }
 
+/// The sealed headers, if these stand for some.
 fn mark(headers: &Headers) -> Option<&Bytes> {
     let mut fields = headers.iter();
     fields.find_map(|(name, value)| (name == SEALED).then_some(value))
 }
 
+/// The name of a sender's header that is called as ours.
+const RENAMED: &str = "sealed";
+
+/// The same headers with other names for those that a sender calls as ours, so that they are not taken for ours; `None` if there are none.
+fn renamed(headers: &Headers) -> Option<Headers> {
+    let is_ours = |name: &str| name == SEALED || name == LOCKED;
+    if !headers.iter().any(|(name, _)| is_ours(name)) {
+        return None;
+    }
+    let field = |(name, value): (&str, &Bytes)| {
+        let name = if is_ours(name) { RENAMED } else { name };
+        (name.to_owned(), value.clone())
+    };
+    let fields = headers.iter().map(field).collect();
+    Some(Headers::new(fields).expect("a shorter name takes less room"))
+}
+
 /// An outcome as the store may see it: verdict, status and length.
 pub(crate) fn seal_outcome(key: &DataKey, identity: &Identity, outcome: Outcome) -> Outcome {
+    let outcome = plain_outcome(outcome);
     if outcome.headers.is_empty() && outcome.body.is_empty() {
         return outcome;
     }
@@ -139,6 +170,14 @@ pub(crate) fn seal_outcome(key: &DataKey, identity: &Identity, outcome: Outcome)
     }
 }
 
+/// An outcome that is not sealed, as the store may see it.
+pub(crate) fn plain_outcome(outcome: Outcome) -> Outcome {
+    match renamed(&outcome.headers) {
+        Some(headers) => Outcome { headers, ..outcome },
+        None => outcome,
+    }
+}
+
 /// An outcome as it was. Lists leave the bodies out; then the length is as it was.
 pub(crate) fn open_outcome(
     found: &Found,
@@ -146,17 +185,14 @@ pub(crate) fn open_outcome(
     outcome: &Outcome,
 ) -> Opened<Outcome> {
     let Some(mark) = mark(&outcome.headers) else {
-        return Ok(Ok(outcome.clone()));
+        return Ok(outcome.clone());
     };
-    let text = match open(found, &of_identity(identity, Purpose::OutcomeHeaders), mark)? {
-        Ok(text) => text,
-        Err(closed) => return Ok(Err(closed)),
-    };
-    let cut = || Error::new(Kind::Damaged, "sealed headers end too early");
-    let (front, rest) = text.split_first().ok_or_else(cut)?;
+    let text = open(found, &of_identity(identity, Purpose::OutcomeHeaders), mark)?;
+    let (front, rest) = text.split_first().ok_or(Closed::Damaged)?;
     let (body, rest) = match (*front, &outcome.body) {
         (OMITTED, body) => {
-            let (digest, rest) = rest.split_first_chunk::<DIGEST_BYTES>().ok_or_else(cut)?;
+            let cut = rest.split_first_chunk::<DIGEST_BYTES>();
+            let (digest, rest) = cut.ok_or(Closed::Damaged)?;
             let digest = body.digest().map(|_| *digest);
             let len = body.len();
             (Body::Omitted { len, digest }, rest)
@@ -168,27 +204,28 @@ pub(crate) fn open_outcome(
         }
         (_, Body::Kept(sealed)) => {
             let place = of_identity(identity, Purpose::OutcomeBody);
-            match open(found, &place, sealed)? {
-                Ok(bytes) => (Body::Kept(bytes), rest),
-                Err(closed) => return Ok(Err(closed)),
-            }
+            (Body::Kept(open(found, &place, sealed)?), rest)
         }
     };
-    Ok(Ok(Outcome {
-        headers: Headers::decode(rest)?,
+    Ok(Outcome {
+        headers: decoded(rest)?,
         body,
         ..outcome.clone()
-    }))
+    })
 }
 
-/// What is left of an outcome that stays closed: a replay says that its body is not kept.
+/// What is left of an outcome that stays closed: a replay of one that was erased says that its body is not kept.
 pub(crate) fn closed_outcome(outcome: &Outcome, closed: &Closed) -> Outcome {
     let len = match outcome.body.kept() {
         Some(sealed) => sealed.len().saturating_sub(OVERHEAD) as u64,
         None => outcome.body.len(),
     };
+    let name = match closed {
+        Closed::Forgotten => SEALED,
+        Closed::Locked(_) | Closed::Damaged => LOCKED,
+    };
     Outcome {
-        headers: one(closed.told().into()),
+        headers: one(name, closed.told().into()),
         body: Body::Omitted { len, digest: None },
         ..outcome.clone()
     }
@@ -219,63 +256,90 @@ impl Places {
         }
     }
 
-    fn seal(&self, key: &DataKey, headers: &Headers, payload: &Bytes) -> Result<(Headers, Bytes)> {
+    fn seal(&self, key: &DataKey, headers: &Headers, payload: &Bytes) -> (Headers, Bytes) {
         if headers.is_empty() && payload.is_empty() {
-            return Ok((headers.clone(), payload.clone()));
-        }
-        let (max, found) = (BODY_BYTES_MAX - OVERHEAD, payload.len());
-        if found > max {
-            let message =
-                format!("a payload that is sealed has at most {max} bytes, found {found}");
-            return Err(Error::invalid(message));
+            return (headers.clone(), payload.clone());
         }
         let payload = key.seal(&self.payload, payload).into();
         let headers = sealed_headers(key, &self.headers, &[KEPT], headers);
-        Ok((headers, payload))
+        (headers, payload)
     }
 
     fn open(&self, found: &Found, headers: &Headers, payload: &Bytes) -> Opened<(Headers, Bytes)> {
-        let Some(mark) = mark(headers) else {
-            return Ok(Ok((headers.clone(), payload.clone())));
+        // What a sender called as ours, before that was renamed, stands for nothing.
+        let is_meant = |mark: &&Bytes| is_sealed(mark) || is_sealed(payload);
+        let Some(mark) = mark(headers).filter(is_meant) else {
+            return Ok((headers.clone(), payload.clone()));
         };
         let headers = open(found, &self.headers, mark)?;
         let payload = open(found, &self.payload, payload)?;
-        match (headers, payload) {
-            (Ok(headers), Ok(payload)) => {
-                let headers = Headers::decode(headers.get(1..).unwrap_or_default())?;
-                Ok(Ok((headers, payload)))
-            }
-            (Err(closed), _) | (_, Err(closed)) => Ok(Err(closed)),
-        }
+        let headers = decoded(headers.get(1..).unwrap_or_default())?;
+        Ok((headers, payload))
     }
 }
 
-/// A message as the store may see it.
-pub(crate) fn seal_message(key: &DataKey, message: Message) -> Result<Message> {
+/// The longest payload that has room for its seal.
+const PAYLOAD_BYTES_MAX: usize = BODY_BYTES_MAX - OVERHEAD;
+
+/// A message as the store may see it. One that is too long for its seal is cut off and kept as one that cannot be read: refused, it would come again for ever.
+pub(crate) fn seal_message(key: &DataKey, message: Message) -> Message {
+    let message = match message.payload().len() {
+        found if found > PAYLOAD_BYTES_MAX => {
+            let reason = format!(
+                "a payload that is sealed has at most {PAYLOAD_BYTES_MAX} bytes, found {found}; the rest was cut off"
+            );
+            let (headers, payload) = (message.headers().clone(), message.payload());
+            let payload = payload.slice(..PAYLOAD_BYTES_MAX);
+            let cut = message.with_contents(headers, payload);
+            cut.as_unreadable(&reason)
+        }
+        _ => message,
+    };
+    let message = plain_message(message);
     let places = Places::of(&message);
-    let (headers, payload) = places.seal(key, message.headers(), message.payload())?;
-    Ok(message.with_contents(headers, payload))
+    let (headers, payload) = places.seal(key, message.headers(), message.payload());
+    message.with_contents(headers, payload)
+}
+
+/// A message that is not sealed, as the store may see it.
+pub(crate) fn plain_message(message: Message) -> Message {
+    match renamed(message.headers()) {
+        Some(headers) => message.with_headers(headers),
+        None => message,
+    }
 }
 
 /// A message as it was, or as an operator made it.
 pub(crate) fn open_message(found: &Found, message: &Message) -> Opened<Message> {
-    let opened = Places::of(message).open(found, message.headers(), message.payload())?;
-    Ok(opened.map(|(headers, payload)| message.clone().with_contents(headers, payload)))
+    let (headers, payload) =
+        Places::of(message).open(found, message.headers(), message.payload())?;
+    Ok(message.clone().with_contents(headers, payload))
 }
 
 /// What an operator makes of a message, as the store may see it.
 pub(crate) fn seal_edit(key: &DataKey, identity: &Identity, edit: &Edit) -> Result<Edit> {
-    let (headers, payload) = Places::of_edit(identity).seal(key, edit.headers(), edit.payload())?;
+    let (max, found) = (PAYLOAD_BYTES_MAX, edit.payload().len());
+    if found > max {
+        let message = format!("a payload that is sealed has at most {max} bytes, found {found}");
+        return Err(Error::invalid(message));
+    }
+    let edit = plain_edit(edit)?;
+    let (headers, payload) = Places::of_edit(identity).seal(key, edit.headers(), edit.payload());
     Edit::new(payload, headers)
+}
+
+/// What an operator makes of a message where nothing is sealed.
+pub(crate) fn plain_edit(edit: &Edit) -> Result<Edit> {
+    let headers = renamed(edit.headers());
+    let headers = headers.unwrap_or_else(|| edit.headers().clone());
+    Edit::new(edit.payload().clone(), headers)
 }
 
 /// What an operator made of a message.
 pub(crate) fn open_edit(found: &Found, identity: &Identity, edit: &Edit) -> Opened<Edit> {
     let opened = Places::of_edit(identity).open(found, edit.headers(), edit.payload())?;
-    match opened {
-        Ok((headers, payload)) => Edit::new(payload, headers).map(Ok),
-        Err(closed) => Ok(Err(closed)),
-    }
+    let (headers, payload) = opened;
+    Edit::new(payload, headers).map_err(|_| Closed::Damaged)
 }
 
 /// Bytes that belong to a message: the result of a step, the answer of a handler.
@@ -297,6 +361,12 @@ pub(crate) fn open_bytes(
 ) -> Opened<Bytes> {
     match is_sealed(bytes) {
         true => open(found, &of_identity(identity, purpose), bytes),
-        false => Ok(Ok(bytes.clone())),
+        false => Ok(bytes.clone()),
     }
+}
+
+/// Whether any part of a claimed message is sealed.
+pub(crate) fn has_sealed(job: &Job) -> bool {
+    let mut results = job.steps.iter().map(|step| &step.result);
+    job.message.headers().are_sealed() || results.any(|result| is_sealed(result))
 }

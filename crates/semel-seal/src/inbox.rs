@@ -2,34 +2,31 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use semel_core::inbox::work::ErrorText;
 use semel_core::inbox::{
-    Arrivals, Attempt, Cause, ClaimBatch, Claimed, Counts, Detail, Disposition, Edited, Finish,
-    Finished, Gap, Inbox, Intent, Job, Message, Operation, Page, Plan, Query, Receipt, Renewal,
-    Report, State, Step, Taken, WakeUp,
+    Arrivals, ClaimBatch, Claimed, Counts, Detail, Disposition, Finish, Finished, Gap, Inbox,
+    Intent, Message, Operation, Page, Plan, Query, Receipt, Renewal, Report, State, Step, Taken,
+    WaitingLane, WakeUp,
 };
-use semel_core::outcome::Settled;
 use semel_core::record::Claim;
 use semel_core::store::{Actor, Answer};
-use semel_core::{Identity, LeaseTerm, Result, Scope, Tenant};
+use semel_core::{Error, Identity, Kind, LeaseTerm, Result, Scope, Tenant};
 
 use crate::cipher::{DataKey, Purpose};
 use crate::contents::{
-    Closed, closed_outcome, open_bytes, open_edit, open_message, open_outcome, seal_bytes,
-    seal_edit, seal_message, seal_outcome,
+    plain_edit, plain_message, plain_outcome, seal_bytes, seal_edit, seal_message, seal_outcome,
 };
-use crate::keyring::{Found, Keyring, locked};
+use crate::keyring::{Keyring, PerTenant, ToSeal, distinct};
 
 /// An inbox whose messages, results and answers are sealed. What was plain before stays readable.
 #[derive(Debug, Clone)]
 pub struct SealedInbox {
-    inbox: Arc<dyn Inbox>,
-    keys: Keyring,
+    pub(crate) inbox: Arc<dyn Inbox>,
+    pub(crate) keys: Keyring,
 }
 
-/// Why a claimed message does not run.
-const FORGOTTEN: &str = "the contents are sealed, and the tenant's data key was destroyed";
+/// The keys of the tenants that one call is about.
+type Keys = PerTenant<Option<Arc<DataKey>>>;
 
 impl SealedInbox {
     /// In front of `inbox`, with these keys.
@@ -37,39 +34,21 @@ impl SealedInbox {
         Self { inbox, keys }
     }
 
-    async fn sealed(&self, message: Message) -> Result<Message> {
-        match self.keys.to_seal(message.identity().tenant()).await? {
-            Some(key) => seal_message(&key, message),
-            None => Ok(message),
-        }
+    async fn key(&self, tenant: &Tenant) -> ToSeal {
+        self.keys.to_seal(&[tenant]).await.of(tenant)
     }
 
-    async fn sealed_end(&self, item: Finish) -> Result<Finish> {
-        let identity = item.claim.identity.clone();
-        let key = self.keys.to_seal(identity.tenant()).await?;
-        let disposition = match (item.disposition, key) {
-            (Disposition::Completed { outcome, intents }, key) => {
-                let outcome = match &key {
-                    Some(key) => seal_outcome(key, &identity, outcome),
-                    None => outcome,
-                };
-                let mut sealed = Vec::with_capacity(intents.len());
-                for Intent { plan, message } in intents {
-                    let message = self.sealed(message).await?;
-                    sealed.push(Intent { plan, message });
-                }
-                let intents = sealed;
-                Disposition::Completed { outcome, intents }
-            }
-            (disposition, Some(key)) => {
-                failed(disposition, |error| answered(&key, &identity, error))
-            }
-            (disposition, None) => disposition,
+    /// All of the ends, sealed. If one cannot be, the error is one that may be about an item: the engine then offers each by itself, so that a tenant whose
+    /// key is missing holds up no other.
+    async fn sealed_ends(&self, items: Vec<Finish>) -> Result<Vec<Finish>> {
+        let tenants: Vec<Tenant> = items.iter().flat_map(tenants_of).cloned().collect();
+        let keys = self.keys.to_seal(&distinct(&tenants)).await;
+        let of_item = |error: Error| match error.is_retryable() {
+            true => Error::new(Kind::Limit, error.to_string()),
+            false => error,
         };
-        Ok(Finish {
-            disposition,
-            ..item
-        })
+        let sealed = items.into_iter().map(|item| sealed_end(&keys, item));
+        sealed.collect::<Result<_>>().map_err(of_item)
     }
 
     /// The edit of the one message that it names; anything else goes on as it is.
@@ -83,126 +62,71 @@ impl SealedInbox {
             let tenant = Tenant::new(tenant)?;
             let scope = operation.plan.consumer.clone();
             let identity = Identity::new(tenant, scope, id.clone());
-            if let Some(key) = self.keys.to_seal(identity.tenant()).await? {
-                operation.edit = Some(seal_edit(&key, &identity, edit)?);
-            }
+            operation.edit = Some(match self.key(identity.tenant()).await? {
+                Some(key) => seal_edit(&key, &identity, edit)?,
+                None => plain_edit(edit)?,
+            });
         }
         Ok(operation)
     }
+}
 
-    /// What was claimed and can run. What was erased is parked, where people see it; if a key is missing here, everything is given back, because
-    /// another process may have it.
-    async fn opened(&self, plan: Plan, claimed: Claimed) -> Result<Claimed> {
-        let (mut jobs, mut ends, mut missing) = (Vec::new(), Vec::new(), None);
-        for job in &claimed.jobs {
-            let found = self.keys.find(job.claim.identity.tenant()).await?;
-            match open_job(&found, job)? {
-                Ok(job) => jobs.push(job),
-                Err(Closed::Forgotten) => ends.push(end(job, park())),
-                Err(Closed::Locked(kek)) => missing = Some(kek),
-            }
+/// Whose keys the end of an attempt needs: those of what it brings. One that brings nothing needs none.
+fn tenants_of(item: &Finish) -> Vec<&Tenant> {
+    let own = item.claim.identity.tenant();
+    match &item.disposition {
+        Disposition::Completed { intents, .. } => {
+            let intents = intents.iter();
+            let others = intents.map(|intent| intent.message.identity().tenant());
+            std::iter::once(own).chain(others).collect()
         }
-        if let Some(kek) = missing {
-            let all = claimed.jobs.iter();
-            let all = all.map(|job| end(job, Disposition::Return)).collect();
-            self.inbox.finish(plan, all).await?;
-            return Err(locked(&kek));
-        }
-        if !ends.is_empty() {
-            self.inbox.finish(plan, ends).await?;
-        }
-        Ok(Claimed { jobs, ..claimed })
+        disposition if answer(disposition).is_some() => vec![own],
+        _ => Vec::new(),
     }
+}
 
-    async fn shown(&self, detail: Detail) -> Result<Detail> {
-        let identity = detail.entry.identity.clone();
-        let found = self.keys.find(identity.tenant()).await?;
-        let message = match &detail.message {
-            Some(message) => open_message(&found, message)?.ok(),
-            None => None,
-        };
-        let settled = match detail.settled {
-            Some(settled) => {
-                let outcome = match open_outcome(&found, &identity, &settled.outcome)? {
-                    Ok(outcome) => outcome,
-                    Err(closed) => closed_outcome(&settled.outcome, &closed),
-                };
-                Some(Settled { outcome, ..settled })
-            }
-            None => None,
-        };
-        let open = |purpose, bytes: &Bytes| -> Result<Option<Bytes>> {
-            Ok(open_bytes(&found, purpose, &identity, bytes)?.ok())
-        };
-        let mut attempts = Vec::with_capacity(detail.attempts.len());
-        for attempt in detail.attempts {
-            let answer = match &attempt.answer {
-                Some(answer) => open(Purpose::Answer, answer)?,
-                None => None,
+fn sealed(keys: &Keys, message: Message) -> Result<Message> {
+    Ok(match keys.of(message.identity().tenant())? {
+        Some(key) => seal_message(&key, message),
+        None => plain_message(message),
+    })
+}
+
+fn sealed_end(keys: &Keys, item: Finish) -> Result<Finish> {
+    let identity = &item.claim.identity;
+    let disposition = match item.disposition {
+        Disposition::Completed { outcome, intents } => {
+            let outcome = match keys.of(identity.tenant())? {
+                Some(key) => seal_outcome(&key, identity, outcome),
+                None => plain_outcome(outcome),
             };
-            attempts.push(Attempt { answer, ..attempt });
+            let sealed = intents.into_iter().map(|Intent { plan, message }| {
+                let message = sealed(keys, message)?;
+                Ok(Intent { plan, message })
+            });
+            let intents = sealed.collect::<Result<_>>()?;
+            Disposition::Completed { outcome, intents }
         }
-        let mut steps = Vec::with_capacity(detail.steps.len());
-        for Step { name, result } in detail.steps {
-            let result = open(Purpose::Step, &result)?.unwrap_or_default();
-            steps.push(Step { name, result });
-        }
-        let mut edits = Vec::with_capacity(detail.edits.len());
-        for edited in detail.edits {
-            if let Ok(edit) = open_edit(&found, &identity, &edited.edit)? {
-                edits.push(Edited { edit, ..edited });
-            }
-        }
-        let mut entry = detail.entry;
-        if let Some(message) = &message {
-            entry.payload_bytes = Some(message.payload().len() as u64);
-        }
-        Ok(Detail {
-            entry,
-            edits,
-            message,
-            settled,
-            attempts,
-            steps,
-            ..detail
-        })
-    }
-}
-
-fn open_job(found: &Found, job: &Job) -> Result<std::result::Result<Job, Closed>> {
-    let message = match open_message(found, &job.message)? {
-        Ok(message) => message,
-        Err(closed) => return Ok(Err(closed)),
+        disposition if answer(&disposition).is_some() => match keys.of(identity.tenant())? {
+            Some(key) => failed(disposition, |error| answered(&key, identity, error)),
+            None => disposition,
+        },
+        disposition => disposition,
     };
-    let mut steps = Vec::with_capacity(job.steps.len());
-    for Step { name, result } in &job.steps {
-        match open_bytes(found, Purpose::Step, &job.claim.identity, result)? {
-            Ok(result) => steps.push(Step {
-                name: name.clone(),
-                result,
-            }),
-            Err(closed) => return Ok(Err(closed)),
-        }
-    }
-    Ok(Ok(Job {
-        message: Arc::new(message),
-        steps,
-        ..job.clone()
-    }))
-}
-
-fn end(job: &Job, disposition: Disposition) -> Finish {
-    Finish {
-        claim: job.claim.clone(),
-        took: std::time::Duration::ZERO,
+    Ok(Finish {
         disposition,
-    }
+        ..item
+    })
 }
 
-fn park() -> Disposition {
-    Disposition::Park {
-        cause: Cause::Unreadable,
-        error: ErrorText::new(FORGOTTEN),
+/// What a handler answered when an attempt failed.
+fn answer(disposition: &Disposition) -> Option<&bytes::Bytes> {
+    match disposition {
+        Disposition::Retry { error, .. }
+        | Disposition::Terminal { error }
+        | Disposition::Park { error, .. }
+        | Disposition::NotReached { error, .. } => error.answer(),
+        Disposition::Completed { .. } | Disposition::Skip { .. } | Disposition::Return => None,
     }
 }
 
@@ -246,10 +170,12 @@ fn answered(key: &DataKey, identity: &Identity, error: ErrorText) -> ErrorText {
 impl Inbox for SealedInbox {
     fn receive(&self, arrivals: Arrivals) -> Answer<'_, Vec<Receipt>> {
         Box::pin(async move {
-            let mut messages = Vec::with_capacity(arrivals.messages.len());
-            for message in arrivals.messages {
-                messages.push(self.sealed(message).await?);
-            }
+            let all = arrivals.messages.iter();
+            let tenants = distinct(all.map(|message| message.identity().tenant()));
+            let keys = self.keys.to_seal(&tenants).await;
+            let all = arrivals.messages.into_iter();
+            let messages = all.map(|message| sealed(&keys, message));
+            let messages = messages.collect::<Result<_>>()?;
             self.inbox
                 .receive(Arrivals {
                     messages,
@@ -277,10 +203,7 @@ impl Inbox for SealedInbox {
 
     fn finish(&self, plan: Plan, items: Vec<Finish>) -> Answer<'_, Vec<Finished>> {
         Box::pin(async move {
-            let mut sealed = Vec::with_capacity(items.len());
-            for item in items {
-                sealed.push(self.sealed_end(item).await?);
-            }
+            let sealed = self.sealed_ends(items).await?;
             self.inbox.finish(plan, sealed).await
         })
     }
@@ -288,7 +211,7 @@ impl Inbox for SealedInbox {
     fn remember_step(&self, claim: Claim, step: Step) -> Answer<'_, Renewal> {
         Box::pin(async move {
             let identity = &claim.identity;
-            let step = match self.keys.to_seal(identity.tenant()).await? {
+            let step = match self.key(identity.tenant()).await? {
                 Some(key) => Step {
                     result: seal_bytes(&key, Purpose::Step, identity, &step.result),
                     name: step.name,
@@ -326,6 +249,10 @@ impl Inbox for SealedInbox {
 
     fn gaps(&self, consumer: Scope, limit: usize) -> Answer<'_, Vec<Gap>> {
         self.inbox.gaps(consumer, limit)
+    }
+
+    fn waiting_lanes(&self, consumer: Scope, limit: usize) -> Answer<'_, Vec<WaitingLane>> {
+        self.inbox.waiting_lanes(consumer, limit)
     }
 
     fn counts(&self) -> Answer<'_, Vec<Counts>> {

@@ -1,36 +1,30 @@
-//! The data keys of tenants: found, made, cached, forgotten.
+//! The data keys of tenants: found, cached, forgotten.
 //!
-//! A data key is a settled record of the reserved scope [`SCOPE`] in the store itself, so that it is as durable and as shared as what it seals, on every
-//! store, and so that of two processes that make one at the same moment one wins: making it is a claim. The record `1` holds the key wrapped by
-//! the key-encryption key of the process that made it; when that is replaced, a record `1:ID` beside it holds the same key wrapped by another one.
-//! No record is ever changed, so there is no moment without a key.
+//! A data key is a settled record of a reserved scope in the store itself, so that it is as durable and as shared as what it seals, on every
+//! store, and so that of two processes that make one at the same moment one wins: making it is a claim. No record is ever changed, so there is no moment
+//! without a key.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use bytes::Bytes;
-use semel_core::store::{Batch, ClaimAnswer, ClaimRequest, SettleAnswer, SettleRequest, Takeover};
-use semel_core::{
-    Error, Fingerprint, Identity, Key, Kind, Outcome, Record, Result, Retention, Scope, State,
-    Store, StoreExt, Tenant,
-};
-use tokio::time::{Instant, sleep};
+use semel_core::store::{BATCH_MAX, Batch};
+use semel_core::{Error, Kind, Result, Store, StoreExt, Tenant};
+use tokio::time::Instant;
 
-use crate::cipher::{DataKey, KeyId};
-use crate::kek::{KEKS_MAX, Kek, random};
+use crate::cipher::DataKey;
+use crate::contents::{Closed, Opened};
+use crate::found::{Found, Known, Sealing};
+use crate::kek::{KEKS_MAX, Kek};
+use crate::wrapped::{identity, mark_of_store};
 
-/// How long a process believes what it knows of a tenant's key: so long after an erasure it may still read.
-pub const KEY_AGE_MAX: Duration = Duration::from_secs(60);
-/// The most tenants whose keys are in memory; the oldest look goes first.
+/// How long a process believes what it knows of a tenant's key.
+pub const KEY_AGE_MAX: Duration = Duration::from_secs(10);
+/// How long a key retires before it is destroyed: no process seals under it any more when it has forgotten what it knew, and what was sealed
+/// in the last moment has reached the store.
+pub const RETIRES_FOR: Duration = Duration::from_secs(30);
+/// The most tenants whose keys are in memory; those that are not asked for go first.
 pub const TENANTS_MAX: usize = 10_000;
-/// The scope of data keys, which only the keyring uses.
-pub(crate) const SCOPE: &str = "semel:data-key";
-/// The record that says which data key a tenant has.
-pub(crate) const PRIMARY: &str = "1";
-/// How often a key that another process is making is asked for.
-const LOOKS_MAX: usize = 200;
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Finds data keys, and makes them. Cheap to clone; clones share what they know.
 #[derive(Debug, Clone)]
@@ -41,34 +35,23 @@ pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Store>,
     // Plain locks, held for a look and the clone of a pointer, and never across an await.
     keks: RwLock<Arc<[Kek]>>,
-    known: Mutex<HashMap<Tenant, (Found, Instant)>>,
+    known: Mutex<Known>,
+    /// Whether the store has data keys, and when it was looked at.
+    pub(crate) is_sealed: Mutex<Option<(bool, Instant)>>,
 }
 
-/// What is known of a tenant's data key.
-#[derive(Debug, Clone)]
-pub(crate) enum Found {
-    /// It is there.
-    Key(Arc<DataKey>),
-    /// It is there, wrapped by this key-encryption key, which this process does not have.
-    Locked(Arc<str>),
-    /// There is none, or no longer.
-    Absent,
-}
-
-/// A data key as a record holds it.
-pub(crate) struct Wrapped {
-    pub(crate) id: KeyId,
-    pub(crate) kek: String,
-    bytes: Bytes,
-}
+/// The key to seal with; `None` if nothing is to be sealed.
+pub(crate) type ToSeal = Result<Option<Arc<DataKey>>>;
 
 impl Keyring {
-    /// The keys in `store`. The first of `keks` wraps, all of them unwrap; with none nothing is sealed, and what is sealed stays closed.
+    /// The keys in `store`. The first of `keks` wraps, all of them unwrap. With none nothing is sealed, what is sealed stays closed, and nothing is written
+    /// to a store that has data keys.
     pub fn new(store: Arc<dyn Store>, keks: Vec<Kek>) -> Result<Self> {
         let ring = Self(Arc::new(Inner {
             store,
             keks: RwLock::new([].into()),
             known: Mutex::default(),
+            is_sealed: Mutex::default(),
         }));
         ring.set(keks)?;
         Ok(ring)
@@ -93,174 +76,212 @@ impl Keyring {
         keks.clone()
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Tenant, (Found, Instant)>> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         // Entries are whole after every statement, so a poisoned lock protects nothing.
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The key to seal with; `None` if nothing is to be sealed.
-    pub(crate) async fn to_seal(&self, tenant: &Tenant) -> Result<Option<Arc<DataKey>>> {
+    pub(crate) fn forget(&self, tenant: &Tenant) {
+        self.known().forget(tenant);
+    }
+
+    /// Whether the store has data keys, so that a process without key-encryption keys must not write to it.
+    pub async fn holds_keys(&self) -> Result<bool> {
+        let now = Instant::now();
+        let said = || {
+            self.0
+                .is_sealed
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        match *said() {
+            // The mark stays.
+            Some((true, _)) => return Ok(true),
+            Some((false, at)) if now.duration_since(at) < KEY_AGE_MAX => return Ok(false),
+            _ => {}
+        }
+        let holds = self.0.store.look_up_one(mark_of_store()).await?.is_some();
+        *said() = Some((holds, now));
+        Ok(holds)
+    }
+
+    async fn must_not_be_sealed(&self) -> Result<()> {
+        match self.holds_keys().await? {
+            false => Ok(()),
+            true => Err(keyless()),
+        }
+    }
+
+    /// What is known of tenants' keys, from memory or from the store; each tenant by itself.
+    pub(crate) async fn find(&self, tenants: &[&Tenant]) -> HashMap<Tenant, Result<Found>> {
+        let now = Instant::now();
+        let mut answers = HashMap::new();
+        let mut missing = Vec::new();
+        {
+            let known = self.known();
+            for tenant in tenants {
+                match known.get(tenant, now) {
+                    Some(found) => drop(answers.insert((*tenant).clone(), Ok(found))),
+                    None => missing.push(*tenant),
+                }
+            }
+        }
+        for (tenant, found) in missing.iter().zip(self.load(&missing).await) {
+            answers.insert((*tenant).clone(), found);
+        }
+        answers
+    }
+
+    /// What the store says of tenants' keys, in their order: in as few calls as it takes.
+    pub(crate) async fn load(&self, tenants: &[&Tenant]) -> Vec<Result<Found>> {
+        let (keks, now, epoch) = (self.keks(), Instant::now(), self.known().epoch());
+        let names = Found::names(&keks);
+        let mut loaded = Vec::with_capacity(tenants.len());
+        for tenants in tenants.chunks(BATCH_MAX / names.len()) {
+            let of_one = |tenant| names.iter().map(move |name| identity(tenant, name));
+            let identities: Batch<_> = tenants.iter().copied().flat_map(of_one).collect();
+            let mut answers = self.0.store.look_up(identities).await.into_iter();
+            let at = self.0.store.now();
+            for tenant in tenants {
+                let records = answers.by_ref().take(names.len());
+                let records: Result<Vec<_>> = records.collect();
+                loaded.push(records.and_then(|records| Found::of(tenant, &keks, &records, at)));
+            }
+        }
+        // What is older than it may be must not be sealed under.
+        if now.elapsed() >= KEY_AGE_MAX {
+            return tenants.iter().map(|_| Err(slow())).collect();
+        }
+        let mut known = self.known();
+        for (tenant, found) in tenants.iter().zip(&loaded) {
+            if let Ok(found) = found {
+                known.put(tenant, found, now, epoch);
+            }
+        }
+        loaded
+    }
+
+    /// The keys to seal with, made where there is none yet; each tenant by itself.
+    pub(crate) async fn to_seal(&self, tenants: &[&Tenant]) -> PerTenant<Option<Arc<DataKey>>> {
         let keks = self.keks();
         let Some(first) = keks.first() else {
-            return Ok(None);
+            return PerTenant::All(self.must_not_be_sealed().await.map(|()| None));
         };
-        match self.find(tenant).await? {
-            Found::Key(key) => Ok(Some(key)),
-            Found::Locked(kek) => Err(locked(&kek)),
-            Found::Absent => self.make(tenant, first).await.map(Some),
-        }
-    }
-
-    /// What is known of a tenant's key, from memory or from the store.
-    pub(crate) async fn find(&self, tenant: &Tenant) -> Result<Found> {
-        let now = Instant::now();
-        let known = self.known().get(tenant).cloned();
-        if let Some((found, at)) = known
-            && now.duration_since(at) < KEY_AGE_MAX
-        {
-            return Ok(found);
-        }
-        let found = self.load(tenant).await?;
-        self.remember(tenant, &found, now);
-        Ok(found)
-    }
-
-    fn remember(&self, tenant: &Tenant, found: &Found, now: Instant) {
-        let mut known = self.known();
-        // That there is none is not remembered: the next one makes it.
-        if matches!(found, Found::Absent) {
-            known.remove(tenant);
-            return;
-        }
-        if known.len() >= TENANTS_MAX && !known.contains_key(tenant) {
-            known.retain(|_, (_, at)| now.duration_since(*at) < KEY_AGE_MAX);
-            let oldest = known.iter().min_by_key(|(_, (_, at))| *at);
-            if known.len() >= TENANTS_MAX
-                && let Some(oldest) = oldest.map(|(tenant, _)| tenant.clone())
-            {
-                known.remove(&oldest);
+        let (mut answers, mut missing) = (HashMap::new(), Vec::new());
+        for (tenant, found) in self.find(tenants).await {
+            match found.and_then(|found| found.sealing()) {
+                Ok(Sealing::With(key)) => drop(answers.insert(tenant, Ok(Some(key)))),
+                Ok(Sealing::Make(slot)) => missing.push((tenant, slot)),
+                Err(error) => drop(answers.insert(tenant, Err(error))),
             }
         }
-        known.insert(tenant.clone(), (found.clone(), now));
-    }
-
-    pub(crate) fn forget(&self, tenant: &Tenant) {
-        self.known().remove(tenant);
-    }
-
-    async fn load(&self, tenant: &Tenant) -> Result<Found> {
-        let keks = self.keks();
-        let others = keks.iter().map(|kek| format!("{PRIMARY}:{}", kek.id()));
-        let names = std::iter::once(PRIMARY.to_owned()).chain(others);
-        let identities: Batch<_> = names.map(|name| identity(tenant, &name)).collect();
-        let mut found = Vec::new();
-        for answer in self.0.store.look_up(identities).await {
-            found.push(answer?.as_deref().and_then(Wrapped::of));
+        if !missing.is_empty() {
+            answers.extend(self.make(missing, first).await);
         }
-        let mut found = found.into_iter();
-        let Some(Some(primary)) = found.next() else {
-            return Ok(Found::Absent);
-        };
-        let (id, by) = (primary.id, primary.kek.clone());
-        let all = std::iter::once(Some(primary)).chain(found).flatten();
-        let mut same = all.filter(|wrapped| wrapped.id == id);
-        let opened = same.find_map(|wrapped| wrapped.open(tenant, &keks));
-        Ok(match opened {
-            Some(secret) => Found::Key(Arc::new(DataKey::new(&secret))),
-            None => Found::Locked(by.into()),
-        })
+        PerTenant::Each(answers)
     }
 
-    /// Makes the data key of a tenant, or waits for the one that another process makes.
-    async fn make(&self, tenant: &Tenant, kek: &Kek) -> Result<Arc<DataKey>> {
-        for _ in 0..LOOKS_MAX {
-            let secret = random()?;
-            let key = DataKey::new(&secret);
-            let wrapped = Wrapped::new(key.id(), kek, tenant, &secret)?;
-            if self.keep(identity(tenant, PRIMARY), &wrapped).await? {
-                let key = Arc::new(key);
-                self.remember(tenant, &Found::Key(key.clone()), Instant::now());
-                return Ok(key);
-            }
-            match self.find(tenant).await? {
-                Found::Key(key) => return Ok(key),
-                Found::Locked(kek) => return Err(locked(&kek)),
-                Found::Absent => sleep(LOOK_EVERY).await,
+    /// Whether what these tenants' runs bring can be sealed. Asked before they begin: afterwards it is too late to refuse.
+    pub(crate) async fn ready(&self, tenants: &[&Tenant]) -> PerTenant<()> {
+        if self.keks().is_empty() {
+            return PerTenant::All(self.must_not_be_sealed().await);
+        }
+        let found = self.find(tenants).await.into_iter();
+        let ready = found.map(|(tenant, found)| {
+            let sealing = found.and_then(|found| found.sealing().map(drop));
+            (tenant, sealing)
+        });
+        PerTenant::Each(ready.collect())
+    }
+
+    /// Keys that open what one call is about; tenants are looked up at once, and each of them at most once more.
+    pub(crate) async fn opener(&self, tenants: &[&Tenant]) -> Opener {
+        let found = match tenants.is_empty() {
+            true => HashMap::new(),
+            false => self.find(tenants).await,
+        };
+        let found = found.into_iter();
+        Opener {
+            ring: self.clone(),
+            found: found
+                .map(|(tenant, found)| (tenant, (found, false)))
+                .collect(),
+        }
+    }
+}
+
+/// The keys of the tenants that one call is about.
+pub(crate) struct Opener {
+    ring: Keyring,
+    /// What is known of each, and whether it was looked for since the call began.
+    found: HashMap<Tenant, (Result<Found>, bool)>,
+}
+
+impl Opener {
+    /// Opens what is a tenant's. What this process knew may be older than what it reads, so that nothing is taken for destroyed without a look.
+    pub(crate) async fn open<T>(
+        &mut self,
+        tenant: &Tenant,
+        open: impl Fn(&Found) -> Opened<T>,
+    ) -> Result<Opened<T>> {
+        if let Some((found, is_fresh)) = self.found.get(tenant) {
+            let opened = opened_by(found, &open);
+            if *is_fresh || !matches!(opened, Ok(Err(Closed::Forgotten | Closed::Locked(_)))) {
+                return opened;
             }
         }
-        let message = "another process is making this tenant's data key, and does not end";
-        Err(Error::new(Kind::Unavailable, message))
+        let loaded = self.ring.load(&[tenant]).await.pop();
+        let loaded = loaded.expect("one tenant has one answer");
+        let opened = opened_by(&loaded, &open);
+        self.found.insert(tenant.clone(), (loaded, true));
+        opened
     }
+}
 
-    /// Puts a wrapped key on record; whether this call did it.
-    pub(crate) async fn keep(&self, identity: Identity, wrapped: &Wrapped) -> Result<bool> {
-        let mut request = ClaimRequest::new(identity, Fingerprint::of_bytes(SCOPE.as_bytes()));
-        // A process that died while it made the key has left nothing that counts.
-        request.takeover = Takeover::Allowed;
-        let ClaimAnswer::Granted(lease) = self.0.store.claim_one(request).await? else {
-            return Ok(false);
+/// A key whose record is damaged opens nothing, and is no reason to show nothing else.
+fn opened_by<T>(found: &Result<Found>, open: impl Fn(&Found) -> Opened<T>) -> Result<Opened<T>> {
+    match found {
+        Ok(found) => Ok(open(found)),
+        Err(error) if error.kind() == Kind::Damaged => Ok(Err(Closed::Damaged)),
+        Err(error) => Err(error.duplicate()),
+    }
+}
+
+/// What was answered for tenants, each by itself.
+pub(crate) enum PerTenant<T> {
+    /// The same for all.
+    All(Result<T>),
+    /// An answer for each that was asked about.
+    Each(HashMap<Tenant, Result<T>>),
+}
+
+impl<T: Clone> PerTenant<T> {
+    /// The answer for one of them.
+    pub(crate) fn of(&self, tenant: &Tenant) -> Result<T> {
+        let answer = match self {
+            Self::All(answer) => answer,
+            Self::Each(answers) => answers.get(tenant).ok_or_else(|| {
+                Error::new(Kind::Internal, "a tenant was not asked about its data key")
+            })?,
         };
-        let request = SettleRequest {
-            claim: lease.claim,
-            outcome: Outcome::succeeded(wrapped.encode()),
-            took: Duration::ZERO,
-            retention: Retention::delete_after(Retention::MAX)?,
-        };
-        Ok(self.0.store.settle_one(request).await? == SettleAnswer::Settled)
+        answer.as_ref().map(T::clone).map_err(Error::duplicate)
     }
 }
 
-impl Wrapped {
-    pub(crate) fn new(id: KeyId, kek: &Kek, tenant: &Tenant, secret: &[u8; 32]) -> Result<Self> {
-        Ok(Self {
-            id,
-            kek: kek.id().to_owned(),
-            bytes: kek.wrap(tenant, secret)?.into(),
-        })
-    }
-
-    /// The wrapped key that a record holds.
-    pub(crate) fn of(record: &Record) -> Option<Self> {
-        let State::Settled(settled) = &record.state else {
-            return None;
-        };
-        let mut body = settled.outcome.body.kept()?.clone();
-        let id: KeyId = *body.first_chunk()?;
-        let len = usize::from(*body.get(id.len())?);
-        let from = id.len() + 1;
-        let kek = std::str::from_utf8(body.get(from..from + len)?)
-            .ok()?
-            .to_owned();
-        let bytes = body.split_off(from + len);
-        Some(Self { id, kek, bytes })
-    }
-
-    fn encode(&self) -> Bytes {
-        let len = u8::try_from(self.kek.len()).expect("the id of a key is short");
-        [&self.id, [len].as_slice(), self.kek.as_bytes(), &self.bytes]
-            .concat()
-            .into()
-    }
-
-    pub(crate) fn open(&self, tenant: &Tenant, keks: &[Kek]) -> Option<[u8; 32]> {
-        let mut keks = keks.iter().filter(|kek| kek.id() == self.kek);
-        keks.find_map(|kek| kek.unwrap(tenant, &self.bytes))
-    }
-}
-
-/// The name of a data key's record.
-pub(crate) fn identity(tenant: &Tenant, name: &str) -> Identity {
-    let key = Key::new(name).expect("an id of a key is a short text");
-    Identity::new(tenant.clone(), scope(), key)
-}
-
-pub(crate) fn scope() -> Scope {
-    Scope::new(SCOPE, 1).expect("the scope of data keys is a short text")
-}
-
-pub(crate) fn locked(kek: &str) -> Error {
-    let message = format!(
-        "the contents are sealed under the key {kek:?}, which is not among encryption.keys of this process or has another secret"
-    );
+fn slow() -> Error {
+    let message = format!("the store took longer than {KEY_AGE_MAX:?} to tell data keys");
     Error::new(Kind::Unavailable, message)
+}
+
+fn keyless() -> Error {
+    let message = "the store has data keys and this process has no encryption.keys: what it wrote would be plain";
+    Error::new(Kind::Unavailable, message)
+}
+
+/// Tenants, each once.
+pub(crate) fn distinct<'a>(tenants: impl IntoIterator<Item = &'a Tenant>) -> Vec<&'a Tenant> {
+    let mut all: Vec<_> = tenants.into_iter().collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }

@@ -1,40 +1,46 @@
-//! Wraps data keys anew under the key-encryption key that is first, and erases them.
+//! Wraps data keys anew under the key-encryption key that is first.
 
-use std::time::Duration;
+use std::sync::Arc;
 
-use semel_core::record::Claim;
-use semel_core::store::{Actor, Cursor, Query, Reason, Resolution, ResolveAnswer, ResolveRequest};
-use semel_core::{Error, Identity, Kind, Record, Result, StoreExt, Tenant};
+use semel_core::store::{Cursor, Query};
+use semel_core::{Error, Record, Result, Tenant};
 
-use crate::keyring::{Found, Keyring, PRIMARY, Wrapped, identity, scope};
+use crate::erasure::component;
+use crate::kek::Kek;
+use crate::keyring::Keyring;
+use crate::wrapped::{SLOTS, Wrapped, beside, id_of, identity, scope, slot_beside};
 
 /// What one step of a rotation did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rotated {
-    /// Tenants whose data keys were looked at.
+    /// Data keys that were looked at; a tenant whose key is being destroyed has two.
     pub tenants: usize,
     /// Data keys that were wrapped anew.
     pub wrapped: usize,
+    /// Data keys that another process changed at the same moment: the rotation is to be repeated for them.
+    pub pending: usize,
     /// Tenants whose data keys are wrapped by a key that this process does not have, at most 100 by name.
     pub locked: Vec<Tenant>,
     /// Where the next step goes on, if there is one.
     pub next: Option<Cursor>,
 }
 
-/// What an erasure did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Erased {
-    /// The data key is destroyed; processes that know it forget it within so long.
-    Forgotten {
-        /// [`KEY_AGE_MAX`](crate::KEY_AGE_MAX).
-        within: Duration,
-    },
-    /// The tenant has no data key.
-    NoKey,
+/// What became of one data key.
+enum Wrapping {
+    /// It is wrapped by the first key.
+    IsThere,
+    /// It is now.
+    Done,
+    /// Another process was at it.
+    Pending,
+    /// It cannot be unwrapped.
+    Locked,
 }
 
 /// The most tenants that a step names.
 const NAMED_MAX: usize = 100;
+/// How often a wrapping is tried that another process is at, too.
+const TRIES_MAX: usize = 3;
 
 impl Keyring {
     /// One bounded step: wraps the data keys of up to `limit` records anew where the first key-encryption key does not wrap them yet. Repeating a
@@ -51,133 +57,96 @@ impl Keyring {
             next: page.next,
             ..Rotated::default()
         };
-        let primary = |record: &&Record| record.identity.key().as_str() == PRIMARY;
-        for record in page.records.iter().filter(primary) {
-            let tenant = record.identity.tenant();
-            rotated.tenants += 1;
-            match self.wrap_anew(tenant).await? {
-                Some(true) => rotated.wrapped += 1,
-                Some(false) => {}
-                None if rotated.locked.len() < NAMED_MAX => rotated.locked.push(tenant.clone()),
-                None => {}
+        for record in &page.records {
+            let (tenant, name) = (record.identity.tenant(), record.identity.key().as_str());
+            if let Some(slot) = SLOTS.into_iter().find(|slot| *slot == name) {
+                rotated.count(tenant, &self.wrap_anew(tenant, slot).await?);
+            } else if let Some(slot) = slot_beside(name) {
+                self.drop_orphan(tenant, slot, name).await?;
             }
         }
         Ok(rotated)
     }
 
-    /// Whether a tenant's key had to be wrapped anew; `None` if it cannot be unwrapped.
-    async fn wrap_anew(&self, tenant: &Tenant) -> Result<Option<bool>> {
+    async fn wrap_anew(&self, tenant: &Tenant, slot: &str) -> Result<Wrapping> {
         let keks = self.keks();
         let first = keks.first().ok_or_else(|| {
             Error::invalid("there is no key to wrap with: encryption.keys names none")
         })?;
-        let Some(primary) = self.look(tenant, PRIMARY).await? else {
-            return Ok(Some(false));
+        let Some(primary) = self.look(tenant, slot).await? else {
+            return Ok(Wrapping::IsThere);
         };
         if primary.kek == first.id() {
-            return Ok(primary.open(tenant, &keks).map(|_| false));
+            return Ok(match primary.open(tenant, &keks) {
+                Some(_) => Wrapping::IsThere,
+                None => Wrapping::Locked,
+            });
         }
-        let name = format!("{PRIMARY}:{}", first.id());
-        match self.look(tenant, &name).await? {
-            Some(there) if there.id == primary.id => return Ok(Some(false)),
-            // Of a key that was erased; what is left of it must not stand in the way.
-            Some(_) => {
-                let by = Actor::component("encryption");
-                self.erase_one(identity(tenant, &name), &by, None).await?;
+        let name = beside(slot, first.id());
+        for _ in 0..TRIES_MAX {
+            match self.settled(identity(tenant, &name)).await? {
+                Some(there) if id_of(&there) == Some(primary.id) => {
+                    // One that does not open may be what processes with another secret of this name need.
+                    return Ok(match opens(&there, tenant, &keks) {
+                        true => Wrapping::IsThere,
+                        false => Wrapping::Locked,
+                    });
+                }
+                // Of a key that was erased; what is left of it must not stand in the way.
+                Some(there) => self.drop_record(&there, &component(), None).await?,
+                None => {}
             }
-            None => {}
-        }
-        let mut secret = primary.open(tenant, &keks);
-        for kek in keks.iter().skip(1) {
-            if secret.is_none() {
-                let other = self
-                    .look(tenant, &format!("{PRIMARY}:{}", kek.id()))
-                    .await?;
-                let other = other.filter(|other| other.id == primary.id);
-                secret = other.and_then(|other| other.open(tenant, &keks));
+            let Some(secret) = self.unwrapped(tenant, slot, &primary, &keks).await? else {
+                return Ok(Wrapping::Locked);
+            };
+            let wrapped = Wrapped::new(primary.id, first, tenant, &secret)?;
+            if self.keep(identity(tenant, &name), wrapped.encode()).await? {
+                // An erasure that went by has not seen what was put there.
+                self.drop_orphan(tenant, slot, &name).await?;
+                return Ok(Wrapping::Done);
             }
         }
-        let Some(secret) = secret else {
-            return Ok(None);
+        Ok(Wrapping::Pending)
+    }
+
+    /// A data key by any of the keys that this process has.
+    async fn unwrapped(
+        &self,
+        tenant: &Tenant,
+        slot: &str,
+        primary: &Wrapped,
+        keks: &[Kek],
+    ) -> Result<Option<[u8; 32]>> {
+        if let Some(secret) = primary.open(tenant, keks) {
+            return Ok(Some(secret));
+        }
+        for kek in keks {
+            let other = self.look(tenant, &beside(slot, kek.id())).await?;
+            let other = other.filter(|other| other.id == primary.id);
+            if let Some(secret) = other.and_then(|other| other.open(tenant, keks)) {
+                return Ok(Some(secret));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes away what a slot's key left when it was destroyed.
+    async fn drop_orphan(&self, tenant: &Tenant, slot: &str, name: &str) -> Result<()> {
+        let Some(record) = self.settled(identity(tenant, name)).await? else {
+            return Ok(());
         };
-        let wrapped = Wrapped::new(primary.id, first, tenant, &secret)?;
-        self.keep(identity(tenant, &name), &wrapped).await.map(Some)
+        // The key that counts is looked at after the record: one that is made meanwhile has another id.
+        match self.settled(identity(tenant, slot)).await? {
+            // What is left of a damaged one may be needed.
+            Some(primary) if id_of(&primary).is_none() => Ok(()),
+            Some(primary) if id_of(&primary) == id_of(&record) => Ok(()),
+            _ => self.drop_record(&record, &component(), None).await,
+        }
     }
 
     async fn look(&self, tenant: &Tenant, name: &str) -> Result<Option<Wrapped>> {
-        let found = self.0.store.look_up_one(identity(tenant, name)).await?;
+        let found: Option<Arc<Record>> = self.settled(identity(tenant, name)).await?;
         Ok(found.as_deref().and_then(Wrapped::of))
-    }
-
-    /// Destroys a tenant's data key, by a person's decision, which stands in the audit. All that was sealed under it is unreadable from then on, in
-    /// copies too; its records go on suppressing duplicates. A new one is made when the tenant comes again.
-    pub async fn erase(&self, tenant: &Tenant, by: &Actor, reason: &Reason) -> Result<Erased> {
-        // The record that counts goes first: without it the others open nothing.
-        let names = self.names(tenant).await?;
-        let mut erased = false;
-        for name in std::iter::once(PRIMARY).chain(names.iter().map(String::as_str)) {
-            erased |= self
-                .erase_one(identity(tenant, name), by, Some(reason))
-                .await?;
-        }
-        self.forget(tenant);
-        Ok(match erased {
-            true => Erased::Forgotten {
-                within: crate::KEY_AGE_MAX,
-            },
-            false => Erased::NoKey,
-        })
-    }
-
-    /// The records of a tenant's key beside the one that counts.
-    async fn names(&self, tenant: &Tenant) -> Result<Vec<String>> {
-        let (mut names, mut before) = (Vec::new(), None);
-        loop {
-            let page = self.0.store.list(Query {
-                tenant: Some(tenant.as_str().to_owned()),
-                scope: Some(scope().to_string()),
-                before,
-                ..Query::default()
-            });
-            let page = page.await?;
-            let found = page
-                .records
-                .iter()
-                .map(|record| record.identity.key().as_str().to_owned());
-            names.extend(found.filter(|name| name != PRIMARY));
-            match page.next {
-                Some(next) => before = Some(next),
-                None => return Ok(names),
-            }
-        }
-    }
-
-    async fn erase_one(
-        &self,
-        identity: Identity,
-        by: &Actor,
-        reason: Option<&Reason>,
-    ) -> Result<bool> {
-        let Some(record) = self.0.store.look_up_one(identity.clone()).await? else {
-            return Ok(false);
-        };
-        let request = ResolveRequest {
-            claim: Claim {
-                identity,
-                fence: record.fence,
-            },
-            by: by.clone(),
-            reason: reason.cloned(),
-            resolution: Resolution::Erase,
-        };
-        match self.0.store.resolve_one(request).await? {
-            ResolveAnswer::Resolved => Ok(true),
-            ResolveAnswer::Refused => {
-                let message =
-                    "the tenant's data key is being made or wrapped at this moment, ask again";
-                Err(Error::new(Kind::Unavailable, message))
-            }
-        }
     }
 
     /// Whether every tenant's key opens, in one bounded step: for `semel check`.
@@ -192,14 +161,36 @@ impl Keyring {
             next: page.next,
             ..Rotated::default()
         };
-        let primary = |record: &&Record| record.identity.key().as_str() == PRIMARY;
-        for record in page.records.iter().filter(primary) {
-            let tenant = record.identity.tenant();
-            looked.tenants += 1;
-            if let Found::Locked(_) = self.find(tenant).await? {
-                looked.locked.push(tenant.clone());
-            }
+        let is_key = |record: &&Record| SLOTS.contains(&record.identity.key().as_str());
+        let keys = page.records.iter().filter(is_key);
+        let tenants: Vec<_> = keys.map(|record| record.identity.tenant()).collect();
+        for (tenant, found) in tenants.iter().zip(self.load(&tenants).await) {
+            looked.count(
+                tenant,
+                &match found?.any_locked() {
+                    Some(_) => Wrapping::Locked,
+                    None => Wrapping::IsThere,
+                },
+            );
         }
         Ok(looked)
+    }
+}
+
+fn opens(record: &Record, tenant: &Tenant, keks: &[Kek]) -> bool {
+    let wrapped = Wrapped::of(record);
+    wrapped.is_some_and(|wrapped| wrapped.open(tenant, keks).is_some())
+}
+
+impl Rotated {
+    fn count(&mut self, tenant: &Tenant, wrapping: &Wrapping) {
+        self.tenants += 1;
+        match wrapping {
+            Wrapping::IsThere => {}
+            Wrapping::Done => self.wrapped += 1,
+            Wrapping::Pending => self.pending += 1,
+            Wrapping::Locked if self.locked.len() < NAMED_MAX => self.locked.push(tenant.clone()),
+            Wrapping::Locked => {}
+        }
     }
 }

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use semel_core::record::{Event, EventKind};
 use semel_core::store::{
-    Answer, Answers, Batch, ClaimAnswer, ClaimRequest, Layer, Limits, Page, Query, Resolution,
-    ResolveAnswer, ResolveRequest, SettleAnswer, SettleRequest, each_fails, merge,
+    Answer, Answers, Batch, ClaimAnswer, ClaimRequest, Layer, Limits, MarkAnswer, MarkRequest,
+    Page, Query, ReleaseAnswer, RenewAnswer, RenewRequest, Resolution, ResolveAnswer,
+    ResolveRequest, SettleAnswer, SettleRequest, each_fails, merge,
 };
-use semel_core::{Error, Fingerprint, Identity, Outcome, Record, Result, State, Store};
+use semel_core::{Error, Fingerprint, Identity, Outcome, Record, Result, State, Store, Tenant};
 
-use crate::cipher::OVERHEAD;
-use crate::contents::{Closed, closed_outcome, open_outcome, seal_outcome};
-use crate::keyring::{Keyring, SCOPE, locked};
+use crate::cipher::{DataKey, OVERHEAD};
+use crate::contents::{Closed, closed_outcome, open_outcome, plain_outcome, seal_outcome};
+use crate::keyring::{Keyring, Opener, PerTenant, distinct};
+use crate::wrapped::SCOPE;
 
 /// A store whose outcomes are sealed. What was plain before stays readable.
 #[derive(Debug, Clone)]
@@ -26,92 +28,183 @@ impl Sealed {
         Self { store, keys }
     }
 
-    async fn sealed(&self, identity: &Identity, outcome: Outcome) -> Result<Outcome> {
-        Ok(match self.keys.to_seal(identity.tenant()).await? {
-            Some(key) => seal_outcome(&key, identity, outcome),
-            None => outcome,
-        })
-    }
-
     /// Seals and settles each item by itself: one whose key cannot be had fails alone.
     async fn settled(&self, items: Batch<SettleRequest>) -> Batch<Result<SettleAnswer>> {
-        let (mut failed, mut sealed) = (Batch::new(), Batch::new());
+        let tenants = distinct(items.iter().map(|item| item.claim.identity.tenant()));
+        let keys = self.keys.to_seal(&tenants).await;
+        let (mut failed, mut ready) = (Batch::new(), Batch::new());
         for item in items {
-            let identity = item.claim.identity.clone();
-            match self.sealed(&identity, item.outcome).await {
-                Ok(outcome) => {
-                    sealed.push(SettleRequest {
-                        claim: item.claim,
-                        outcome,
-                        took: item.took,
-                        retention: item.retention,
-                    });
+            match keys.of(item.claim.identity.tenant()) {
+                Ok(key) => {
+                    let outcome = sealed(key.as_deref(), &item.claim.identity, item.outcome);
+                    ready.push(SettleRequest { outcome, ..item });
                     failed.push(None);
                 }
                 Err(error) => failed.push(Some(Err(error))),
             }
         }
-        match sealed.is_empty() {
+        match ready.is_empty() {
             true => merge(failed, []),
-            false => merge(failed, self.store.settle(sealed).await),
+            false => merge(failed, self.store.settle(ready).await),
         }
     }
 
-    /// The outcome as it was, or what can be told of it.
-    async fn opened(
-        &self,
-        identity: &Identity,
-        outcome: &Outcome,
-    ) -> Result<(Outcome, Option<Closed>)> {
-        let found = self.keys.find(identity.tenant()).await?;
-        Ok(match open_outcome(&found, identity, outcome)? {
-            Ok(outcome) => (outcome, None),
-            Err(closed) => (closed_outcome(outcome, &closed), Some(closed)),
-        })
-    }
-
-    async fn record(&self, record: Arc<Record>) -> Result<(Arc<Record>, Option<Closed>)> {
-        let outcome = match &record.state {
-            State::Settled(settled) if settled.outcome.headers.are_sealed() => &settled.outcome,
-            State::Settled(_) | State::Running { .. } | State::Unknown { .. } => {
-                return Ok((record, None));
+    /// Claims only for tenants whose outcomes can be sealed: once an effect has happened it is too late to refuse.
+    async fn claimed(&self, items: Batch<ClaimRequest>) -> Batch<Result<ClaimAnswer>> {
+        let tenants = distinct(items.iter().map(|item| item.identity.tenant()));
+        let may = self.keys.ready(&tenants).await;
+        let (mut refused, mut ready) = (Batch::new(), Batch::new());
+        for item in items {
+            match may.of(item.identity.tenant()) {
+                Ok(()) => {
+                    ready.push(item);
+                    refused.push(None);
+                }
+                Err(error) => refused.push(Some(Err(error))),
             }
-        };
-        let (outcome, closed) = self.opened(&record.identity, outcome).await?;
-        let mut record = Record::clone(&record);
-        if let State::Settled(settled) = &mut record.state {
-            settled.outcome = outcome;
         }
-        Ok((Arc::new(record), closed))
+        if ready.is_empty() {
+            return merge(refused, []);
+        }
+        let answers = self.store.claim(ready).await;
+        let settled = answers.iter().filter_map(|answer| match answer {
+            Ok(ClaimAnswer::Settled(record)) if is_sealed(record) => Some(record),
+            _ => None,
+        });
+        let mut opener = self.opener(settled).await;
+        let mut opened = Batch::new();
+        for answer in answers {
+            opened.push(match answer {
+                Ok(ClaimAnswer::Settled(record)) => replayed(&mut opener, record).await,
+                other => other,
+            });
+        }
+        merge(refused, opened)
     }
 
-    /// A replay of what this process cannot read would be a lie about the answer; of what was erased it says that it is not kept.
-    async fn claimed(&self, answer: ClaimAnswer) -> Result<ClaimAnswer> {
-        let ClaimAnswer::Settled(record) = answer else {
-            return Ok(answer);
-        };
-        match self.record(record).await? {
-            (_, Some(Closed::Locked(kek))) => Err(locked(&kek)),
-            (record, _) => Ok(ClaimAnswer::Settled(record)),
-        }
+    /// The keys of sealed records, looked up at once.
+    async fn opener(&self, records: impl Iterator<Item = &Arc<Record>>) -> Opener {
+        let tenants = distinct(records.map(|record| record.identity.tenant()));
+        self.keys.opener(&tenants).await
     }
 
-    async fn event(&self, identity: &Identity, event: Event) -> Result<Event> {
-        Ok(match &event.kind {
-            EventKind::LateOutcome(outcome) if outcome.headers.are_sealed() => Event {
-                kind: EventKind::LateOutcome(self.opened(identity, outcome).await?.0),
-                ..event
-            },
-            _ => event,
-        })
+    async fn shown(&self, records: Vec<Option<Arc<Record>>>) -> Vec<Result<Option<Arc<Record>>>> {
+        let sealed = records.iter().flatten().filter(|record| is_sealed(record));
+        let mut opener = self.opener(sealed).await;
+        let mut shown = Vec::with_capacity(records.len());
+        for record in records {
+            shown.push(match record {
+                Some(record) => opened(&mut opener, record).await.map(|(one, _)| Some(one)),
+                None => Ok(None),
+            });
+        }
+        shown
+    }
+
+    /// With the outcome that a decision puts on record sealed.
+    async fn decided(&self, items: Batch<ResolveRequest>) -> Batch<Result<ResolveAnswer>> {
+        let brings = items
+            .iter()
+            .filter(|item| item.resolution.outcome().is_some());
+        let tenants: Vec<Tenant> = brings
+            .map(|item| item.claim.identity.tenant().clone())
+            .collect();
+        let keys = match tenants.is_empty() {
+            true => PerTenant::All(Ok(None)),
+            false => self.keys.to_seal(&distinct(&tenants)).await,
+        };
+        let (mut failed, mut ready) = (Batch::new(), Batch::new());
+        for mut item in items {
+            let identity = &item.claim.identity;
+            let done = match &mut item.resolution {
+                Resolution::Settle { outcome, .. } | Resolution::Correct { outcome } => {
+                    let key = keys.of(identity.tenant());
+                    key.map(|key| *outcome = sealed(key.as_deref(), identity, outcome.clone()))
+                }
+                Resolution::Release | Resolution::Erase | Resolution::EraseContents => Ok(()),
+            };
+            match done {
+                Ok(()) => {
+                    ready.push(item);
+                    failed.push(None);
+                }
+                Err(error) => failed.push(Some(Err(error))),
+            }
+        }
+        match ready.is_empty() {
+            true => merge(failed, []),
+            false => merge(failed, self.store.resolve(ready).await),
+        }
     }
 }
 
-/// Data keys are records like others, but no caller's.
+fn sealed(key: Option<&DataKey>, identity: &Identity, outcome: Outcome) -> Outcome {
+    match key {
+        Some(key) => seal_outcome(key, identity, outcome),
+        None => plain_outcome(outcome),
+    }
+}
+
+fn is_sealed(record: &Record) -> bool {
+    matches!(&record.state, State::Settled(settled) if settled.outcome.headers.are_sealed())
+}
+
+/// The outcome as it was, or what can be told of it.
+async fn outcome_of(
+    opener: &mut Opener,
+    identity: &Identity,
+    outcome: &Outcome,
+) -> Result<(Outcome, Option<Closed>)> {
+    let opening = opener.open(identity.tenant(), |found| {
+        open_outcome(found, identity, outcome)
+    });
+    Ok(match opening.await? {
+        Ok(outcome) => (outcome, None),
+        Err(closed) => (closed_outcome(outcome, &closed), Some(closed)),
+    })
+}
+
+async fn opened(opener: &mut Opener, record: Arc<Record>) -> Result<(Arc<Record>, Option<Closed>)> {
+    let outcome = match &record.state {
+        State::Settled(settled) if settled.outcome.headers.are_sealed() => &settled.outcome,
+        State::Settled(_) | State::Running { .. } | State::Unknown { .. } => {
+            return Ok((record, None));
+        }
+    };
+    let (outcome, closed) = outcome_of(opener, &record.identity, outcome).await?;
+    let mut record = Record::clone(&record);
+    if let State::Settled(settled) = &mut record.state {
+        settled.outcome = outcome;
+    }
+    Ok((Arc::new(record), closed))
+}
+
+/// A replay of what this process cannot read would be a lie about the answer; of what was erased it says that it is not kept.
+async fn replayed(opener: &mut Opener, record: Arc<Record>) -> Result<ClaimAnswer> {
+    let (record, closed) = opened(opener, record).await?;
+    match closed.and_then(|closed| closed.error()) {
+        Some(error) => Err(error),
+        None => Ok(ClaimAnswer::Settled(record)),
+    }
+}
+
+async fn event(opener: &mut Opener, identity: &Identity, event: Event) -> Result<Event> {
+    Ok(match &event.kind {
+        EventKind::LateOutcome(outcome) if outcome.headers.are_sealed() => Event {
+            kind: EventKind::LateOutcome(outcome_of(opener, identity, outcome).await?.0),
+            ..event
+        },
+        _ => event,
+    })
+}
+
+/// Data keys are records like others, but no caller's and no operator's.
+fn is_ours(identity: &Identity) -> bool {
+    identity.scope().name() == SCOPE
+}
+
 fn refused<'a>(identities: impl IntoIterator<Item = &'a Identity>) -> Option<Error> {
-    let mut identities = identities.into_iter();
-    let is_ours = |identity: &Identity| identity.scope().name() == SCOPE;
-    let found = identities.any(is_ours);
+    let found = identities.into_iter().any(is_ours);
     found.then(|| {
         Error::invalid(format!(
             "the scope {SCOPE} is reserved for data keys, which `semel encryption` rotates and erases"
@@ -146,16 +239,12 @@ impl Layer for Sealed {
 
     fn claim(&self, items: Batch<ClaimRequest>) -> Answers<'_, ClaimAnswer> {
         refuse!(items, |item| &item.identity);
-        Box::pin(async move {
-            let mut answers = Batch::new();
-            for answer in self.store.claim(items).await {
-                answers.push(match answer {
-                    Ok(answer) => self.claimed(answer).await,
-                    Err(error) => Err(error),
-                });
-            }
-            answers
-        })
+        Box::pin(self.claimed(items))
+    }
+
+    fn renew(&self, items: Batch<RenewRequest>) -> Answers<'_, RenewAnswer> {
+        refuse!(items, |item| &item.claim.identity);
+        self.store.renew(items)
     }
 
     fn settle(&self, items: Batch<SettleRequest>) -> Answers<'_, SettleAnswer> {
@@ -165,70 +254,63 @@ impl Layer for Sealed {
         Box::pin(async move { merge(answers, self.settled(items).await) })
     }
 
-    fn resolve(&self, items: Batch<ResolveRequest>) -> Answers<'_, ResolveAnswer> {
-        refuse!(items, |item| &item.claim.identity);
-        Box::pin(async move {
-            let (mut failed, mut sealed) = (Batch::new(), Batch::new());
-            for mut item in items {
-                let identity = item.claim.identity.clone();
-                let sealing = match &mut item.resolution {
-                    Resolution::Settle { outcome, .. } | Resolution::Correct { outcome } => {
-                        let plain = outcome.clone();
-                        let done = self.sealed(&identity, plain).await;
-                        done.map(|done| *outcome = done)
-                    }
-                    _ => Ok(()),
-                };
-                match sealing {
-                    Ok(()) => {
-                        sealed.push(item);
-                        failed.push(None);
-                    }
-                    Err(error) => failed.push(Some(Err(error))),
-                }
-            }
-            match sealed.is_empty() {
-                true => merge(failed, []),
-                false => merge(failed, self.store.resolve(sealed).await),
-            }
-        })
+    fn release(&self, items: Batch<semel_core::record::Claim>) -> Answers<'_, ReleaseAnswer> {
+        refuse!(items, |claim| &claim.identity);
+        self.store.release(items)
     }
 
+    fn mark_unknown(&self, items: Batch<MarkRequest>) -> Answers<'_, MarkAnswer> {
+        refuse!(items, |item| &item.claim.identity);
+        self.store.mark_unknown(items)
+    }
+
+    fn resolve(&self, items: Batch<ResolveRequest>) -> Answers<'_, ResolveAnswer> {
+        refuse!(items, |item| &item.claim.identity);
+        Box::pin(self.decided(items))
+    }
+
+    /// Data keys are not shown: to callers they are not there.
     fn look_up(&self, items: Batch<Identity>) -> Answers<'_, Option<Arc<Record>>> {
         Box::pin(async move {
-            let mut answers = Batch::new();
+            let (mut answers, mut found) = (Batch::new(), Vec::new());
             for answer in self.store.look_up(items).await {
-                answers.push(match answer {
-                    Ok(Some(record)) => self.record(record).await.map(|(record, _)| Some(record)),
-                    other => other,
-                });
+                match answer {
+                    Ok(record) => {
+                        found.push(record.filter(|record| !is_ours(&record.identity)));
+                        answers.push(None);
+                    }
+                    Err(error) => answers.push(Some(Err(error))),
+                }
             }
-            answers
+            merge(answers, self.shown(found).await)
         })
     }
 
     fn history(&self, identity: Identity) -> Answer<'_, Vec<Event>> {
         Box::pin(async move {
-            let mut events = Vec::new();
-            for event in self.store.history(identity.clone()).await? {
-                events.push(self.event(&identity, event).await?);
+            if is_ours(&identity) {
+                return Ok(Vec::new());
+            }
+            let (mut events, mut opener) = (Vec::new(), self.keys.opener(&[]).await);
+            for one in self.store.history(identity.clone()).await? {
+                events.push(event(&mut opener, &identity, one).await?);
             }
             Ok(events)
         })
     }
 
-    /// Data keys are listed only where their scope is asked for, so that what is done to all records of a tenant is not done to its key.
+    /// Without data keys, so that what is done to all that is listed is not done to them.
     fn list(&self, query: Query) -> Answer<'_, Page> {
         Box::pin(async move {
-            let asked = query.scope.is_some();
-            let mut page = self.store.list(query).await?;
-            let is_shown = |record: &Record| asked || record.identity.scope().name() != SCOPE;
-            page.records.retain(is_shown);
-            let mut records = Vec::with_capacity(page.records.len());
-            for record in page.records {
-                let (record, _) = self.record(Arc::new(record)).await?;
-                records.push(Arc::unwrap_or_clone(record));
+            let page = self.store.list(query).await?;
+            let records = page.records.into_iter();
+            let records = records.filter(|record| !is_ours(&record.identity));
+            let records = records.map(|record| Some(Arc::new(record))).collect();
+            let mut shown = Vec::new();
+            for record in self.shown(records).await {
+                shown.extend(record?.map(Arc::unwrap_or_clone));
             }
+            let records = shown;
             Ok(Page { records, ..page })
         })
     }

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use semel_core::store::Reason;
 use semel_core::{Tenant, cache, duration};
-use semel_seal::{Erased, Rotated};
+use semel_seal::{Erased, RETIRES_FOR, Rotated, When};
 use serde_json::json;
 
 use crate::commands::by::By;
@@ -21,14 +21,14 @@ const STEP: usize = 500;
 pub(crate) enum Command {
     /// Wrap the data keys of all tenants under the first key of encryption.keys, so that the others can go
     Rotate(RotateArgs),
-    /// Destroy the data key of a tenant: all that was sealed under it is unreadable at once and for good
+    /// Destroy the data key of a tenant: all that was sealed under it is unreadable for good
     Erase(EraseArgs),
 }
 
 /// What a rotation prints.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RotateArgs {
-    /// Write JSON: an object with `tenants`, `wrapped` and `locked`
+    /// Write JSON: an object with `tenants`, `wrapped`, `pending` and `locked`
     #[arg(long)]
     json: bool,
 }
@@ -43,6 +43,14 @@ pub(crate) struct EraseArgs {
     /// Why, for the audit
     #[arg(long, value_name = "WHY", value_parser = reason)]
     reason: Reason,
+
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+
+    /// Do not wait until no process seals under the key any more: only if none is running
+    #[arg(long)]
+    now: bool,
 
     #[command(flatten)]
     by: By,
@@ -74,6 +82,7 @@ async fn rotate(args: &RotateArgs, store: &StoreArgs) -> Result<()> {
         let step = keys.rotate(all.next.take(), STEP).await?;
         all.tenants += step.tenants;
         all.wrapped += step.wrapped;
+        all.pending += step.pending;
         all.locked.extend(step.locked);
         all.next = step.next;
         if all.next.is_none() {
@@ -82,7 +91,12 @@ async fn rotate(args: &RotateArgs, store: &StoreArgs) -> Result<()> {
     }
     let locked: Vec<_> = all.locked.iter().map(Tenant::as_str).collect();
     if args.json {
-        let said = json!({ "tenants": all.tenants, "wrapped": all.wrapped, "locked": locked });
+        let said = json!({
+            "tenants": all.tenants,
+            "wrapped": all.wrapped,
+            "pending": all.pending,
+            "locked": locked,
+        });
         output::json(&said)?;
     } else {
         let tenants = text::plural(all.tenants as u64, "tenant", "tenants");
@@ -90,6 +104,11 @@ async fn rotate(args: &RotateArgs, store: &StoreArgs) -> Result<()> {
         output::data(&format!("{tenants}, {wrapped} wrapped anew under {first}"))?;
     }
     match locked.first() {
+        None if all.pending > 0 => {
+            let count = text::plural(all.pending as u64, "data key", "data keys");
+            let message = format!("another process changed {count} at the same moment");
+            Err(Error::refused(message).hint("run the command again before the old key goes"))
+        }
         None => Ok(()),
         Some(tenant) => {
             let count = text::plural(locked.len() as u64, "tenant", "tenants");
@@ -102,12 +121,21 @@ async fn rotate(args: &RotateArgs, store: &StoreArgs) -> Result<()> {
 
 async fn erase(args: &EraseArgs, store: &StoreArgs) -> Result<()> {
     let opened = store.open_existing().await?;
-    let tenant = &args.tenant;
-    let erased = opened
-        .keys()
-        .erase(tenant, &args.by.actor()?, &args.reason)
-        .await?;
-    match erased {
+    let (tenant, by) = (&args.tenant, args.by.actor()?);
+    if !args.yes {
+        confirm(tenant)?;
+    }
+    let when = match args.now {
+        true => When::Now,
+        false => {
+            let wait = duration::show(RETIRES_FOR);
+            output::note(&format!(
+                "a data key retires for {wait} before it is destroyed, so that no process seals under it any more"
+            ));
+            When::Retired
+        }
+    };
+    match opened.keys().erase(tenant, &by, &args.reason, when).await? {
         Erased::NoKey => {
             let message = format!("tenant {tenant} has no data key: nothing of it is sealed");
             Err(Error::refused(message))
@@ -122,5 +150,20 @@ async fn erase(args: &EraseArgs, store: &StoreArgs) -> Result<()> {
             ));
             Ok(())
         }
+    }
+}
+
+fn confirm(tenant: &Tenant) -> Result<()> {
+    let question = format!(
+        "Destroy the data key of {tenant}? Bodies, headers and payloads that were sealed under it are unreadable for good, \
+         here and in backups, and its messages that have not run will not run."
+    );
+    match output::ask(&question) {
+        Some(true) => Ok(()),
+        Some(false) => Err(Error::refused("not confirmed; nothing was changed")),
+        None => Err(Error::refused(
+            "destroying a data key needs a yes, and there is no terminal to ask on; nothing was changed",
+        )
+        .hint("add --yes if you are sure")),
     }
 }

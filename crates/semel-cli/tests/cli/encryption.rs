@@ -64,7 +64,11 @@ fn contents_are_sealed_rotated_and_erased_with_one_file() {
     );
 
     fs::write(&config, file(&["b"])).unwrap();
-    let erase = "encryption erase --tenant ann --reason request --by dana";
+    let erase = "encryption erase --tenant ann --reason request --by dana --now --yes";
+    let asked = store.semel("encryption erase --tenant ann --reason request --by dana --now");
+    assert_eq!(asked.code, 1);
+    assert!(asked.stderr.contains("--yes"), "{}", asked.stderr);
+    assert_eq!(show(), "payload-in-the-clear");
     let erased = store.semel(erase);
     assert_eq!(erased.code, 0, "{}", erased.stderr);
     assert!(show().is_null());
@@ -74,4 +78,44 @@ fn contents_are_sealed_rotated_and_erased_with_one_file() {
         "{audit}"
     );
     assert_eq!(store.semel(erase).code, 1);
+}
+
+#[test]
+fn without_its_keys_a_sealed_store_is_not_served_and_gets_nothing_plain() {
+    let store = Fixture::with_messages();
+    let config = store.path().with_file_name("semel.yaml");
+    let payload = store.path().with_file_name("body.txt");
+    fs::write(&payload, "payload-in-the-clear").unwrap();
+    fs::write(&config, file(&["a"])).unwrap();
+    let send = |id: &str| {
+        store.semel(&format!(
+            "inbox send mailer --id {id} --tenant ann --new-consumer body.txt"
+        ))
+    };
+    assert_eq!(send("sealed").code, 0);
+
+    fs::write(&config, "store: sqlite:semel.db\n").unwrap();
+    let refused = send("plain");
+    assert_ne!(refused.code, 0);
+    assert!(
+        refused.stderr.contains("encryption.keys"),
+        "{}",
+        refused.stderr
+    );
+    for verb in [
+        "serve",
+        "gateway --upstream http://127.0.0.1:9",
+        "gateway --upstream http://127.0.0.1:9 --store sqlite:semel.db",
+    ] {
+        let served = store.semel(verb);
+        assert_eq!(served.code, 78, "{verb}: {}", served.stderr);
+        assert!(
+            served.stderr.contains("encryption.keys"),
+            "{}",
+            served.stderr
+        );
+    }
+    assert_ne!(store.semel("check").code, 0);
+    let list = store.semel("inbox list --json").stdout;
+    assert!(list.contains("sealed") && !list.contains("plain"), "{list}");
 }

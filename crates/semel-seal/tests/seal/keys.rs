@@ -1,10 +1,12 @@
 //! The life of keys: made once, rotated without a pause, forgotten on request, missing in one process.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use semel_core::store::{Actor, ClaimAnswer, Query, Reason};
-use semel_core::{Kind, Store, StoreExt, Tenant};
-use semel_seal::{Erased, KEY_AGE_MAX, Keyring, Sealed};
+use semel_core::record::Claim;
+use semel_core::store::{Actor, ClaimAnswer, Query, Reason, Resolution, ResolveRequest};
+use semel_core::{Kind, Once, Store, StoreExt, Tenant};
+use semel_seal::{Erased, KEY_AGE_MAX, Keyring, Sealed, When};
 
 use crate::support::{asked, keks, keyring, of, open, outcome, replayed, sealed, settle};
 
@@ -100,7 +102,10 @@ async fn an_erased_tenant_is_unreadable_and_its_records_go_on_suppressing() {
         Actor::new("dana").unwrap(),
         Reason::new("asked to").unwrap(),
     );
-    let erased = ring.erase(&tenant("ann"), &by, &reason).await.unwrap();
+    let erased = ring
+        .erase(&tenant("ann"), &by, &reason, When::Now)
+        .await
+        .unwrap();
     assert_eq!(
         erased,
         Erased::Forgotten {
@@ -125,7 +130,9 @@ async fn an_erased_tenant_is_unreadable_and_its_records_go_on_suppressing() {
     );
     assert_eq!(replayed(&layer, &ann).await.unwrap().body.kept(), None);
     assert_eq!(
-        ring.erase(&tenant("cy"), &by, &reason).await.unwrap(),
+        ring.erase(&tenant("cy"), &by, &reason, When::Retired)
+            .await
+            .unwrap(),
         Erased::NoKey
     );
 }
@@ -144,7 +151,9 @@ async fn another_process_forgets_an_erased_key_within_its_bound() {
         Actor::new("dana").unwrap(),
         Reason::new("asked to").unwrap(),
     );
-    ring.erase(&tenant("ann"), &by, &reason).await.unwrap();
+    ring.erase(&tenant("ann"), &by, &reason, When::Now)
+        .await
+        .unwrap();
     tokio::time::advance(KEY_AGE_MAX).await;
     assert!(replayed(&other, &ann).await.unwrap().body.kept().is_none());
 }
@@ -155,11 +164,15 @@ async fn a_process_without_the_key_says_so_and_runs_nothing() {
     let store = open(dir.path());
     let ann = of("ann", "k");
     settle(&sealed(&store, &["a"]), &ann, outcome("sealed")).await;
-    for ids in [&[] as &[&str], &["b"]] {
+    for (ids, missing) in [(&[] as &[&str], "encryption.keys"), (&["b"], "\"a\"")] {
         let layer = sealed(&store, ids);
-        let error = layer.claim_one(asked(&ann)).await.unwrap_err();
-        assert_eq!(error.kind(), Kind::Unavailable);
-        assert!(error.to_string().contains("\"a\""), "{error}");
+        // Neither a duplicate nor a new key of the tenant: what it brought could not be sealed.
+        for asked_for in [&ann, &of("ann", "new")] {
+            let error = layer.claim_one(asked(asked_for)).await.unwrap_err();
+            assert_eq!(error.kind(), Kind::Unavailable);
+            assert!(error.to_string().contains(missing), "{error}");
+        }
+        assert_eq!(store.look_up_one(of("ann", "new")).await.unwrap(), None);
         // People see all but the contents.
         let record = layer.look_up_one(ann.clone()).await.unwrap().unwrap();
         let semel_core::State::Settled(settled) = &record.state else {
@@ -170,6 +183,11 @@ async fn a_process_without_the_key_says_so_and_runs_nothing() {
             (201, 6)
         );
         assert_eq!(settled.outcome.body.kept(), None);
+        assert!(settled.outcome.headers.locked().is_some());
+        // Callers who look are no operators.
+        let once = Once::new(layer);
+        let error = once.look(&ann, Duration::ZERO).await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Unavailable);
     }
 }
 
@@ -182,6 +200,28 @@ async fn data_keys_are_no_callers_and_no_bulk_decision_meets_them() {
     let planted = semel_core::Identity::parse("bob", "semel:data-key@1", "1").unwrap();
     let error = layer.claim_one(asked(&planted)).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Invalid);
+    // Nor do operators' decisions: they would destroy what is sealed under the key.
+    let raw = Query {
+        scope: Some("semel:data-key@1".to_owned()),
+        ..Query::default()
+    };
+    let keys = store.list(raw.clone()).await.unwrap().records;
+    assert_eq!(keys.len(), 2, "the key and the mark of the store");
+    assert!(layer.list(raw).await.unwrap().records.is_empty());
+    for key in keys {
+        let request = ResolveRequest {
+            claim: Claim {
+                identity: key.identity.clone(),
+                fence: key.fence,
+            },
+            by: Actor::new("dana").unwrap(),
+            reason: None,
+            resolution: Resolution::Erase,
+        };
+        let error = layer.resolve_one(request).await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Invalid);
+        assert_eq!(layer.look_up_one(key.identity).await.unwrap(), None);
+    }
     let listed = layer.list(Query::default()).await.unwrap().records;
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].identity, of("ann", "k"));

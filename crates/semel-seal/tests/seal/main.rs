@@ -5,6 +5,8 @@
 )]
 
 mod conformance;
+mod erasing;
 mod keys;
+mod messages;
 mod on_disk;
 mod support;

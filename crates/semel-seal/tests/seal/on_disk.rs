@@ -9,7 +9,8 @@ use semel_core::inbox::work::ErrorText;
 use semel_core::inbox::{
     Arrivals, Cause, ClaimBatch, Disposition, Finish, Inbox, Message, Plan, Step, WorkerName,
 };
-use semel_core::{Body, Headers, Identity, StoreExt};
+use semel_core::store::Query;
+use semel_core::{Body, Headers, Identity, Store, StoreExt};
 use semel_seal::SealedInbox;
 
 use crate::support::{keyring, of, open, outcome, replayed, sealed, settle};
@@ -115,5 +116,9 @@ async fn what_was_plain_before_stays_readable_and_a_moved_text_does_not_open() {
     settle(&*store, &moved, settled.outcome.clone()).await;
     let error = replayed(&layer, &moved).await.unwrap_err();
     assert_eq!(error.kind(), semel_core::Kind::Damaged);
+    // A list shows the others, and what is left of it.
+    let listed = layer.list(Query::default()).await.unwrap().records;
+    assert_eq!(listed.len(), 3);
+    assert_eq!(layer.history(moved).await.unwrap().len(), 0);
     drop(Arc::clone(&store));
 }

@@ -52,6 +52,16 @@ pub(crate) fn outcome(body: &'static str) -> Outcome {
 }
 
 pub(crate) async fn settle(store: &dyn Store, identity: &Identity, outcome: Outcome) {
+    settle_for(store, identity, outcome, Retention::default()).await;
+}
+
+/// The same, kept for so long.
+pub(crate) async fn settle_for(
+    store: &dyn Store,
+    identity: &Identity,
+    outcome: Outcome,
+    retention: Retention,
+) {
     let ClaimAnswer::Granted(lease) = store.claim_one(asked(identity)).await.unwrap() else {
         panic!("{identity} was claimed before");
     };
@@ -59,7 +69,7 @@ pub(crate) async fn settle(store: &dyn Store, identity: &Identity, outcome: Outc
         claim: lease.claim,
         outcome,
         took: Duration::ZERO,
-        retention: Retention::default(),
+        retention,
     };
     let settled = store.settle_one(request).await.unwrap();
     assert_eq!(settled, SettleAnswer::Settled);

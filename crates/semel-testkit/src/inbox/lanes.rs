@@ -37,7 +37,8 @@ pub async fn a_lane_that_waits_says_what_holds_it_up(s: Subject) {
     s.stored(vec![s.message("alone").with_lane(key("free"))])
         .await;
     let lane = only(s.waiting_lanes().await);
-    assert_eq!(lane.head, s.entry("a").await);
+    // Not the whole entry: behind a seal a list has the length that is stored.
+    assert_eq!(lane.head.identity, s.identity("a"));
     assert_eq!(lane.head.state, State::FailedTerminal);
     assert_eq!(lane.waiting, 2);
     assert_eq!(lane.oldest, s.entry("b").await.received_at);
