@@ -8,11 +8,13 @@
 //! written for a while, the thread copies what is left and truncates the file.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use rusqlite::Connection;
+
+use crate::erase::has_overwritten;
 
 thread_local! {
     /// Commits of this thread that wrote something, and pages in the log after the last; SQLite's hook has no other
@@ -38,6 +40,8 @@ pub(crate) struct Checkpointer {
     /// Commits of the writer, and pages in the log after the last, as far as the thread need know.
     commits: AtomicU64,
     pages: AtomicU64,
+    /// Whether the log holds what was erased in the file.
+    holds_erased: AtomicBool,
 }
 
 impl Checkpointer {
@@ -50,6 +54,7 @@ impl Checkpointer {
             start,
             commits: AtomicU64::new(0),
             pages: AtomicU64::new(0),
+            holds_erased: AtomicBool::new(false),
         };
         (checkpointer, started)
     }
@@ -65,6 +70,9 @@ impl Checkpointer {
     /// Called by the writer between two commits.
     pub(crate) fn after_commit(&self, writer: &Connection) {
         let (commits, pages) = LOG.get();
+        if has_overwritten() {
+            self.holds_erased.store(true, Ordering::Release);
+        }
         self.pages.store(pages, Ordering::Release);
         self.commits.store(commits, Ordering::Release);
         if pages < self.pages_max {
@@ -98,7 +106,12 @@ impl Checkpointer {
         let (mut seen, mut truncated) = (0, 0);
         loop {
             match started.recv_timeout(QUIET) {
-                _ if stop() => return,
+                _ if stop() => {
+                    if self.holds_erased.load(Ordering::Acquire) {
+                        truncate(connection);
+                    }
+                    return;
+                }
                 Err(RecvTimeoutError::Disconnected) => return,
                 Ok(()) => {
                     copy(connection);
@@ -106,13 +119,15 @@ impl Checkpointer {
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     let commits = self.commits.load(Ordering::Acquire);
-                    let is_worth_it = self.pages.load(Ordering::Acquire) >= TRUNCATED_FROM_PAGES;
+                    let is_worth_it = self.pages.load(Ordering::Acquire) >= TRUNCATED_FROM_PAGES
+                        || self.holds_erased.load(Ordering::Acquire);
                     if commits == seen
                         && commits != truncated
                         && is_worth_it
                         && truncate(connection)
                     {
                         truncated = commits;
+                        self.holds_erased.store(false, Ordering::Release);
                     }
                     seen = commits;
                 }

@@ -1,8 +1,10 @@
 //! Erasing contents: what a record, its history and the archive hold of what was asked and answered. The rows stay.
 //!
 //! SQLite leaves deleted bytes in free space. While contents are erased it overwrites them with zeros, in the pages that the
-//! erasure frees or changes; older copies stay in the write-ahead log until the checkpoint has passed them, and in
-//! pages that were freed before, for example by the move to the archive, until they are used again.
+//! erasure frees or changes; older copies stay in the write-ahead log until it is truncated, which happens when nothing is written for a moment
+//! and when the store is closed, and in pages that were freed before, for example by the move to the archive, until they are used again.
+
+use std::cell::Cell;
 
 use rusqlite::{Connection, params};
 use semel_core::outcome::Settled;
@@ -76,13 +78,24 @@ pub(crate) fn erase(
     })
 }
 
+thread_local! {
+    /// Whether this thread has overwritten something since it was asked.
+    static OVERWRITTEN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread has overwritten something since this was asked before, so that the log holds what the file does no longer.
+pub(crate) fn has_overwritten() -> bool {
+    OVERWRITTEN.take()
+}
+
 /// Has SQLite write zeros over what it deletes.
-fn overwriting(
+pub(crate) fn overwriting(
     connection: &Connection,
     erase: impl FnOnce(&Connection) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<()> {
     let set = |on: bool| connection.pragma_update_and_check(None, "secure_delete", on, |_| Ok(()));
     set(true)?;
+    OVERWRITTEN.set(true);
     let erased = erase(connection);
     set(false)?;
     erased

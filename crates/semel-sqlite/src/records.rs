@@ -14,7 +14,7 @@ use semel_core::{
     Result, Scope, State, Tenant, Timestamp, Verdict,
 };
 
-use crate::erase::erase;
+use crate::erase::{erase, overwriting};
 use crate::error::{damaged, from_sqlite};
 use crate::fences;
 
@@ -306,6 +306,12 @@ fn write(
         }
         (Change::EraseContents(settled), Some(record)) => {
             erase(connection, identity, record, settled)
+        }
+        // What a decision takes away is to be gone from the file, too: it may be the key of contents that are elsewhere.
+        (Change::Remove, Some(record)) if matches!(record.state, State::Settled(_)) => {
+            overwriting(connection, |connection| {
+                remove(connection, identity, record)
+            })
         }
         (Change::Remove, Some(record)) => remove(connection, identity, record),
         (
