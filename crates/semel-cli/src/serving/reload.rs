@@ -14,6 +14,7 @@ use super::inbox::Messages;
 use super::logs::Logs;
 use super::{Process, Source, alerts, ended, fixed, gateway, listening, notify, policies_of};
 use crate::error::Result;
+use crate::stores::must_not_be_sealed;
 
 /// The parts of a process that a reload changes.
 pub(super) struct Live<'a> {
@@ -89,6 +90,9 @@ impl Live<'_> {
         let gateway = self.gateway_config(&file)?;
         let limits = super::tenant_limits(&file)?;
         let keks = super::keks(&file)?;
+        if keks.is_empty() {
+            must_not_be_sealed(&self.process.opened.keys()).await?;
+        }
         let prepared = self.messages.prepare(self.process, &file).await?;
         if let (Some(handle), Some(config)) = (&self.gateway, gateway) {
             handle.reload(&config).map_err(gateway::error)?;

@@ -98,7 +98,7 @@ impl Source {
         Self { file, flags, takes }
     }
 
-    /// The same, but of the file only the store, the admin side and the log count: what is served, flags say.
+    /// The same, but of the file only the store with its keys, the admin side, the log and the traces count: what is served, flags say.
     pub(crate) const fn of_process(file: Option<ConfigPath>, flags: Vec<Setting>) -> Self {
         let takes = Takes::Process;
         Self { file, flags, takes }
@@ -141,6 +141,9 @@ impl Source {
                     store: written.store,
                     admin: written.admin,
                     log: written.log,
+                    // The keys go with the store, or its contents would be plain from here.
+                    encryption: written.encryption,
+                    tracing: written.tracing,
                     ..served
                 })
             }

@@ -40,8 +40,8 @@ pub(crate) struct StoreArgs {
     file: Option<FromFile>,
 
     /// The keys of the configuration file that contents are sealed under.
-    #[arg(skip)]
-    keks: Vec<Kek>,
+    #[arg(skip = Keks::none())]
+    keks: Keks,
 
     /// How long to wait for another process that writes to the same file
     #[arg(
@@ -54,6 +54,25 @@ pub(crate) struct StoreArgs {
         default_value = "5s"
     )]
     busy_timeout: Duration,
+}
+
+/// The keys of a file, or why they cannot be read: that there are none must not be taken from an error.
+#[derive(Clone)]
+struct Keks(std::result::Result<Vec<Kek>, String>);
+
+impl Keks {
+    const fn none() -> Self {
+        Self(Ok(Vec::new()))
+    }
+
+    fn of(file: &File) -> Self {
+        Self(file.keks().map_err(|error| error.to_string()))
+    }
+
+    fn read(&self) -> Result<Vec<Kek>> {
+        let failed = |error| Error::new(Exit::Configuration, error);
+        self.0.clone().map_err(failed)
+    }
 }
 
 /// What a configuration file says about the store.
@@ -75,7 +94,7 @@ impl StoreArgs {
         Self {
             named: None,
             file: None,
-            keks: Vec::new(),
+            keks: Keks::none(),
             busy_timeout: Duration::from_secs(5),
         }
     }
@@ -112,10 +131,9 @@ impl StoreArgs {
         Self { file, ..self }
     }
 
-    /// The same with the keys that a file names; it was checked when it was read.
+    /// The same with the keys that a file names.
     pub(crate) fn with_keys_of(self, file: Option<&File>) -> Self {
-        let keks = file.and_then(|file| file.keks().ok());
-        let keks = keks.unwrap_or_default();
+        let keks = file.map_or(Keks::none(), Keks::of);
         Self { keks, ..self }
     }
 
@@ -140,14 +158,18 @@ impl StoreArgs {
 
     /// Opens a store to work with it: it is created if need be, and swept.
     pub(crate) async fn open_serving(&self, watch: Arc<dyn StoreObserver>) -> Result<Opened> {
+        let keks = self.keks.read()?;
         let opened = super::open(&self.url()?, &self.opening(Purpose::Serve(watch))).await?;
-        opened.sealed(self.keks.clone())
+        let opened = opened.sealed(keks)?;
+        opened.must_have_keys().await?;
+        Ok(opened)
     }
 
     /// Opens a store that exists, to look into it: nothing is created and nothing is swept.
     pub(crate) async fn open_existing(&self) -> Result<Opened> {
+        let keks = self.keks.read()?;
         let opened = super::open(&self.url()?, &self.opening(Purpose::Look)).await?;
-        opened.sealed(self.keks.clone())
+        opened.sealed(keks)
     }
 
     fn opening(&self, purpose: Purpose) -> Opening {
@@ -246,7 +268,7 @@ mod tests {
         StoreArgs {
             named: Some(named.to_owned()),
             file: None,
-            keks: Vec::new(),
+            keks: Keks::none(),
             busy_timeout: Duration::ZERO,
         }
     }

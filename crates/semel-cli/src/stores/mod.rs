@@ -12,7 +12,7 @@ mod sqlite;
 mod url;
 
 pub(crate) use args::StoreArgs;
-pub(crate) use opened::Opened;
+pub(crate) use opened::{Opened, must_not_be_sealed};
 pub(crate) use sqlite::version as sqlite_version;
 
 use std::sync::Arc;

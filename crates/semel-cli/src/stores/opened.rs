@@ -11,7 +11,8 @@ use semel_seal::{Kek, Keyring, Sealed, SealedInbox};
 use semel_sqlite::SqliteStore;
 
 use super::Part;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::exit::Exit;
 
 /// An open store, and the clock that it judges by.
 pub(crate) struct Opened {
@@ -76,6 +77,15 @@ impl Opened {
             .expect("a store that was opened is behind the seal")
     }
 
+    /// Refuses a store with data keys where the file has none to unwrap them: what would be written would be plain.
+    pub(crate) async fn must_have_keys(&self) -> Result<()> {
+        let keys = self.keys();
+        if keys.keks().is_empty() {
+            return must_not_be_sealed(&keys).await;
+        }
+        Ok(())
+    }
+
     /// The jump of this machine's clock that a store in a file doubts.
     pub(crate) fn clock_doubt(&self) -> Option<Doubt> {
         self.file.as_ref()?.clock_doubt()
@@ -115,6 +125,18 @@ impl Opened {
             }
         }
         Ok(notes)
+    }
+}
+
+/// Refuses to work without keys on a store that has data keys.
+pub(crate) async fn must_not_be_sealed(keys: &Keyring) -> Result<()> {
+    match keys.holds_keys().await? {
+        false => Ok(()),
+        true => {
+            let message = "the store has data keys, and there is no encryption.keys: what would be written would be plain";
+            let hint = "name the configuration file that has the keys, with --config, or put its encryption section back";
+            Err(Error::new(Exit::Configuration, message).hint(hint))
+        }
     }
 }
 

@@ -23,6 +23,7 @@ mod python;
 mod reconciling;
 mod reloading;
 mod repeats;
+mod sealed;
 mod support;
 mod tokens;
 mod traces;

@@ -118,8 +118,13 @@ fn inbox(file: &semel_policy::File, store: &StoreArgs) -> Option<Found> {
 /// Whether the data keys of tenants open, of as many as one look finds.
 async fn check_keys(report: &mut Report, opened: &Opened) {
     let keys = opened.keys();
+    if keys.keks().is_empty() {
+        if let Err(error) = opened.must_have_keys().await {
+            report.add::<()>("keys", Err(error));
+        }
+        return;
+    }
     let found = match keys.check(KEYS_MAX).await {
-        Ok(found) if found.tenants == 0 && keys.keks().is_empty() => return,
         Ok(found) => found,
         Err(error) => {
             report.add::<()>("keys", Err(error.into()));
