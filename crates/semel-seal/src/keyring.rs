@@ -264,7 +264,10 @@ impl<T: Clone> PerTenant<T> {
                 Error::new(Kind::Internal, "a tenant was not asked about its data key")
             })?,
         };
-        answer.as_ref().map(T::clone).map_err(Error::duplicate)
+        match answer {
+            Ok(answer) => Ok(answer.clone()),
+            Err(error) => Err(error.duplicate()),
+        }
     }
 }
 
