@@ -93,7 +93,7 @@ impl Advice {
                 let twice = retention.map(|kept| kept.saturating_mul(2));
                 Verdict::Raise(twice.and_then(bound_from))
             }
-            0..ENOUGH => Verdict::TooFew,
+            1..ENOUGH => Verdict::TooFew,
             _ if is_ample => Verdict::Ample,
             _ => Verdict::Enough,
         };

@@ -13,6 +13,10 @@ use crate::value::{Either, Listen, Many, Refusal, Secret, SignedIn, Text, Word};
 /// The admin side: health, metrics, the claims API.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "Either<Off, Door>")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a process has one, and it is nearly always on"
+)]
 pub enum Admin {
     /// It is not served.
     Off,
