@@ -46,9 +46,7 @@ pub use operate::{Action, Operation, Report, Selection};
 pub use order::{Baseline, OnGap, OnTerminal, Order};
 pub use plan::{Plan, UnknownPolicy};
 pub use positions::{Progress, Taken};
-pub use seen::{
-    Attempt, Counts, Detail, Entry, Gap, Page, Pause, Query, Transition, WaitingLane,
-};
+pub use seen::{Attempt, Counts, Detail, Entry, Gap, Page, Pause, Query, Transition, WaitingLane};
 pub use state::{Cause, State};
 pub use wake_up::{WakeUp, WakeUps};
 pub use work::{

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use semel_core::inbox::{
     Arrivals, Claim, ClaimBatch, Claimed, Counts, Detail, Finish, Finished, Gap, OnTerminal,
-    Operation, Order, Page, Plan, Query, Receipt, Renewal, Report, State, Step, Taken, WaitingLane, WakeUp,
+    Operation, Order, Page, Plan, Query, Receipt, Renewal, Report, State, Step, Taken, WaitingLane,
+    WakeUp,
 };
 use semel_core::store::{Actor, Answer};
 use semel_core::{Error, Identity, Inbox, Kind, LeaseTerm, Scope};

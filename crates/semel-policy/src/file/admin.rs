@@ -106,8 +106,7 @@ impl JsonSchema for Admin {
 struct Off;
 
 impl Text for Off {
-    const EXPECTED: &'static str =
-        "off, or a map of listen, token, tokens, tls, access_log, session, secure_cookies, readiness";
+    const EXPECTED: &'static str = "off, or a map of listen, token, tokens, tls, access_log, session, secure_cookies, readiness";
 
     fn parse(text: &str) -> Result<Self, Refusal> {
         match text {

@@ -100,7 +100,11 @@ pub(super) fn lead(ask: &Ask, filters: &Filters, counts: &[Counts]) -> Markup {
         .collect();
     // Several states, as a link names them, stay chosen.
     let several = filters.state.as_deref();
-    states.extend(several.filter(|names| names.contains(',')).map(|names| (names, names)));
+    states.extend(
+        several
+            .filter(|names| names.contains(','))
+            .map(|names| (names, names)),
+    );
     let causes: Vec<_> = [("", "any")]
         .into_iter()
         .chain(Cause::ALL.map(|c| (c.name(), c.name())))
