@@ -362,8 +362,8 @@ async fn the_overview_counts_what_stands_now_scope_by_scope() {
     let (_, row) = page.split_once("<strong>payments@1</strong>").unwrap();
     let row = row.split("</tr>").next().unwrap();
     for cell in [
-        "data-column=\"In progress\">2<",
-        "data-column=\"Unknown\">1<",
+        "data-column=\"Running now\">2<",
+        "data-column=\"Unknown now\">1<",
     ] {
         assert!(row.contains(cell), "{cell}: {row}");
     }

@@ -62,14 +62,14 @@ pub(super) fn scopes(now: &Now<'_>) -> Markup {
     let table = table
         .column("Scope")
         .number("Requests")
-        .number("In progress")
-        .number("Unknown")
-        .number("Since the start");
+        .number("Running now")
+        .number("Unknown now")
+        .number("Total");
     let table = table
         .number("Duplicates")
         .number("Conflicts")
-        .number("Came while running")
-        .number("Ended unknown")
+        .number("While running")
+        .number("Unknown")
         .number("Refused");
     let rows = names.iter().take(SCOPES_SHOWN_MAX).map(row);
     table.rows(rows).or(ui::empty(
