@@ -141,6 +141,41 @@ fn made_of(dir: &Path, values: &str, more: &[&str]) -> String {
     made(&[&["--values", path.to_str().unwrap()], more].concat())
 }
 
+/// What the volume of the records is made of, and how one pod follows another.
+fn records(manifests: &str) -> (Value, Value) {
+    let deployment = manifest(manifests, "Deployment");
+    let volumes = deployment["spec"]["template"]["spec"]["volumes"].clone();
+    let volumes = volumes.as_array().unwrap().iter();
+    let mut data = volumes.filter(|volume| volume["name"] == "data");
+    let mut data = data.next().unwrap().clone();
+    data.as_object_mut().unwrap().remove("name");
+    (data, deployment["spec"]["strategy"]["type"].clone())
+}
+
+/// What the chart says to those who install it.
+fn notes(values: &[&str]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let copied = Command::new("cp")
+        .args([Path::new("-r"), &chart(), dir.path()])
+        .status();
+    assert!(copied.unwrap().success());
+    let chart = dir.path().join("semel");
+    // Without a cluster helm shows no notes, so a template shows them.
+    let template = "notes: {{ include (print $.Template.BasePath \"/NOTES.txt\") . | toJson }}\n";
+    fs::write(chart.join("templates/shown.yaml"), template).unwrap();
+    let show = [
+        "template",
+        "shop",
+        chart.to_str().unwrap(),
+        "--show-only",
+        "templates/shown.yaml",
+    ];
+    let made = helm(&[&show, values].concat());
+    assert!(made.status.success(), "{made:?}");
+    let shown: Value = serde_saphyr::from_str(&String::from_utf8(made.stdout).unwrap()).unwrap();
+    shown["notes"].as_str().unwrap().to_owned()
+}
+
 /// What the application does before it is asked to end.
 fn before_stop(manifests: &str) -> Value {
     let deployment = manifest(manifests, "Deployment");
@@ -173,6 +208,64 @@ fn the_chart_makes_what_kubernetes_and_this_program_accept() {
         assert!(sidecar.contains(wanted), "{wanted}");
     }
     assert!(!sidecar.contains("kind: PersistentVolumeClaim"));
+}
+
+#[test]
+fn records_in_a_file_outlive_the_pod_and_have_one_at_a_time() {
+    let map = "config.store.claims=redis://c,config.store.outcomes=sqlite:/data/o.db";
+    for set in [
+        "config.store=sqlite:/data/o.db",
+        "config.store=redis://:p+q@c/0+sqlite:/data/o.db",
+        map,
+    ] {
+        let made = made(&["--set", set]);
+        let claimed = json!({ "persistentVolumeClaim": { "claimName": "shop-semel" } });
+        assert_eq!(records(&made), (claimed, "Recreate".into()), "{set}");
+        assert!(made.contains("kind: PersistentVolumeClaim"), "{set}");
+    }
+    let nothing = || (json!({ "emptyDir": {} }), Value::Null);
+    for set in [
+        "config.store=redis://c+postgres://db/shop",
+        "config.store.claims=redis://c,config.store.outcomes=postgres://db/shop",
+    ] {
+        assert_eq!(records(&made(&["--set", set])), nothing(), "{set}");
+    }
+    let thrown_away = made(&[
+        "--set",
+        "persistence.enabled=false,persistence.ephemeral=true",
+    ]);
+    assert_eq!(records(&thrown_away), (nothing().0, "Recreate".into()));
+}
+
+#[test]
+fn the_notes_name_the_secrets_that_the_pods_wait_for() {
+    let plain = notes(&[]);
+    assert!(plain.contains("semel/admin-token"), "{plain}");
+    assert!(
+        plain.contains("create secret generic semel --from-literal=admin-token="),
+        "{plain}"
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("values.yaml");
+    fs::write(&path, SIDECAR).unwrap();
+    let sidecar = notes(&["--values", path.to_str().unwrap()]);
+    assert!(
+        sidecar.contains("db/password (for PG_PASSWORD)"),
+        "{sidecar}"
+    );
+    let none = notes(&["--set", "secretEnv=null"]);
+    assert!(!none.contains("secret"), "{none}");
+}
+
+#[test]
+fn the_alerts_are_rules_for_the_operator_of_prometheus_where_they_are_wanted() {
+    assert!(!made(&[]).contains("kind: PrometheusRule"));
+    let set = "prometheusRule.enabled=true,prometheusRule.labels.release=prometheus";
+    let rule = manifest(&made(&["--set", set]), "PrometheusRule");
+    assert_eq!(rule["metadata"]["labels"]["release"], "prometheus");
+    let packaged = crate::pages::read("packaging/prometheus/semel.rules.yaml");
+    let packaged: Value = serde_saphyr::from_str(&packaged).unwrap();
+    assert_eq!(rule["spec"], packaged);
 }
 
 #[test]
@@ -245,6 +338,19 @@ fn values_that_cannot_work_are_refused() {
     let chart = chart();
     for (set, why) in [
         ("replicas=3", "name a store that all replicas reach"),
+        (
+            "replicas=3,config.store=redis://c+sqlite:/data/o.db",
+            "name a store that all replicas reach",
+        ),
+        (
+            "replicas=3,config.store.claims=redis://c,config.store.outcomes=sqlite:/data/o.db",
+            "name a store that all replicas reach",
+        ),
+        ("persistence.enabled=false", "persistence.ephemeral"),
+        (
+            "persistence.enabled=false,config.store=redis://c+sqlite:/data/o.db",
+            "persistence.ephemeral",
+        ),
         ("mode=both", "mode"),
         ("mode=sidecar", "application"),
         ("config.admin.listen=0.0.0.0:9", "listen"),

@@ -155,6 +155,27 @@ fn the_compose_files_name_images_of_one_version_and_files_that_are_there() {
 }
 
 #[test]
+fn the_prometheus_of_the_compose_file_judges_the_alerts() {
+    let compose = yaml(COMPOSE);
+    let mounted = texts(&compose["services"]["prometheus"]["volumes"]);
+    let inside = |file: &str| {
+        let of = |volume: &&str| {
+            volume
+                .strip_prefix(file)?
+                .strip_prefix(':')?
+                .strip_suffix(":ro")
+        };
+        mounted.iter().find_map(of).unwrap()
+    };
+    let settings = inside("./packaging/compose/prometheus.yml");
+    let command = texts(&compose["services"]["prometheus"]["command"]);
+    assert!(command.contains(&format!("--config.file={settings}").as_str()));
+    let settings = fs::read_to_string(root().join("packaging/compose/prometheus.yml")).unwrap();
+    let rules = inside("./packaging/prometheus/semel.rules.yaml");
+    assert_eq!(texts(&yaml(&settings)["rule_files"]), [rules]);
+}
+
+#[test]
 fn the_test_servers_are_published_where_the_comment_says() {
     let compose = yaml(TEST_COMPOSE);
     let services = compose["services"].as_object().unwrap().values();

@@ -28,11 +28,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- default (include "semel.fullname" .) .Values.serviceAccount.name -}}
 {{- end -}}
 
-{{/* An embedded store is one file, which one process at a time may have. */}}
+{{/* A store that is a file, or keeps its outcomes in one, which one process at a time may have: sqlite:FILE, CLAIMS+sqlite:FILE, or the same as a map. */}}
 {{- define "semel.isEmbedded" -}}
-{{- if kindIs "string" .Values.config.store -}}
-{{- if hasPrefix "sqlite:" .Values.config.store -}}yes{{- end -}}
-{{- end -}}
+{{- $store := .Values.config.store -}}
+{{- if kindIs "map" $store -}}{{- $store = toString (default "" $store.outcomes) -}}{{- end -}}
+{{- if regexMatch "(^|\\+)sqlite:" $store -}}yes{{- end -}}
 {{- end -}}
 
 {{/* What the kubelet and Prometheus speak to the admin side. */}}
@@ -103,7 +103,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{/* Values that each are well and cannot work together. */}}
 {{- define "semel.check" -}}
 {{- if and (include "semel.isEmbedded" .) (gt (int .Values.replicas) 1) -}}
-{{- fail "replicas is more than 1 and config.store is sqlite: name a store that all replicas reach, such as postgres://" -}}
+{{- fail "replicas is more than 1 and config.store keeps records in a file (sqlite): name a store that all replicas reach, such as postgres://" -}}
+{{- end -}}
+{{- if and (include "semel.isEmbedded" .) (not .Values.persistence.enabled) (not .Values.persistence.ephemeral) -}}
+{{- fail "persistence.enabled is false and config.store keeps records in a file (sqlite): each new pod would forget what has happened; say persistence.ephemeral: true if that is meant" -}}
 {{- end -}}
 {{- if and (eq .Values.mode "sidecar") (not .Values.application.container) -}}
 {{- fail "the mode sidecar needs application.container" -}}
