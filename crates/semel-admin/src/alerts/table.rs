@@ -17,6 +17,29 @@ const RATE: Duration = minutes(5);
 const LATELY: Duration = minutes(60);
 const DAY: f64 = 86_400.0;
 
+/// By how much a counter has grown in the last hour, as an expression for Prometheus.
+///
+/// `increase` does not see the value that a series begins with, and these begin with the first event. So a series that is new counts in full: one that
+/// was not there an hour ago although its process was, or that was not there in the day before that either. A series with a gap, because a scrape
+/// failed, is neither: an hour after the gap its process was not there, and it was there before.
+macro_rules! grown_in_an_hour {
+    ($series:literal) => {
+        concat!(
+            "(((",
+            $series,
+            " unless ",
+            $series,
+            " offset 1h) and on (instance) semel_store_up offset 1h) or (",
+            $series,
+            " unless last_over_time(",
+            $series,
+            "[1d] offset 1h)) or increase(",
+            $series,
+            "[1h]))",
+        )
+    };
+}
+
 /// An alert that the engine judges by the policy of each consumer.
 const fn of_policies(
     name: &'static str,
@@ -76,10 +99,13 @@ pub const RULES: &[Rule] = &[
         bound: Bound::Above(0.0),
         unit: Unit::Count,
         lasts: NOW,
-        expression: "(sum by (instance) ((semel_store_answers_total{verb=\"settle\",answer=\"late\"} unless semel_store_answers_total offset 1h) \
-                     or increase(semel_store_answers_total{verb=\"settle\",answer=\"late\"}[1h])) > {threshold}) \
-                     or (sum by (instance) ((semel_inbox_claims_total{status=\"late\"} unless semel_inbox_claims_total offset 1h) \
-                     or increase(semel_inbox_claims_total{status=\"late\"}[1h])) > {threshold})",
+        expression: concat!(
+            "(sum by (instance) ",
+            grown_in_an_hour!("semel_store_answers_total{verb=\"settle\",answer=\"late\"}"),
+            " > {threshold}) or (sum by (instance) ",
+            grown_in_an_hour!("semel_inbox_claims_total{status=\"late\"}"),
+            " > {threshold})",
+        ),
         judge: Judge::Admin(LATELY, values::late),
     },
     Rule {
@@ -217,8 +243,11 @@ pub const RULES: &[Rule] = &[
         bound: Bound::Above(0.0),
         unit: Unit::Count,
         lasts: NOW,
-        expression: "sum by (instance) ((semel_unguarded_keyed_requests_total unless semel_unguarded_keyed_requests_total offset 1h) \
-                     or increase(semel_unguarded_keyed_requests_total[1h])) > {threshold}",
+        expression: concat!(
+            "sum by (instance) ",
+            grown_in_an_hour!("semel_unguarded_keyed_requests_total"),
+            " > {threshold}",
+        ),
         judge: Judge::Admin(LATELY, values::unguarded),
     },
     Rule {
@@ -290,8 +319,11 @@ pub const RULES: &[Rule] = &[
         bound: Bound::Above(0.0),
         unit: Unit::Count,
         lasts: NOW,
-        expression: "sum by (instance, consumer) ((semel_inbox_replays_total{policy=\"forced\"} unless semel_inbox_replays_total offset 1h) \
-                     or increase(semel_inbox_replays_total{policy=\"forced\"}[1h])) > {threshold}",
+        expression: concat!(
+            "sum by (instance, consumer) ",
+            grown_in_an_hour!("semel_inbox_replays_total{policy=\"forced\"}"),
+            " > {threshold}",
+        ),
         judge: Judge::Admin(LATELY, values::replays_forced),
     },
     Rule {
@@ -303,8 +335,11 @@ pub const RULES: &[Rule] = &[
         bound: Bound::Above(0.0),
         unit: Unit::Count,
         lasts: NOW,
-        expression: "sum by (instance, consumer) ((semel_inbox_failures_total{reason=\"terminal\"} unless semel_inbox_failures_total offset 1h) \
-                     or increase(semel_inbox_failures_total{reason=\"terminal\"}[1h])) > {threshold}",
+        expression: concat!(
+            "sum by (instance, consumer) ",
+            grown_in_an_hour!("semel_inbox_failures_total{reason=\"terminal\"}"),
+            " > {threshold}",
+        ),
         judge: Judge::Admin(LATELY, values::terminal),
     },
     of_engine(

@@ -18,6 +18,8 @@ const END: &str = "<!-- The part above is written by `cargo xtask docs`. -->";
 /// What every page must say below it.
 const HEADINGS: [&str; 3] = ["## What it means", "## What to look at", "## What to do"];
 const RULES_FILE: &str = "packaging/prometheus/semel.rules.yaml";
+/// The chart's copy: a chart holds its own files only.
+const CHART_RULES_FILE: &str = "packaging/helm/semel/files/semel.rules.yaml";
 const RULES_TESTS: &str = "packaging/prometheus/semel.rules.test.yaml";
 const GRAFANA: &str = "packaging/grafana/semel.json";
 
@@ -95,7 +97,9 @@ fn the_page_about_each_alert_says_what_to_look_at_and_what_to_do() {
 
 #[test]
 fn the_page_about_rules_for_prometheus_is_made_of_the_table() {
-    pages::check_file(RULES_FILE, &prometheus_rules());
+    for path in [RULES_FILE, CHART_RULES_FILE] {
+        pages::check_file(path, &prometheus_rules());
+    }
 }
 
 /// `promtool`, beside the Prometheus that the variable names.
@@ -224,4 +228,27 @@ fn the_dashboard_for_grafana_shows_only_metrics_that_there_are() {
         .map(|panel| panel["id"].as_u64().unwrap())
         .collect();
     assert_eq!(ids.len(), panels.len(), "each panel has an id of its own");
+}
+
+#[test]
+fn the_panel_of_late_outcomes_counts_as_their_alert_does() {
+    let dashboard: Value = serde_json::from_str(&pages::read(GRAFANA)).unwrap();
+    let mut found = Vec::new();
+    expressions(&dashboard, &mut found);
+    let late = |expression: &&String| expression.contains("late") && expression.contains("1h");
+    let shown: Vec<&String> = found.iter().filter(late).collect();
+    let [shown] = shown[..] else {
+        panic!("expected one panel, found {shown:?}");
+    };
+    let shown = shown.replace("instance=~\"$instance\",", "");
+    let rule = Rule::named("side-effect-duplicate").unwrap();
+    let counted: Vec<&str> = rule
+        .expression
+        .split("sum by (instance) ")
+        .filter_map(|part| Some(part.split_once(" > {threshold}")?.0))
+        .collect();
+    assert_eq!(counted.len(), 2, "{}", rule.expression);
+    for part in counted {
+        assert!(shown.contains(part), "{part} is not in {shown}");
+    }
 }
