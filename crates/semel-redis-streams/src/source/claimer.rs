@@ -131,13 +131,13 @@ async fn claim(group: &Group, cursor: &mut String) -> Result<bool> {
             .calls
             .run("taking over pending entries", &CLAIM, &args)
             .await?;
-        let answer = entry::list(answer).ok_or_else(|| odd("the answer to XAUTOCLAIM"))?;
+        let answer = entry::list(answer).ok_or_else(|| odd("the pending entries"))?;
         if answer.is_empty() {
             group.lose(&epoch);
             START.clone_into(cursor);
             return Ok(true);
         }
-        let (next, lost, found) = claimed(answer).ok_or_else(|| odd("the answer to XAUTOCLAIM"))?;
+        let (next, lost, found) = claimed(answer).ok_or_else(|| odd("the pending entries"))?;
         group.lost(lost);
         let found: Vec<Found> = found
             .into_iter()

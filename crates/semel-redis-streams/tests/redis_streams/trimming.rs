@@ -65,6 +65,30 @@ async fn what_is_trimmed_is_acknowledged_while_it_is_extended() {
 }
 
 #[tokio::test]
+async fn what_is_trimmed_stays_with_its_reader_while_others_look_for_what_is_due() {
+    let stream = Stream::new().await;
+    stream.add(6).await;
+    let source = stream.source("idle=1h").await;
+    let all = take(&source, 6).await;
+    stream.ask("XTRIM", &[&stream.name, "MAXLEN", "1"]).await;
+    let back = settle(&source, &all[5..], Settle::Back(Duration::ZERO)).await;
+    assert_eq!(back, [Settled::Done]);
+    // A pass over all that is pending finds it, and passes the trimmed ones on its way.
+    let again = take(&source, 1).await;
+    assert_eq!(payloads(&again), ["5"]);
+    assert_eq!(again[0].raw.deliveries, Some(2));
+    let acked = settle(&source, &all[..5], Settle::Ack).await;
+    assert_eq!(acked, [Settled::Done; 5]);
+    assert_eq!(settle(&source, &again, Settle::Ack).await, [Settled::Done]);
+    let warnings = source.facts().await.unwrap().warnings;
+    assert!(
+        !warnings.concat().contains("before they were acknowledged"),
+        "{warnings:?}"
+    );
+    stream.delete().await;
+}
+
+#[tokio::test]
 async fn what_is_trimmed_and_given_back_is_counted_as_lost() {
     let stream = Stream::new().await;
     stream.add(5).await;
