@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -68,8 +69,12 @@ struct Served {
     file: PathBuf,
 }
 
+/// One demo starts after the other: two that look for the usual ports at the same moment both find them free.
+static STARTS: Mutex<()> = Mutex::new(());
+
 impl Served {
     fn start(token: Option<&'static str>) -> Self {
+        let _alone = STARTS.lock().unwrap_or_else(PoisonError::into_inner);
         let mut child = Command::new(env!("CARGO_BIN_EXE_semel"))
             .args(["demo", "--serve", "--seed", "7", "--admin", "127.0.0.1:0"])
             .env_remove("SEMEL_ADMIN_TOKEN")

@@ -40,11 +40,17 @@ fn semel_duplicates_adds_up_what_came_again_in_several_processes() {
     );
     fs::write(inbox_dir.path().join("semel.yaml"), file).unwrap();
     let inbox = Semel::start_inbox(inbox_dir.path());
-    for _ in 0..3 {
+    let send = || {
         let headers = [("Idempotency-Key", "evt-1")];
         let answer = ask(inbox.inbox, "POST", "/inbox/mailer", &headers, "{}").unwrap();
         assert!(answer.status < 300, "{answer:?}");
-    }
+    };
+    send();
+    // Only what comes after its first has settled says how late duplicates come.
+    handler.next().answer(200);
+    inbox.metrics_with("semel_records{state=\"settled\"} 1");
+    send();
+    send();
 
     let both = [
         "duplicates",
