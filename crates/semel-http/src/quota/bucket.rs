@@ -1,14 +1,51 @@
 //! One token bucket, as the moment at which it will be full again.
 //!
-//! That one number is all there is: what is missing is the time until then. So a bucket needs no refilling, is full by itself, and keeps its
-//! meaning when its rate changes.
+//! That one number is all there is: what is missing is the time until then. So a bucket needs no refilling and is full by itself. A [`Level`] knows
+//! the rate beside it, so that what is missing stays missing when the rate changes.
 
 use std::time::Duration;
 
 use super::Rate;
 
+/// The longest that it takes to pay off what was overdrawn, so that one mistake does not lock a tenant out for years.
+pub const DEBT_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
 /// The nanosecond at which the bucket is full again; 0 is a full one.
 pub(super) type FullAt = u64;
+
+/// A bucket, and the rate that it was last used at.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Level {
+    full_at: FullAt,
+    rate: Option<Rate>,
+}
+
+impl Level {
+    pub(super) const fn is_full(&self, now: u64) -> bool {
+        self.full_at <= now
+    }
+
+    /// The bucket at this rate. What was missing at another one is missing at this one: so much of it, not for so long.
+    pub(super) fn at(&mut self, rate: Rate, now: u64) -> &mut FullAt {
+        if let Some(other) = self.rate.replace(rate).filter(|other| *other != rate)
+            && !self.is_full(now)
+        {
+            let missing = u128::from(self.full_at - now) * u128::from(other.amount);
+            let per = other.per.as_nanos().max(1);
+            let missing = (missing + per / 2) / per;
+            let missing = u64::try_from(missing).unwrap_or(u64::MAX);
+            self.full_at = now.saturating_add(time_of(rate, missing));
+        }
+        &mut self.full_at
+    }
+
+    /// Puts so much back.
+    pub(super) fn give_back(&mut self, amount: u64) {
+        if let Some(rate) = self.rate {
+            give_back(&mut self.full_at, rate, amount);
+        }
+    }
+}
 
 /// The time in which so much refills.
 fn time_of(rate: Rate, amount: u64) -> u64 {
@@ -43,9 +80,13 @@ pub(super) fn look(full_at: FullAt, rate: Rate, amount: u64, now: u64) -> Result
     take(&mut unchanged, rate, amount, now)
 }
 
-/// Takes so much even if it is not there. A debt is at most a bucket, so that one large answer does not lock a tenant out for years.
+/// Takes so much even if it is not there. A debt is paid off whole, or tenants whose answers are larger than their bucket would store many times their
+/// limit; only one that would take longer than [`DEBT_MAX`] is cut to that.
 pub(super) fn charge(full_at: &mut FullAt, rate: Rate, amount: u64, now: u64) {
-    let most = now.saturating_add(time_of(rate, rate.burst).saturating_mul(2));
+    let longest = u64::try_from(DEBT_MAX.as_nanos()).unwrap_or(u64::MAX);
+    let most = now
+        .saturating_add(time_of(rate, rate.burst))
+        .saturating_add(longest);
     let after = (*full_at).max(now).saturating_add(time_of(rate, amount));
     *full_at = after.min(most.max(*full_at));
 }
@@ -76,12 +117,35 @@ mod tests {
     }
 
     #[test]
-    fn a_debt_is_at_most_a_bucket() {
+    fn a_debt_is_paid_off_whole_but_within_thirty_days() {
         let rate = Rate::new(100, Duration::from_secs(100));
         let mut bucket = 0;
         charge(&mut bucket, rate, 1_000_000, SECOND);
         let wait = look(bucket, rate, 1, SECOND).unwrap_err();
-        assert_eq!(wait, Duration::from_secs(101));
+        assert_eq!(wait, Duration::from_secs(1_000_000 - 100 + 1));
+        for _ in 0..10 {
+            charge(&mut bucket, rate, 1_000_000, SECOND);
+        }
+        let wait = look(bucket, rate, 1, SECOND).unwrap_err();
+        assert_eq!(wait, DEBT_MAX + Duration::from_secs(1));
+    }
+
+    #[test]
+    fn what_is_missing_stays_missing_at_another_rate() {
+        let slow = Rate::new(3, Duration::from_secs(3_600));
+        let fast = Rate::new(300, Duration::from_secs(100));
+        let mut level = Level::default();
+        for _ in 0..3 {
+            take(level.at(slow, SECOND), slow, 1, SECOND).unwrap();
+        }
+        assert!(look(*level.at(slow, SECOND), slow, 1, SECOND).is_err());
+        look(*level.at(fast, SECOND), fast, 297, SECOND).unwrap();
+        let wait = look(*level.at(fast, SECOND), fast, 298, SECOND).unwrap_err();
+        assert!(wait <= Duration::from_secs(1), "{wait:?}");
+        level.give_back(1);
+        look(*level.at(fast, SECOND), fast, 298, SECOND).unwrap();
+        assert!(look(*level.at(slow, SECOND), slow, 2, SECOND).is_err());
+        look(*level.at(slow, SECOND), slow, 1, SECOND).unwrap();
     }
 
     #[test]

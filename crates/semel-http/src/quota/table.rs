@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use semel_core::{Scope, Tenant};
 
-use super::bucket::{self, FullAt};
+use super::bucket::{self, FullAt, Level};
 use super::{Exceeded, Limit, Place, Quota, Rate};
 
 /// The most tenants, and tenants at places, that have buckets of their own at once, besides those that have limits by name.
@@ -21,7 +21,7 @@ const PER_SHARD: usize = TENANTS_MAX / SHARDS;
 const LOOK_EVERY: u64 = 10_000_000;
 
 /// One bucket per limit.
-type Buckets = [FullAt; Limit::ALL.len()];
+type Buckets = [Level; Limit::ALL.len()];
 
 /// Whose buckets count, and by which rates: the tenant's, and the tenant's at the place.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +32,11 @@ pub(super) struct Holder {
 }
 
 impl Holder {
+    /// Whether any bucket counts for a limit.
+    pub(super) fn is_limited(&self, limit: Limit) -> bool {
+        self.places(limit).next().is_some()
+    }
+
     /// Each bucket that counts for a limit.
     fn places(&self, limit: Limit) -> impl Iterator<Item = Bucket> {
         let (rates, is_named) = (self.of.into_iter(), self.is_named);
@@ -71,12 +76,15 @@ impl Shard {
         if is_crowded && now >= self.looked_at.saturating_add(LOOK_EVERY) {
             self.looked_at = now;
             self.own
-                .retain(|_, full_at| full_at.iter().any(|at| *at > now));
+                .retain(|_, levels| levels.iter().any(|level| !level.is_full(now)));
             self.shared.retain(|_, full_at| *full_at > now);
         }
         match is_crowded && self.own.len() >= PER_SHARD {
             true => self.shared.entry((of.limit, of.rate)).or_default(),
-            false => &mut self.own.entry(of.name).or_default()[of.limit as usize],
+            false => {
+                let levels = self.own.entry(of.name).or_default();
+                levels[of.limit as usize].at(of.rate, now)
+            }
         }
     }
 }
@@ -171,9 +179,9 @@ impl Table {
     fn put_back(&self, of: Bucket, amount: u64) {
         let mut shard = self.shard(of.name);
         let shard = &mut *shard;
-        let own = shard.own.get_mut(&of.name);
-        let own = own.map(|buckets| &mut buckets[of.limit as usize]);
-        if let Some(full_at) = own.or_else(|| shard.shared.get_mut(&(of.limit, of.rate))) {
+        if let Some(levels) = shard.own.get_mut(&of.name) {
+            levels[of.limit as usize].give_back(amount);
+        } else if let Some(full_at) = shard.shared.get_mut(&(of.limit, of.rate)) {
             bucket::give_back(full_at, of.rate, amount);
         }
     }
