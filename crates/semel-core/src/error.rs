@@ -70,6 +70,7 @@ impl Kind {
 pub struct Error {
     kind: Kind,
     message: String,
+    is_about_an_item: bool,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -79,6 +80,7 @@ impl Error {
         Self {
             kind,
             message: message.into(),
+            is_about_an_item: false,
             source: None,
         }
     }
@@ -95,6 +97,18 @@ impl Error {
         self
     }
 
+    /// Says that one item of a call is the reason: without it the others may succeed.
+    #[must_use]
+    pub const fn about_an_item(mut self) -> Self {
+        self.is_about_an_item = true;
+        self
+    }
+
+    /// Whether one item of a call is the reason, so that offering the items one by one lets the others succeed.
+    pub const fn is_about_an_item(&self) -> bool {
+        self.is_about_an_item
+    }
+
     /// What went wrong, as far as a caller can act on it.
     pub const fn kind(&self) -> Kind {
         self.kind
@@ -108,7 +122,10 @@ impl Error {
     /// A copy for every caller of a batch that failed as a whole; the cause stays as text.
     #[must_use]
     pub fn duplicate(&self) -> Self {
-        Self::new(self.kind, self.to_string())
+        Self {
+            is_about_an_item: self.is_about_an_item,
+            ..Self::new(self.kind, self.to_string())
+        }
     }
 }
 
@@ -125,5 +142,20 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_caller_of_a_batch_learns_what_one_of_them_would() {
+        let error = Error::invalid("too long").caused_by(fmt::Error);
+        let error = error.about_an_item().duplicate();
+        assert_eq!(error.kind(), Kind::Invalid);
+        assert!(error.is_about_an_item() && error.source.is_none());
+        assert!(error.to_string().starts_with("too long: "), "{error}");
+        assert!(!Error::invalid("too long").is_about_an_item());
     }
 }

@@ -152,19 +152,19 @@ fn unreadable(tenant: &Tenant) -> Error {
     let message = format!(
         "the record of tenant {tenant}'s data key holds no wrapped key: restore it from a backup, or destroy it with `semel encryption erase` if what is sealed under it may be lost"
     );
-    Error::new(Kind::Damaged, message)
+    Error::new(Kind::Damaged, message).about_an_item()
 }
 
 fn both_retire() -> Error {
     let message = "two data keys of the tenant are being destroyed, a new one is made when the first is gone; if an erasure broke off, run it again";
-    Error::new(Kind::Unavailable, message)
+    Error::new(Kind::Unavailable, message).about_an_item()
 }
 
 pub(crate) fn locked(kek: &str) -> Error {
     let message = format!(
         "the contents are sealed under the key {kek:?}, which is not among encryption.keys of this process or has another secret"
     );
-    Error::new(Kind::Unavailable, message)
+    Error::new(Kind::Unavailable, message).about_an_item()
 }
 
 /// What a process remembers of tenants' keys. Two generations: when the first is full it takes the place of the second, so that a tenant that is not

@@ -10,7 +10,7 @@ use semel_core::inbox::{
 };
 use semel_core::record::Claim;
 use semel_core::store::{Actor, Answer};
-use semel_core::{Error, Identity, Kind, LeaseTerm, Result, Scope, Tenant};
+use semel_core::{Identity, LeaseTerm, Result, Scope, Tenant};
 
 use crate::cipher::{DataKey, Purpose};
 use crate::contents::{
@@ -38,17 +38,13 @@ impl SealedInbox {
         self.keys.to_seal(&[tenant]).await.of(tenant)
     }
 
-    /// All of the ends, sealed. If one cannot be, the error is one that may be about an item: the engine then offers each by itself, so that a tenant whose
-    /// key is missing holds up no other.
+    /// All of the ends, sealed. If one cannot be, the error is about an item: the engine then offers each by itself, so that a tenant whose key is missing
+    /// or damaged holds up no other.
     async fn sealed_ends(&self, items: Vec<Finish>) -> Result<Vec<Finish>> {
         let tenants: Vec<Tenant> = items.iter().flat_map(tenants_of).cloned().collect();
         let keys = self.keys.to_seal(&distinct(&tenants)).await;
-        let of_item = |error: Error| match error.is_retryable() {
-            true => Error::new(Kind::Limit, error.to_string()),
-            false => error,
-        };
         let sealed = items.into_iter().map(|item| sealed_end(&keys, item));
-        sealed.collect::<Result<_>>().map_err(of_item)
+        sealed.collect()
     }
 
     /// The edit of the one message that it names; anything else goes on as it is.
@@ -168,6 +164,7 @@ fn answered(key: &DataKey, identity: &Identity, error: ErrorText) -> ErrorText {
 }
 
 impl Inbox for SealedInbox {
+    /// All or none. If one cannot be sealed, the error is about an item, and what the others bring is to be offered without it.
     fn receive(&self, arrivals: Arrivals) -> Answer<'_, Vec<Receipt>> {
         Box::pin(async move {
             let all = arrivals.messages.iter();

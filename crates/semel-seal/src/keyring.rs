@@ -178,6 +178,13 @@ impl Keyring {
         if !missing.is_empty() {
             answers.extend(self.make(missing, first).await);
         }
+        // Where the store gave one tenant's key, it is the tenant that another's is missing for.
+        if answers.values().any(Result::is_ok) {
+            let answers = answers.into_iter();
+            let answer =
+                |(tenant, key): (Tenant, ToSeal)| (tenant, key.map_err(Error::about_an_item));
+            return PerTenant::Each(answers.map(answer).collect());
+        }
         PerTenant::Each(answers)
     }
 

@@ -58,7 +58,8 @@ impl Keyring {
         }
         let stuck = |(tenant, _)| {
             let message = "another process is making this tenant's data key, and does not end";
-            (tenant, Err(Error::new(Kind::Unavailable, message)))
+            let error = Error::new(Kind::Unavailable, message);
+            (tenant, Err(error.about_an_item()))
         };
         made.extend(missing.into_iter().map(stuck));
         made

@@ -73,7 +73,8 @@ pub trait Inbox: std::fmt::Debug + Send + Sync + 'static {
     /// under [`Message::as_conflict`] and parked. What a source could not read ([`Message::as_unreadable`]) is parked as it is.
     ///
     /// [`Arrivals::positions`] move with the messages or not at all: if one of them is owned by a newer reader, the whole call is refused
-    /// as [`Kind::Fenced`](crate::Kind::Fenced), and nothing of it is stored.
+    /// as [`Kind::Fenced`](crate::Kind::Fenced), and nothing of it is stored. If one message alone is the reason of an error, the error says so
+    /// ([`Error::is_about_an_item`](crate::Error::is_about_an_item)), and the others may be offered without it.
     fn receive(&self, arrivals: Arrivals) -> Answer<'_, Vec<Receipt>>;
 
     /// Makes the caller the owner of the positions of these partitions of a source, and says where they stand, in the order asked. The epoch

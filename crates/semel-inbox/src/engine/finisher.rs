@@ -172,7 +172,7 @@ async fn tried(
         let plan = active.policy.plan.clone();
         match active.shared.inbox.finish(plan, items).await {
             Ok(finished) => return Ok(Answers { finished, in_doubt }),
-            Err(error) if may_be_an_item(error.kind()) => return Err(error),
+            Err(error) if may_be_an_item(&error) => return Err(error),
             Err(error) => {
                 let (consumer, waiting) = (active.policy.name(), batch.len());
                 tracing::warn!(%consumer, waiting, %error, "attempts cannot be finished, trying again");
@@ -185,8 +185,8 @@ async fn tried(
 }
 
 /// Whether an error may be about one of the items, rather than about the store.
-const fn may_be_an_item(kind: Kind) -> bool {
-    matches!(kind, Kind::Invalid | Kind::Internal | Kind::Limit)
+const fn may_be_an_item(error: &Error) -> bool {
+    error.is_about_an_item() || matches!(error.kind(), Kind::Invalid | Kind::Internal | Kind::Limit)
 }
 
 /// An end that breaks a rule of the store is parked with its error, so that a person finds it; if that is refused too, its lease ends.

@@ -165,8 +165,9 @@ impl Intake {
         }
     }
 
-    /// Stores a batch. If one caller's messages are refused, the others do not suffer for it.
-    async fn receive(&self, batch: Vec<Waiting>) {
+    /// Stores a batch. If one caller's messages are refused, the others do not suffer for it: each half is offered by itself, until what is refused is
+    /// alone.
+    async fn receive(&self, mut batch: Vec<Waiting>) {
         let all = batch.iter().flat_map(|waiting| waiting.messages.clone());
         let messages: Vec<Message> = all.collect();
         match self.store(messages).await {
@@ -179,10 +180,10 @@ impl Intake {
                         .send(Ok(std::mem::replace(&mut receipts, rest)));
                 }
             }
-            Err(error) if batch.len() > 1 && !error.is_retryable() => {
-                for waiting in batch {
-                    Box::pin(self.receive(vec![waiting])).await;
-                }
+            Err(error) if batch.len() > 1 && may_be_a_caller(&error) => {
+                let rest = batch.split_off(batch.len() / 2);
+                Box::pin(self.receive(batch)).await;
+                Box::pin(self.receive(rest)).await;
             }
             Err(error) => {
                 for waiting in batch {
@@ -202,6 +203,11 @@ impl Intake {
         tell(&self.active, &self.quality, &messages, &receipts);
         Ok(receipts)
     }
+}
+
+/// Whether an error may be about the messages of one caller, rather than about the store.
+const fn may_be_a_caller(error: &Error) -> bool {
+    error.is_about_an_item() || !error.is_retryable()
 }
 
 fn weight(waiting: &Waiting) -> (usize, usize) {

@@ -13,6 +13,7 @@ mod delivery;
 mod event;
 mod facts;
 pub mod file;
+mod held;
 pub mod http;
 mod keeper;
 mod notes;

@@ -1,25 +1,27 @@
 //! Brings the deliveries of one source into the inbox.
 
+mod storing;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use semel_core::inbox::{BATCH_MAX, Message, Progress, Receipt};
+use semel_core::inbox::Progress;
 use semel_core::store::Answer;
-use semel_core::{Error, Kind, Scope};
+use semel_core::{Error, Scope};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
+use super::held::{Arrival, Held};
 use super::keeper::{self, Kept};
-use super::open::{Open, Ref, answered};
+use super::open::{Open, answered};
 use super::status::{Seen, SourceState, Status};
 use super::trail::Trail;
 use super::{Batch, Delivery, Event, Facts, Gone, Partition, Position, Rule, Source, Want};
-use crate::engine::{ActiveConsumer, Stopping, Waiter, is_settled};
+use crate::engine::{ActiveConsumer, Stopping};
 use crate::pause;
 use crate::policy::Ack;
 use crate::receiver::Receiver;
-use crate::trace;
 
 /// The most deliveries that are asked for at once.
 const BATCH: usize = 500;
@@ -44,6 +46,7 @@ pub(crate) struct Pump {
     active: Arc<ActiveConsumer>,
     status: Arc<Status>,
     open: Arc<Open>,
+    held: Held,
     stopping: Stopping,
     /// Nothing more will be dealt with here.
     drained: Stopping,
@@ -70,6 +73,7 @@ impl Pump {
             feed,
             receiver,
             active,
+            held: Held::new(status.clone()),
             status,
             open,
             stopping,
@@ -110,6 +114,7 @@ impl Pump {
                 tokio::select! {
                     () = self.read(&keep) => {}
                     () = self.watch_facts() => {}
+                    () = self.offer_held(&keep) => {}
                 }
             }
         }
@@ -137,6 +142,10 @@ impl Pump {
                 Event::End => {
                     let source = self.feed.source.name();
                     tracing::info!(source, consumer = %self.feed.consumer, "a source has come to its end");
+                    tokio::select! {
+                        () = stopping.stopped() => {}
+                        () = self.held.is_waiting(false) => {}
+                    }
                     return;
                 }
             }
@@ -271,6 +280,9 @@ impl Pump {
         let refusal = self.refusal.borrow().clone();
         let state = match refusal {
             Some(why) => SourceState::Refused(why),
+            None if self.held.is_full() => {
+                SourceState::StoreAway("too many deliveries wait that cannot be stored".to_owned())
+            }
             None if backlog.is_full() => SourceState::BacklogFull,
             None => SourceState::Reading,
         };
@@ -293,6 +305,7 @@ impl Pump {
         let _ = self.refusal.subscribe().wait_for(Option::is_none).await;
         self.active.backlog.has_room().await;
         self.open.has_room().await;
+        self.held.has_room().await;
     }
 
     /// Waits until the broker says something for which it must not be read.
@@ -303,17 +316,14 @@ impl Pump {
     /// Stores a batch, and answers what can be answered; whether this process is still the one that reads.
     async fn take_in(&self, batch: Batch, keep: &mpsc::UnboundedSender<Kept>) -> bool {
         Status::count(&self.status.delivered, batch.deliveries.len());
-        let (messages, open) = self.messages(batch.deliveries);
+        let mut arrivals = self.arrivals(batch.deliveries);
         let positions = self.progress(batch.positions);
-        if messages.is_empty() && positions.is_empty() {
+        if arrivals.is_empty() && positions.is_empty() {
             return true;
         }
-        // Before they are stored, because they may be dealt with before that returns.
-        let waiters = self.waiters(&messages);
-        match self.store(messages, positions).await {
-            Ok(receipts) => {
-                let done = keep_open(open, waiters, receipts, keep);
-                self.open.ack(&done).await;
+        match self.store(&mut arrivals, &positions).await {
+            Ok(()) => {
+                self.deal_with(arrivals, keep).await;
                 true
             }
             Err(error) => {
@@ -324,62 +334,11 @@ impl Pump {
         }
     }
 
-    /// Stores messages however long that takes, the position with the last of them; fails only if another process reads the source now.
-    async fn store(
-        &self,
-        messages: Vec<Message>,
-        positions: Vec<Progress>,
-    ) -> Result<Vec<Receipt>, Error> {
-        let mut receipts = Vec::with_capacity(messages.len());
-        // Deliveries may hold several messages each, so that there are more than one call takes.
-        let mut parts: Vec<&[Message]> = messages.chunks(BATCH_MAX).collect();
-        if parts.is_empty() {
-            parts.push(&[]);
-        }
-        let last = parts.len() - 1;
-        for (at, part) in parts.into_iter().enumerate() {
-            let positions = match at == last {
-                true => positions.clone(),
-                false => Vec::new(),
-            };
-            receipts.extend(self.store_part(part, &positions).await?);
-        }
-        Ok(receipts)
-    }
-
-    async fn store_part(
-        &self,
-        messages: &[Message],
-        positions: &[Progress],
-    ) -> Result<Vec<Receipt>, Error> {
-        let stored = "deliveries cannot be stored, nothing is acknowledged";
-        let received = self.insist(stored, SourceState::StoreAway, || {
-            let (messages, positions) = (messages.to_vec(), positions.to_vec());
-            Box::pin(async move {
-                match self.receiver.receive_to(messages, positions).await {
-                    Err(error) if error.kind() == Kind::Fenced => Ok(Err(error)),
-                    received => received.map(Ok),
-                }
-            })
-        });
-        let receipts = received.await?;
-        for (message, receipt) in messages.iter().zip(&receipts) {
-            trace::delivered_again(&self.active.shared.tracer, message, *receipt);
-        }
-        Ok(receipts)
-    }
-
-    /// For each message what waits for it, if its delivery is kept open until the effect.
-    fn waiters(&self, messages: &[Message]) -> Vec<Option<Waiter>> {
+    /// The messages of the deliveries, each with its delivery. A delivery may hold several; one that is none is parked as unreadable.
+    fn arrivals(&self, deliveries: Vec<Delivery>) -> Vec<Arrival> {
         let after_effect = self.receiver.consumer().ack == Ack::AfterEffect;
         let finals = &self.active.shared.finals;
-        let waiter = |message: &Message| after_effect.then(|| finals.waiter(message.identity()));
-        messages.iter().map(waiter).collect()
-    }
-
-    /// The messages of the deliveries, each with its delivery. A delivery may hold several; one that is none is parked as unreadable.
-    fn messages(&self, deliveries: Vec<Delivery>) -> (Vec<Message>, Vec<Ref>) {
-        let (mut messages, mut open) = (Vec::new(), Vec::new());
+        let mut arrivals = Vec::new();
         for Delivery {
             mut raw,
             handle,
@@ -391,7 +350,7 @@ impl Pump {
             {
                 self.active.moves.happened();
             }
-            let delivery = self.open.add(handle, partition);
+            let open = self.open.add(handle, partition);
             let found = self.feed.rule.messages(self.receiver.consumer(), &raw);
             for message in found {
                 if let Some(why) = message.unreadable() {
@@ -399,16 +358,22 @@ impl Pump {
                     Status::count(&self.status.unreadable, 1);
                     tracing::warn!(source, %consumer, why, "a delivery is no message and is parked as unreadable");
                 }
-                messages.push(message);
-                open.push(delivery);
+                arrivals.push(Arrival {
+                    open,
+                    // Before it is stored, because it may be dealt with before that returns.
+                    waiter: after_effect.then(|| finals.waiter(message.identity())),
+                    message,
+                    receipt: None,
+                });
             }
         }
-        (messages, open)
+        arrivals
     }
 
     /// Partitions are lost. Everything that was delivered of them before was taken in by now, because events are handled one after another.
     fn lose(&self, gone: Gone) {
         let lost = self.open.lose(&gone.partitions);
+        self.forget_lost();
         if let Some(trail) = &self.trail {
             trail.lose(&gone.partitions);
             self.active.moves.happened();
@@ -472,43 +437,5 @@ impl Pump {
     /// Two consumers of one source have two positions.
     fn position_name(&self) -> String {
         format!("{} {}", self.feed.consumer, self.feed.source.name())
-    }
-}
-
-/// Leaves open what waits for its effect; the deliveries that can be acknowledged.
-fn keep_open(
-    open: Vec<Ref>,
-    waiters: Vec<Option<Waiter>>,
-    receipts: Vec<Receipt>,
-    keep: &mpsc::UnboundedSender<Kept>,
-) -> Vec<Ref> {
-    let mut done = Vec::new();
-    let mut rest = open.into_iter().zip(waiters).zip(receipts).peekable();
-    while let Some(((delivery, waiter), receipt)) = rest.next() {
-        let mut waits: Vec<Waiter> = waiter
-            .filter(|_| !is_at_rest(receipt))
-            .into_iter()
-            .collect();
-        // The messages of one delivery follow each other.
-        while let Some(((_, waiter), receipt)) = rest.next_if(|((next, _), _)| *next == delivery) {
-            waits.extend(waiter.filter(|_| !is_at_rest(receipt)));
-        }
-        match waits.is_empty() {
-            true => done.push(delivery),
-            // Without a keeper the engine is stopping, and gives it back.
-            false => drop(keep.send(Kept {
-                open: delivery,
-                waiters: waits,
-            })),
-        }
-    }
-    done
-}
-
-/// Whether nothing more need happen before a delivery is acknowledged: its message is dealt with, or kept among the dead letters.
-fn is_at_rest(receipt: Receipt) -> bool {
-    match receipt {
-        Receipt::Stored { state } | Receipt::Duplicate { state, .. } => is_settled(state),
-        Receipt::Conflict => true,
     }
 }

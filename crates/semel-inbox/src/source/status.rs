@@ -92,6 +92,8 @@ impl SourceView {
 #[derive(Debug, Default)]
 pub(crate) struct Status {
     said: Mutex<(SourceState, Facts)>,
+    /// What operators must know about deliveries that wait.
+    waits: Mutex<Option<String>>,
     pub(super) delivered: AtomicU64,
     pub(super) acked: AtomicU64,
     pub(super) lost: AtomicU64,
@@ -115,12 +117,20 @@ impl Status {
         is_new
     }
 
+    /// Says what waits, and why.
+    pub(super) fn waits(&self, why: Option<String>) {
+        *self.waits.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
     pub(super) fn count(counter: &AtomicU64, more: usize) {
         counter.fetch_add(more as u64, Ordering::Relaxed);
     }
 
     fn view(&self, name: &str, consumer: &Scope, open: usize) -> SourceView {
-        let (state, facts) = self.said().clone();
+        let (state, mut facts) = self.said().clone();
+        let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        facts.warnings.extend(waits.clone());
+        drop(waits);
         let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         SourceView {
             name: name.to_owned(),

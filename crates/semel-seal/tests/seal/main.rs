@@ -9,4 +9,5 @@ mod erasing;
 mod keys;
 mod messages;
 mod on_disk;
+mod receiving;
 mod support;

@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use semel_core::inbox::{
-    Arrivals, ClaimBatch, Claimed, Disposition, Finish, Inbox, Message, Plan, State, WorkerName,
+    Arrivals, Cause, ClaimBatch, Claimed, Disposition, Finish, Inbox, Intent, Message, Plan, State,
+    WorkerName,
 };
 use semel_core::outcome::BODY_BYTES_MAX;
-use semel_core::store::{Answers, Batch, Layer};
-use semel_core::{Headers, Identity, Kind, Outcome, Record, Store};
-use semel_seal::{Keyring, SealedInbox};
+use semel_core::store::{Actor, Answers, Batch, Layer, Reason};
+use semel_core::{Headers, Identity, Kind, Outcome, Record, Store, Tenant};
+use semel_seal::{Keyring, SealedInbox, When};
 use semel_sqlite::SqliteStore;
 
-use crate::support::{keks, keyring, open};
+use crate::support::{damage, keks, keyring, open};
 
 fn plan() -> Plan {
     Plan::new("mail@1".parse().unwrap())
@@ -89,10 +90,82 @@ async fn a_message_whose_key_is_missing_or_that_is_damaged_holds_up_no_other() {
     // What can be sealed is finished, whatever else is in the call: the engine offers the items of such an error by themselves.
     let keyless = inbox(&store, &["c"]);
     let error = keyless.finish(plan(), done(&claimed)).await.unwrap_err();
-    assert_eq!(error.kind(), Kind::Limit);
+    assert!(error.is_about_an_item(), "{error}");
     layer.finish(plan(), done(&claimed)).await.unwrap();
     let bob = layer.message(mail("bob")).await.unwrap().unwrap();
     assert_eq!(bob.entry.state, State::Completed);
+}
+
+#[tokio::test]
+async fn a_message_whose_key_is_destroyed_before_it_is_claimed_is_parked() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let ring = keyring(&store, &["a"]);
+    let layer = SealedInbox::new(store.clone(), ring.clone());
+    receive(&layer, Message::new(mail("ann"), "hers").unwrap()).await;
+    receive(&layer, Message::new(mail("bob"), "his").unwrap()).await;
+    let (by, reason) = (
+        Actor::new("dana").unwrap(),
+        Reason::new("asked to").unwrap(),
+    );
+    let ann = Tenant::new("ann").unwrap();
+    ring.erase(&ann, &by, &reason, When::Now).await.unwrap();
+    let claimed = claim(&layer).await;
+    let tenants = claimed.jobs.iter().map(|job| job.claim.identity.tenant());
+    assert_eq!(tenants.map(Tenant::as_str).collect::<Vec<_>>(), ["bob"]);
+    let ann = layer.message(mail("ann")).await.unwrap().unwrap();
+    assert_eq!(ann.entry.state, State::Parked);
+    assert_eq!(ann.entry.cause, Some(Cause::Unreadable));
+    assert_eq!(ann.message, None);
+    let error = ann.entry.error.unwrap();
+    assert!(error.contains("data key was destroyed"), "{error}");
+}
+
+#[tokio::test]
+async fn an_intent_of_a_tenant_whose_key_is_damaged_keeps_no_other_effect_off_the_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let layer = inbox(&store, &["a"]);
+    receive(&layer, Message::new(mail("ann"), "hers").unwrap()).await;
+    receive(&layer, Message::new(mail("bob"), "his").unwrap()).await;
+    damage(&store, "cy").await;
+    let mut ends = done(&claim(&layer).await);
+    let ann = |end: &Finish| end.claim.identity.tenant().as_str() == "ann";
+    let end = ends.iter_mut().find(|end| ann(end)).unwrap();
+    if let Disposition::Completed { intents, .. } = &mut end.disposition {
+        intents.push(Intent {
+            plan: Arc::new(plan()),
+            message: Message::new(mail("cy"), "its").unwrap(),
+        });
+    }
+    // The engine offers the items of such an error by themselves.
+    let error = layer.finish(plan(), ends.clone()).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Damaged);
+    assert!(error.is_about_an_item(), "{error}");
+    ends.retain(|end| !ann(end));
+    layer.finish(plan(), ends).await.unwrap();
+    let bob = layer.message(mail("bob")).await.unwrap().unwrap();
+    assert_eq!(bob.entry.state, State::Completed);
+}
+
+#[tokio::test]
+async fn a_message_is_shown_without_what_a_damaged_key_keeps_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let layer = inbox(&store, &["a"]);
+    receive(&layer, Message::new(mail("ann"), "hers").unwrap()).await;
+    layer
+        .finish(plan(), done(&claim(&layer).await))
+        .await
+        .unwrap();
+    damage(&store, "ann").await;
+    let shown = layer.message(mail("ann")).await.unwrap().unwrap();
+    assert_eq!(shown.entry.state, State::Completed);
+    assert_eq!(shown.message, None);
+    let outcome = shown.settled.unwrap().outcome;
+    assert_eq!(outcome.body.kept(), None);
+    let why = outcome.headers.locked().unwrap();
+    assert_eq!(why, "does not open with its own key");
 }
 
 #[tokio::test]

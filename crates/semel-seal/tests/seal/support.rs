@@ -4,9 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel_core::store::{ClaimAnswer, ClaimRequest, SettleAnswer, SettleRequest};
+use semel_core::store::{
+    Actor, ClaimAnswer, ClaimRequest, Resolution, ResolveRequest, SettleAnswer, SettleRequest,
+};
 use semel_core::{
-    Body, Fingerprint, Headers, Identity, Outcome, Retention, Store, StoreExt, Verdict,
+    Body, Claim, Fingerprint, Headers, Identity, Outcome, Retention, Store, StoreExt, Verdict,
 };
 use semel_seal::{Kek, Keyring, Sealed};
 use semel_sqlite::{Config, SqliteStore};
@@ -87,4 +89,22 @@ pub(crate) async fn replayed(
         },
         other => panic!("{identity} is {other:?}"),
     }
+}
+
+/// The record of a tenant's data key holds no key any more.
+pub(crate) async fn damage(store: &SqliteStore, tenant: &str) {
+    let key = Identity::parse(tenant, "semel:data-key@1", "1").unwrap();
+    if let Some(record) = store.look_up_one(key.clone()).await.unwrap() {
+        let request = ResolveRequest {
+            claim: Claim {
+                identity: key.clone(),
+                fence: record.fence,
+            },
+            by: Actor::new("dana").unwrap(),
+            reason: None,
+            resolution: Resolution::Erase,
+        };
+        store.resolve_one(request).await.unwrap();
+    }
+    settle(store, &key, outcome("no key")).await;
 }
