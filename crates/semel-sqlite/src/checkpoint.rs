@@ -24,6 +24,9 @@ thread_local! {
 
 /// How long nothing is written before the log is truncated.
 const QUIET: Duration = Duration::from_secs(2);
+/// How often a process that ends tries to truncate a log that holds what it erased, while others read it.
+const TRIES_MAX: usize = 200;
+const TRY_EVERY: Duration = Duration::from_millis(10);
 /// A log of fewer pages is not worth a truncation.
 const TRUNCATED_FROM_PAGES: u64 = 64;
 
@@ -108,7 +111,7 @@ impl Checkpointer {
             match started.recv_timeout(QUIET) {
                 _ if stop() => {
                     if self.holds_erased.load(Ordering::Acquire) {
-                        truncate(connection);
+                        truncate_at_last(connection, || std::thread::sleep(TRY_EVERY));
                     }
                     return;
                 }
@@ -152,4 +155,48 @@ fn truncate(connection: &Connection) -> bool {
     copy(connection);
     let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
     matches!(busy, Ok(0))
+}
+
+/// Truncates the log between two readers. Other processes do not know what this one has erased, and would leave a quiet log as it is.
+fn truncate_at_last(connection: &Connection, mut wait: impl FnMut()) {
+    for _ in 0..TRIES_MAX {
+        if truncate(connection) {
+            return;
+        }
+        wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_is_read_just_now_is_truncated_a_moment_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || {
+            let connection = Connection::open(dir.path().join("semel.db")).unwrap();
+            connection.busy_timeout(Duration::ZERO).unwrap();
+            connection
+        };
+        let writer = open();
+        writer
+            .execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (n)")
+            .unwrap();
+        let reader = open();
+        let count = |sql: &str| reader.query_row(sql, [], |row| row.get::<_, i64>(0));
+        reader.execute_batch("BEGIN").unwrap();
+        count("SELECT count(*) FROM t").unwrap();
+        writer.execute_batch("INSERT INTO t VALUES (1)").unwrap();
+        let mut waited = 0;
+        truncate_at_last(&writer, || {
+            waited += 1;
+            if waited == 3 {
+                reader.execute_batch("COMMIT").unwrap();
+            }
+        });
+        assert_eq!(waited, 3);
+        let log = dir.path().join("semel.db-wal");
+        assert_eq!(std::fs::metadata(log).unwrap().len(), 0);
+    }
 }
