@@ -24,23 +24,34 @@ fn sealed(store: Arc<dyn Store>) -> Sealed {
     Sealed::new(store.clone(), keyring(store))
 }
 
+/// On the server or the cluster that this variable names.
+async fn on_redis(variable: &str) -> Subject {
+    let prefix = on_redis::Prefix::new(&on_redis::url(variable));
+    let config = prefix.config().sweep_every(None);
+    let open = move || {
+        let connecting = config.clone().connect();
+        async move { Handle::of(sealed(Arc::new(connecting.await.unwrap()))) }
+    };
+    let declined = [Ability::Clock, Ability::Outcomes, Ability::Stalls];
+    let subject = Subject::opened(open).await.declining(&declined);
+    subject.keeping(prefix)
+}
+
 mod redis_sealed {
     use super::*;
 
-    async fn fresh() -> Subject {
-        let prefix = on_redis::Prefix::new(&on_redis::url(on_redis::SINGLE));
-        let config = prefix.config().sweep_every(None);
-        let open = move || {
-            let connecting = config.clone().connect();
-            async move { Handle::of(sealed(Arc::new(connecting.await.unwrap()))) }
-        };
-        let declined = [Ability::Clock, Ability::Outcomes, Ability::Stalls];
-        let subject = Subject::opened(open).await.declining(&declined);
-        subject.keeping(prefix)
-    }
-
     // Not the suite of erasing: it compares lengths and digests of what was erased, and those that stay are of the sealed text.
-    semel_testkit::conformance_of_records!("Redis, sealed", fresh().await);
+    semel_testkit::conformance_of_records!("Redis, sealed", on_redis(on_redis::SINGLE).await);
+}
+
+/// A tenant's key lies in another slot than what is sealed under it.
+mod redis_cluster_sealed {
+    use super::*;
+
+    semel_testkit::conformance_of_records!(
+        "Redis Cluster, sealed",
+        on_redis(on_redis::CLUSTER).await
+    );
 }
 
 mod postgres_sealed {

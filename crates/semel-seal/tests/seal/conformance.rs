@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use semel_core::{ManualClock, Timestamp};
-use semel_seal::SealedInbox;
+use semel_core::{ManualClock, MemoryStore, Timestamp};
+use semel_hybrid::Hybrid;
+use semel_seal::{Keyring, Sealed, SealedInbox};
 use semel_sqlite::Config;
 use semel_testkit::conformance::{Ability, Handle};
 use semel_testkit::{conformance, inbox};
 
-use crate::support::{keyring, sealed};
+use crate::support::{keks, keyring, sealed};
 
 fn config() -> (Config, Arc<ManualClock>, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
@@ -37,6 +38,25 @@ mod records {
     semel_testkit::conformance_with_clock!("SQLite, sealed", fresh().await);
     semel_testkit::conformance_of_sharing!("SQLite, sealed", fresh().await);
     semel_testkit::conformance_of_durability!("SQLite, sealed", fresh().await);
+}
+
+/// Claims in one store and outcomes in another; the keys are in both, as everything is.
+mod hybrid {
+    use super::*;
+
+    fn fresh() -> conformance::Subject {
+        let (config, clock, dir) = config();
+        let durable = Arc::new(config.open().unwrap());
+        let fast = Arc::new(MemoryStore::with_clock(clock.clone()));
+        let store = Arc::new(Hybrid::new(fast, durable));
+        let ring = Keyring::new(store.clone(), keks(&["a"])).unwrap();
+        let subject = conformance::Subject::on_clock(Arc::new(Sealed::new(store, ring)), clock);
+        let declined = [Ability::Outcomes, Ability::Reopening, Ability::Stalls];
+        subject.declining(&declined).keeping(dir)
+    }
+
+    semel_testkit::conformance_of_records!("hybrid of memory and SQLite, sealed", fresh());
+    semel_testkit::conformance_with_clock!("hybrid of memory and SQLite, sealed", fresh());
 }
 
 mod messages {

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use semel_core::record::Claim;
-use semel_core::store::{Actor, ClaimAnswer, Query, Reason, Resolution, ResolveRequest};
-use semel_core::{Kind, Once, Store, StoreExt, Tenant};
+use semel_core::record::{Claim, EventKind};
+use semel_core::store::{
+    Actor, ClaimAnswer, Query, Reason, Resolution, ResolveRequest, SettleAnswer, SettleRequest,
+};
+use semel_core::{Kind, Once, Retention, Store, StoreExt, Tenant};
 use semel_seal::{Erased, KEY_AGE_MAX, Keyring, Sealed, When};
 
 use crate::support::{asked, keks, keyring, of, open, outcome, replayed, sealed, settle};
@@ -135,6 +137,48 @@ async fn an_erased_tenant_is_unreadable_and_its_records_go_on_suppressing() {
             .unwrap(),
         Erased::NoKey
     );
+}
+
+#[tokio::test]
+async fn what_is_settled_late_brings_back_nothing_of_contents_that_were_erased() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let layer = sealed(&store, &["a"]);
+    let ann = of("ann", "k");
+    let ClaimAnswer::Granted(lease) = layer.claim_one(asked(&ann)).await.unwrap() else {
+        panic!("a new key is granted");
+    };
+    let bring = |body| SettleRequest {
+        claim: lease.claim.clone(),
+        outcome: outcome(body),
+        took: Duration::ZERO,
+        retention: Retention::default(),
+    };
+    let settled = layer.settle_one(bring("secret")).await.unwrap();
+    assert_eq!(settled, SettleAnswer::Settled);
+    let erase = ResolveRequest {
+        claim: lease.claim.clone(),
+        by: Actor::new("dana").unwrap(),
+        reason: None,
+        resolution: Resolution::EraseContents,
+    };
+    layer.resolve_one(erase).await.unwrap();
+    // The same again, and what differs.
+    for (body, expected) in [
+        ("secret", SettleAnswer::Settled),
+        ("another", SettleAnswer::Late),
+    ] {
+        let answer = layer.settle_one(bring(body)).await.unwrap();
+        assert_eq!(answer, expected, "{body}");
+        let left = replayed(&layer, &ann).await.unwrap();
+        assert_eq!((left.status, left.body.kept()), (201, None));
+    }
+    let brought = layer.history(ann.clone()).await.unwrap();
+    let brought = brought.iter().filter_map(|event| match &event.kind {
+        EventKind::LateOutcome(outcome) => Some((outcome.body.kept(), outcome.headers.len())),
+        _ => None,
+    });
+    assert_eq!(brought.collect::<Vec<_>>(), [(None, 0)]);
 }
 
 #[tokio::test(start_paused = true)]
