@@ -30,3 +30,38 @@ pub fn candidates(current: Fence, history: &[Event]) -> Vec<Late<'_>> {
     }
     found
 }
+
+/// Why a late outcome cannot be put on record, if that is so: its contents are sealed and do not open, so that only a remark in their place would be kept.
+pub fn refusal(outcome: &Outcome) -> Option<String> {
+    match outcome.headers.locked() {
+        Some(why) => {
+            let why = String::from_utf8_lossy(why);
+            Some(format!("the late outcome is sealed and {why}"))
+        }
+        None if outcome.headers.are_sealed() => Some(format!(
+            "the late outcome is sealed, and the tenant's data key was destroyed"
+        )),
+        None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use semel_core::Headers;
+
+    use super::*;
+
+    #[test]
+    fn an_outcome_that_stays_closed_is_not_put_on_record() {
+        let refused = |name: &str| {
+            let headers = vec![(name.to_owned(), "needs the key a".into())];
+            refusal(&Outcome {
+                headers: Headers::new(headers).unwrap(),
+                ..Outcome::succeeded("")
+            })
+        };
+        assert!(refused(":sealed").unwrap().contains("was destroyed"));
+        assert!(refused(":locked").unwrap().contains("needs the key a"));
+        assert_eq!(refused("content-type"), None);
+    }
+}

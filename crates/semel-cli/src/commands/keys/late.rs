@@ -1,10 +1,13 @@
 //! Which late outcome a person means.
 
-use semel_admin::records::late::{Late, candidates};
+use semel_admin::records::late::{Late, candidates, refusal};
 use semel_core::{Event, Fence, Outcome};
 
 use super::standing::summary;
 use crate::error::{Error, Result};
+
+/// What helps where no late outcome does.
+const SAY: &str = "say yourself what happened: --succeeded or --failed, with --status and --body";
 
 /// The one late outcome that is meant; `asked` names the claim that brought it.
 pub(crate) fn choose(asked: Option<Fence>, current: Fence, history: &[Event]) -> Result<&Outcome> {
@@ -14,7 +17,10 @@ pub(crate) fn choose(asked: Option<Fence>, current: Fence, history: &[Event]) ->
         return Err(none(asked));
     };
     match found.iter().all(|(_, outcome)| outcome == first) {
-        true => Ok(first),
+        true => match refusal(first) {
+            Some(why) => Err(Error::refused(why).hint(SAY)),
+            None => Ok(first),
+        },
         false => Err(several(&found)),
     }
 }
@@ -24,7 +30,7 @@ fn none(asked: Option<Fence>) -> Error {
     Error::refused(format!(
         "the history has no late outcome{of} for this record"
     ))
-    .hint("say yourself what happened: --succeeded or --failed, with --status and --body")
+    .hint(SAY)
 }
 
 fn several(found: &[Late<'_>]) -> Error {
@@ -65,6 +71,18 @@ mod tests {
             Ok(outcome) => String::from_utf8(outcome.body.kept().unwrap().to_vec()).unwrap(),
             Err(error) => format!("{}; {}", error.message(), error.advice().unwrap()),
         }
+    }
+
+    #[test]
+    fn one_that_stays_closed_is_not_adopted() {
+        let headers = vec![(":sealed".to_owned(), "destroyed".into())];
+        let outcome = Outcome {
+            headers: semel_core::Headers::new(headers).unwrap(),
+            ..Outcome::succeeded("")
+        };
+        let history = [event(7, EventKind::LateOutcome(outcome))];
+        let refused = chosen(None, 7, &history);
+        assert!(refused.contains("data key was destroyed"), "{refused}");
     }
 
     #[test]

@@ -109,7 +109,10 @@ async fn adopted(act: &Act, claim: &Claim) -> Result<Outcome, Refused> {
     let found = late::candidates(claim.fence, &history).into_iter();
     let mut found = found.filter(|(fence, _)| *fence == asked);
     match (found.next(), found.next()) {
-        (Some((_, outcome)), None) => Ok(outcome.clone()),
+        (Some((_, outcome)), None) => match late::refusal(outcome) {
+            Some(why) => Err(refuse_field("late", &why)),
+            None => Ok(outcome.clone()),
+        },
         (None, _) => Err(refuse_field(
             "late",
             "the history has no late outcome of this fence for the record",
