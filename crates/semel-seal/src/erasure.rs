@@ -186,7 +186,7 @@ pub(crate) fn component() -> Actor {
     Actor::component("encryption")
 }
 
-fn busy() -> Error {
-    let message = "another process changes the tenant's data key at this moment, ask again";
+pub(crate) fn busy() -> Error {
+    let message = "another process changes the same data key at this moment, ask again";
     Error::new(Kind::Unavailable, message)
 }

@@ -172,7 +172,7 @@ fn new_key(tenant: &Tenant, kek: &Kek) -> Result<Wrapped> {
     Wrapped::new(DataKey::new(&secret).id(), kek, tenant, &secret)
 }
 
-fn claim(identity: &Identity) -> ClaimRequest {
+pub(crate) fn claim(identity: &Identity) -> ClaimRequest {
     let fingerprint = Fingerprint::of_bytes(SCOPE.as_bytes());
     let mut request = ClaimRequest::new(identity.clone(), fingerprint);
     // A process that died while it made the key has left nothing that counts.
@@ -181,6 +181,6 @@ fn claim(identity: &Identity) -> ClaimRequest {
     request
 }
 
-fn longest() -> Retention {
+pub(crate) fn longest() -> Retention {
     Retention::delete_after(Retention::MAX).expect("the longest retention is allowed")
 }

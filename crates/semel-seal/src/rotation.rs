@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
-use semel_core::store::{Cursor, Query};
-use semel_core::{Error, Record, Result, Tenant};
+use semel_core::record::UnknownCause;
+use semel_core::store::{
+    Actor, ClaimAnswer, Cursor, MarkRequest, Query, Reason, Resolution, ResolveAnswer,
+    ResolveRequest,
+};
+use semel_core::{Claim, Error, Outcome, Record, Result, StoreExt, Tenant};
 
-use crate::erasure::component;
+use crate::erasure::{busy, component};
 use crate::kek::Kek;
 use crate::keyring::Keyring;
-use crate::wrapped::{SLOTS, Wrapped, beside, id_of, identity, scope, slot_beside};
+use crate::make::{claim, longest};
+use crate::wrapped::{SLOTS, Wrapped, beside, id_of, identity, rotation_to, scope, slot_beside};
 
 /// What one step of a rotation did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,11 +73,45 @@ impl Keyring {
         Ok(rotated)
     }
 
+    /// Puts on record who has data keys wrapped under the first key-encryption key, and why: a decision about a record of its own, which the audit shows.
+    pub async fn note_rotation(&self, by: &Actor, reason: Option<&Reason>) -> Result<()> {
+        let keks = self.keks();
+        let first = keks.first().ok_or_else(keyless)?;
+        let identity = rotation_to(first.id());
+        let store = &self.0.store;
+        let outcome = Outcome::succeeded("");
+        let retention = longest();
+        let (fence, resolution) = match store.claim_one(claim(&identity)).await? {
+            ClaimAnswer::Granted(lease) => {
+                let mark = MarkRequest {
+                    claim: lease.claim.clone(),
+                    cause: UnknownCause::RunUndecided,
+                    evidence: None,
+                };
+                store.mark_one(mark).await?;
+                (lease.claim.fence, Resolution::Settle { outcome, retention })
+            }
+            ClaimAnswer::Settled(record) => (record.fence, Resolution::Correct { outcome }),
+            ClaimAnswer::Unknown { fence, .. } => {
+                (fence, Resolution::Settle { outcome, retention })
+            }
+            ClaimAnswer::Running { .. } | ClaimAnswer::Mismatch => return Err(busy()),
+        };
+        let request = ResolveRequest {
+            claim: Claim { identity, fence },
+            by: by.clone(),
+            reason: reason.cloned(),
+            resolution,
+        };
+        match store.resolve_one(request).await? {
+            ResolveAnswer::Resolved => Ok(()),
+            ResolveAnswer::Refused => Err(busy()),
+        }
+    }
+
     async fn wrap_anew(&self, tenant: &Tenant, slot: &str) -> Result<Wrapping> {
         let keks = self.keks();
-        let first = keks.first().ok_or_else(|| {
-            Error::invalid("there is no key to wrap with: encryption.keys names none")
-        })?;
+        let first = keks.first().ok_or_else(keyless)?;
         let Some(primary) = self.look(tenant, slot).await? else {
             return Ok(Wrapping::IsThere);
         };
@@ -175,6 +214,10 @@ impl Keyring {
         }
         Ok(looked)
     }
+}
+
+fn keyless() -> Error {
+    Error::invalid("there is no key to wrap with: encryption.keys names none")
 }
 
 fn opens(record: &Record, tenant: &Tenant, keks: &[Kek]) -> bool {

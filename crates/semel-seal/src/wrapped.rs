@@ -81,8 +81,17 @@ pub(crate) fn identity(tenant: &Tenant, name: &str) -> Identity {
 
 /// The record that says of a store that data keys are in it. It is there before the first of them.
 pub(crate) fn mark_of_store() -> Identity {
-    let tenant = Tenant::new("semel").expect("a short text");
-    identity(&tenant, "sealed")
+    identity(&of_the_store(), "sealed")
+}
+
+/// The record of who had data keys wrapped under this key-encryption key.
+pub(crate) fn rotation_to(kek: &str) -> Identity {
+    identity(&of_the_store(), &format!("rotation:{kek}"))
+}
+
+/// Whose records those are that are about all tenants.
+fn of_the_store() -> Tenant {
+    Tenant::new("semel").expect("a short text")
 }
 
 /// The name of the record of a slot's key, wrapped by another key-encryption key than the one that made it.

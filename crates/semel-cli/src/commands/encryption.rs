@@ -31,6 +31,13 @@ pub(crate) struct RotateArgs {
     /// Write JSON: an object with `tenants`, `wrapped`, `pending` and `locked`
     #[arg(long)]
     json: bool,
+
+    /// Why, for the audit
+    #[arg(long, value_name = "WHY", value_parser = reason)]
+    reason: Option<Reason>,
+
+    #[command(flatten)]
+    by: By,
 }
 
 /// Whose key is destroyed, and why.
@@ -77,6 +84,9 @@ async fn rotate(args: &RotateArgs, store: &StoreArgs) -> Result<()> {
         let message = "there is no key to wrap with: the configuration file has no encryption.keys";
         return Err(Error::refused(message).hint("name the file with --config"));
     };
+    // Before the first step, so that one that breaks off is in the audit, too.
+    let by = args.by.actor()?;
+    keys.note_rotation(&by, args.reason.as_ref()).await?;
     let mut all = Rotated::default();
     loop {
         let step = keys.rotate(all.next.take(), STEP).await?;

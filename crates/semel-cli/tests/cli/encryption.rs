@@ -40,11 +40,19 @@ fn contents_are_sealed_rotated_and_erased_with_one_file() {
     }
 
     fs::write(&config, file(&["b", "a"])).unwrap();
-    let rotated = store.semel("encryption rotate --json").json();
-    assert_eq!(
-        (&rotated["tenants"], &rotated["wrapped"]),
-        (&1.into(), &1.into())
-    );
+    // A second time for nothing, which is in the audit all the same.
+    for (wrapped, reason) in [(1, "quarterly"), (0, "once-more")] {
+        let rotate = format!("encryption rotate --json --by erin --reason {reason}");
+        let rotated = store.semel(&rotate).json();
+        assert_eq!(
+            (&rotated["tenants"], &rotated["wrapped"]),
+            (&1.into(), &wrapped.into())
+        );
+        let audit = store.semel("audit --json").stdout;
+        for part in ["erin", reason, "semel:data-key@1", "key rotation:key-b"] {
+            assert!(audit.contains(part), "{part}: {audit}");
+        }
+    }
     fs::write(&config, file(&["b"])).unwrap();
     assert_eq!(show(), "payload-in-the-clear");
     assert!(
