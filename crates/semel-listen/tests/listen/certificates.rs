@@ -50,20 +50,24 @@ impl Files {
         Tls::new(self.path("cert.pem"), self.path("key.pem"))
     }
 
-    /// A certificate of the authority and its key.
-    fn issue(&self) -> (rcgen::Certificate, KeyPair) {
+    /// A certificate of the authority and its key, which ends with the first day of this year.
+    fn issue(&self, ends: i32) -> (rcgen::Certificate, KeyPair) {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        params.not_after = rcgen::date_time_ymd(ends, 1, 1);
         (params.signed_by(&key, &self.ca).unwrap(), key)
     }
 
     /// Writes another certificate into the files, and gives it.
     fn renew(&self) -> CertificateDer<'static> {
-        let (certificate, key) = self.issue();
-        for (name, text) in [
-            ("key.pem", key.serialize_pem()),
-            ("cert.pem", certificate.pem()),
-        ] {
+        self.renew_until(4_000)
+    }
+
+    /// The same, until this year. The authority stands behind it, and ends later.
+    fn renew_until(&self, ends: i32) -> CertificateDer<'static> {
+        let (certificate, key) = self.issue(ends);
+        let chain = certificate.pem() + &std::fs::read_to_string(self.path("ca.pem")).unwrap();
+        for (name, text) in [("key.pem", key.serialize_pem()), ("cert.pem", chain)] {
             // As programs that renew certificates do: a whole file takes the place of the old one.
             std::fs::write(self.path("new"), text).unwrap();
             std::fs::rename(self.path("new"), self.path(name)).unwrap();
@@ -98,7 +102,7 @@ impl Files {
         issuer: &Self,
         address: SocketAddr,
     ) -> std::io::Result<TlsStream<TcpStream>> {
-        let (certificate, key) = issuer.issue();
+        let (certificate, key) = issuer.issue(4_000);
         let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
         let config = self
             .client()
@@ -183,4 +187,16 @@ async fn a_client_needs_a_certificate_of_the_named_authority() {
     );
     let answer = asked(files.connect_as(&files, running.tcp()).await).await;
     assert!(answer.ends_with("/in"), "{answer}");
+}
+
+#[tokio::test]
+async fn when_the_certificate_in_use_ends_is_known() {
+    let files = Files::new();
+    files.renew_until(2031);
+    let running = start(settings(files.tls()));
+    assert_eq!(running.handle.certificate_expiry(), Some(1_924_992_000));
+    files.renew_until(2032);
+    until(async || running.handle.certificate_expiry() == Some(1_956_528_000)).await;
+    let plain = start(Settings::default());
+    assert_eq!(plain.handle.certificate_expiry(), None);
 }
