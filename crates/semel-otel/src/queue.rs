@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use semel_core::trace::{FinishedSpan, SpanSink};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
 /// What became of spans.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// All that were taken into the queue.
+    /// All that were taken into the queue, and those that came when there was none any more.
     queued: AtomicU64,
     exported: AtomicU64,
     queue_full: AtomicU64,
@@ -61,10 +62,18 @@ impl Queue {
 
 impl SpanSink for Queue {
     fn ended(&self, span: FinishedSpan) {
-        let counted = match self.spans.try_send(span) {
-            Ok(()) => &self.counts.queued,
-            Err(_) => &self.counts.queue_full,
+        let (counts, sent) = (&self.counts, self.spans.try_send(span));
+        let count = |count: &AtomicU64| {
+            count.fetch_add(1, Ordering::Relaxed);
         };
-        counted.fetch_add(1, Ordering::Relaxed);
+        match sent {
+            Ok(()) => count(&counts.queued),
+            Err(TrySendError::Full(_)) => count(&counts.queue_full),
+            // Nothing exports any more. Counted as queued, too, it does not stand for one that is left in the queue.
+            Err(TrySendError::Closed(_)) => {
+                count(&counts.queued);
+                count(&counts.failed);
+            }
+        }
     }
 }

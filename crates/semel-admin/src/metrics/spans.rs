@@ -28,7 +28,7 @@ impl Spans {
         };
         registry.register(
             "semel_spans",
-            "Spans of traces by what became of them: exported, or dropped because too many waited (queue-full) or the collector did not take them (failed)",
+            "Spans of traces by what became of them: exported, or dropped because too many waited (queue-full) or the collector did not take them or nothing exports any more (failed)",
             spans.became.clone(),
         );
         spans

@@ -51,6 +51,13 @@ fn spans_of(stream: &mut TcpStream) -> usize {
         .sum()
 }
 
+/// Ends so many spans.
+fn end(tracer: &Tracer, spans: usize) {
+    for _ in 0..spans {
+        drop(tracer.begin(Kind::Server, "x", || Origin::Request(None)));
+    }
+}
+
 /// Has so many spans exported, and gives how many were exported and how many failed.
 async fn export(
     addr: SocketAddr,
@@ -62,9 +69,7 @@ async fn export(
     config.every = Duration::from_millis(1);
     let (sink, exporter) = crate::start(config).unwrap();
     let tracer = Tracer::new(sink, Sampling::default());
-    for _ in 0..spans {
-        drop(tracer.begin(Kind::Server, "x", || Origin::Request(None)));
-    }
+    end(&tracer, spans);
     let counts = exporter.counts();
     let mut seen = 0;
     while seen < requests {
@@ -139,6 +144,20 @@ async fn what_waits_while_the_collector_is_busy_is_counted_at_the_end() {
     exporter.shutdown().await;
     assert_eq!((counts.exported(), counts.failed()), (0, 2));
     assert_eq!(heard.recv().unwrap(), 1, "the other one was offered once");
+}
+
+#[tokio::test]
+async fn what_ends_after_the_exporter_has_failed_and_found_no_full_queue() {
+    let (addr, _heard) = collector(vec![("200 OK", Vec::new())]);
+    let (sink, exporter) = crate::start(Config::new(format!("http://{addr}"))).unwrap();
+    let tracer = Tracer::new(sink, Sampling::default());
+    let counts = exporter.counts();
+    end(&tracer, 1);
+    exporter.shutdown().await;
+    end(&tracer, 2);
+    let counted = (counts.exported(), counts.queue_full(), counts.failed());
+    assert_eq!(counted, (1, 0, 2));
+    assert_eq!(counts.leave(), 0, "none of them is left in the queue");
 }
 
 #[tokio::test]
