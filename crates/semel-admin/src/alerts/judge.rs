@@ -16,7 +16,8 @@ use crate::metrics::Readings;
 const STEP: Duration = Duration::from_secs(30);
 /// The longest window of an alert. With [`STEP`] it bounds how many readings are kept.
 const WINDOW_MAX: Duration = Duration::from_secs(3_600);
-/// The most alerts that are not quiet. More than there are labels of one kind, so that one flood leaves room for the others.
+/// The most alerts about one thing among many that are not quiet. More than there are labels of one kind, so that one flood leaves room for the
+/// others. What is about the process or its store as a whole has room in any case: there is one of each.
 const ACTIVE_MAX: usize = 2_048;
 
 /// An alert that is not quiet.
@@ -73,11 +74,13 @@ impl Judge {
         for rule in RULES {
             let threshold = settings.threshold(rule);
             for (subject, value) in self.passed(rule, threshold, &readings, (now, at)) {
-                if self.active.len() >= ACTIVE_MAX {
-                    continue;
-                }
                 let key = (rule.name, subject);
                 let known = before.remove(&key);
+                // One that is known keeps its place: left out, it would be announced as ended although it is not.
+                let places = self.active.len() + before.len();
+                if known.is_none() && key.1.is_some() && places >= ACTIVE_MAX {
+                    continue;
+                }
                 let (began, mut alert) =
                     known.unwrap_or_else(|| (now, begun(rule, key.1.clone(), at)));
                 alert.value = value;
@@ -315,6 +318,26 @@ mod tests {
             rig.judge.active()[0].subject,
             Some(Subject::new("port", "gateway"))
         );
+    }
+
+    #[test]
+    fn a_flood_ends_no_alert_that_still_fires_and_keeps_none_of_the_store_out() {
+        let mut rig = Rig::new();
+        let consumer = |n: usize| semel_core::Scope::new(format!("c-{n}"), 1).unwrap();
+        let parked = |n| (consumer(n), "parked", true);
+        rig.readings.said = (0..ACTIVE_MAX).map(parked).collect();
+        assert_eq!(rig.at(0).len(), ACTIVE_MAX);
+        // These are judged first, and there is no room for what is about one scope.
+        rig.readings.store.up = false;
+        rig.readings.tokens = vec![("ci".to_owned(), -1.0)];
+        assert!(rig.at(5).is_empty());
+        assert_eq!(rig.at(35), [("store-away", true)]);
+        for said in &mut rig.readings.said[..2] {
+            said.2 = false;
+        }
+        assert_eq!(rig.at(40), [("parked", false), ("parked", false)]);
+        assert_eq!(rig.at(45), [("token-expiring", true)]);
+        assert_eq!(rig.judge.active().len(), ACTIVE_MAX);
     }
 
     #[test]
