@@ -97,7 +97,7 @@ fn by_counts(
         all.push((PENDING_AGE, firing));
     }
     if let Some(limit) = consumer.alerts.parked {
-        let dead = counts.map_or(0, |counts| counts.parked + counts.failed_terminal);
+        let dead = counts.map_or(0, Counts::dead);
         all.push((PARKED, dead >= limit.max(1)));
     }
     let paused = counts.and_then(|counts| counts.paused.as_ref());

@@ -7,6 +7,7 @@ use super::message::Message;
 use super::state::{Cause, State};
 use super::work::Step;
 use crate::clock::Timestamp;
+use crate::fingerprint::Fingerprint;
 use crate::identity::{Identity, Key, Scope, Tenant};
 use crate::outcome::Settled;
 use crate::record::Fence;
@@ -98,6 +99,8 @@ pub struct Entry {
 pub struct Detail {
     /// What lists show.
     pub entry: Entry,
+    /// The fingerprint of what arrived, which stays when its contents go.
+    pub fingerprint: Fingerprint,
     /// The message as it arrived, as long as it is kept and its contents are not erased.
     pub message: Option<Message>,
     /// When its contents were erased, if they were.
@@ -251,6 +254,8 @@ pub struct Counts {
     pub parked: u64,
     /// SKIPPED_DUPLICATE.
     pub skipped: u64,
+    /// Whether there may be more than these numbers say, because the store stops counting at some number.
+    pub at_least: bool,
     /// When the oldest message that is RECEIVED, IN_PROGRESS or FAILED_RETRYABLE was received.
     pub oldest_pending: Option<Timestamp>,
     /// Since when and by whom it is paused, if it is.
@@ -280,6 +285,7 @@ impl Counts {
             failed_terminal: 0,
             parked: 0,
             skipped: 0,
+            at_least: false,
             oldest_pending: None,
             paused: None,
         }
@@ -287,7 +293,12 @@ impl Counts {
 
     /// All that is counted.
     pub const fn all(&self) -> u64 {
-        self.pending() + self.failed_terminal + self.parked + self.skipped
+        self.pending() + self.dead() + self.skipped
+    }
+
+    /// What waits for a person: it failed for good, or is parked.
+    pub const fn dead(&self) -> u64 {
+        self.failed_terminal + self.parked
     }
 
     /// What still has to be done without anybody's help.

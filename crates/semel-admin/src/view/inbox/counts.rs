@@ -31,6 +31,8 @@ pub struct Counts {
     parked: u64,
     /// SKIPPED_DUPLICATE.
     skipped_duplicate: u64,
+    /// Whether there may be more than these numbers say: PostgreSQL stops counting at a million of a state.
+    at_least: bool,
     /// When the oldest message that is pending was received.
     oldest_pending: Option<Since>,
     /// Whether the configuration names it, or there is none. What waits for a consumer that it does not name is run by nothing.
@@ -104,6 +106,7 @@ impl Counts {
             failed_terminal: counts.failed_terminal,
             parked: counts.parked,
             skipped_duplicate: counts.skipped,
+            at_least: counts.at_least,
             oldest_pending: counts.oldest_pending.map(|at| Since::of(at, now)),
             served: !policies.is_complete() || policies.knows(&counts.consumer),
             paused: counts.paused.as_ref().map(|pause| Pause::of(pause, now)),

@@ -32,9 +32,7 @@ pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
         return Ok(());
     }
     table(&counts, &open.policies, now).print()?;
-    let dead = counts
-        .iter()
-        .map(|counts| counts.failed_terminal + counts.parked);
+    let dead = counts.iter().map(Counts::dead);
     let (dead, stale) = (dead.sum(), counts.iter().map(|counts| counts.stale).sum());
     if stale > 0 {
         let messages = text::plural(stale, "message is", "messages are");
@@ -73,16 +71,17 @@ fn table(all: &[Counts], policies: &Policies, now: Timestamp) -> Table {
         let note = note(counts, policies, now);
         is_noted |= !note.is_empty();
         let oldest = counts.oldest_pending.map(|at| text::ago(at, now));
+        let count = |number| counted(counts, number);
         table.row(
             Style::new(),
             [
                 counts.consumer.to_string(),
-                text::count(counts.received),
-                text::count(counts.in_progress),
-                text::count(counts.failed_retryable),
-                text::count(counts.failed_terminal),
-                text::count(counts.parked),
-                text::count(counts.skipped),
+                count(counts.received),
+                count(counts.in_progress),
+                count(counts.failed_retryable),
+                count(counts.failed_terminal),
+                count(counts.parked),
+                count(counts.skipped),
                 oldest.unwrap_or_else(|| "-".to_owned()),
                 note,
             ],
@@ -92,6 +91,14 @@ fn table(all: &[Counts], policies: &Policies, now: Timestamp) -> Table {
         table.hide(NOTE);
     }
     table
+}
+
+/// A number of a consumer; where its store stopped counting, the least that it may be.
+fn counted(counts: &Counts, number: u64) -> String {
+    match counts.at_least && number > 0 {
+        true => format!("≥ {}", text::count(number)),
+        false => text::count(number),
+    }
 }
 
 /// What keeps the messages of a consumer from running.

@@ -66,6 +66,7 @@ fn counts_of(row: &Row) -> Result<Counts> {
         failed_terminal: count(5)?,
         parked: count(6)?,
         skipped: count(7)?,
+        at_least: row.number(12)? != 0,
         oldest_pending: row.int(8)?.map(Timestamp::from_millis),
         paused: pause_of(row)?,
     })

@@ -1,12 +1,13 @@
 -- How many of each consumer are in which state. What is due is in one index, what is not in another; each is counted up to a
--- limit.
+-- limit, and a count that has reached it is the least there may be.
 WITH clock AS MATERIALIZED (SELECT {now} AS now_ms)
 SELECT k.consumer, d.received + still.received, d.running, d.stale, d.failed, still.terminal, still.parked, still.skipped,
-       least(d.oldest, still.oldest), k.paused_ms, k.paused_by, k.paused_reason
+       least(d.oldest, still.oldest), k.paused_ms, k.paused_by, k.paused_reason,
+       (greatest(d.counted, still.received, still.terminal, still.parked, still.skipped) >= $1::bigint)::int::bigint
 FROM {s}semel_consumers k
 CROSS JOIN clock c
 CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE x.state = 0) AS received, count(*) FILTER (WHERE x.state = 1) AS running,
+    SELECT count(*) AS counted, count(*) FILTER (WHERE x.state = 0) AS received, count(*) FILTER (WHERE x.state = 1) AS running,
            count(*) FILTER (WHERE x.state = 1 AND x.due_ms <= c.now_ms) AS stale,
            count(*) FILTER (WHERE x.state = 3) AS failed, min(x.received_ms) AS oldest
     FROM (SELECT w.state, w.due_ms, w.received_ms FROM {s}semel_work w
