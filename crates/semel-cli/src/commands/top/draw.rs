@@ -195,11 +195,19 @@ fn consumer(row: &Consumer) -> [String; 7] {
         text::cell(&row.consumer),
         format!("{:.1}", row.messages.received_per_second),
         format!("{:.1}", row.messages.duplicates_per_second),
-        text::count(row.pending),
+        counted(row, row.pending),
         oldest.map_or("-".to_owned(), duration::show),
-        text::count(row.dead),
+        counted(row, row.dead),
         stands.to_owned(),
     ]
+}
+
+/// A number of a consumer; where its store stopped counting, the least that it may be.
+fn counted(row: &Consumer, number: u64) -> String {
+    match row.at_least && number > 0 {
+        true => format!("≥{}", text::count(number)),
+        false => text::count(number),
+    }
 }
 
 fn source(row: &Source) -> [String; 3] {

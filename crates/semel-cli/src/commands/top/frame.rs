@@ -1,12 +1,12 @@
 //! What is shown of a process: rates between two samples, and how it stands at the second.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::sample::Sample;
-use super::series::Series;
+use super::series::{Id, Series};
 use crate::commands::ask::Address;
 
 /// So many scopes and consumers are shown at most.
@@ -75,6 +75,8 @@ pub(super) struct Consumer {
     pub(super) oldest_pending_ms: Option<u64>,
     /// Parked or failed for good.
     pub(super) dead: u64,
+    /// Whether there may be more than these two numbers say.
+    pub(super) at_least: bool,
     pub(super) circuit: String,
     pub(super) paused: bool,
 }
@@ -89,7 +91,7 @@ pub(super) struct Source {
 
 impl Frame {
     pub(super) fn of(address: &Address, before: Option<&Sample>, now: &Sample) -> Self {
-        let rates = Rates { before, now };
+        let rates = Rates::new(before, now);
         let scopes = rates.scopes();
         let all = |one: fn(&Requests) -> f64| -> f64 {
             scopes.iter().map(|row| one(&row.requests)).sum()
@@ -170,27 +172,34 @@ impl Became {
 
 /// Counters at two moments.
 struct Rates<'a> {
-    before: Option<&'a Sample>,
+    /// The values before, and for how many seconds they have grown; nothing without a moment before.
+    before: Option<(HashMap<Id<'a>, f64>, f64)>,
     now: &'a Sample,
 }
 
-impl Rates<'_> {
+impl<'a> Rates<'a> {
+    fn new(before: Option<&'a Sample>, now: &'a Sample) -> Self {
+        let before = before.map(|before| {
+            let values = before.series.iter().map(|one| (one.id(), one.value));
+            (values.collect(), (now.at - before.at).as_secs_f64())
+        });
+        Self { before, now }
+    }
+
     /// Per second; nothing without a moment before, and all of it if the process began anew.
     fn of(&self, series: &Series) -> f64 {
-        let Some(before) = self.before else {
+        let Some((before, seconds)) = &self.before else {
             return 0.0;
         };
-        let seconds = (self.now.at - before.at).as_secs_f64();
-        let known = before.series.iter().find(|known| known.is_same(series));
-        let known = known.map_or(0.0, |known| known.value);
+        let known = before.get(&series.id()).copied().unwrap_or(0.0);
         let more = match series.value >= known {
             true => series.value - known,
             false => series.value,
         };
-        if seconds > 0.0 { more / seconds } else { 0.0 }
+        if *seconds > 0.0 { more / seconds } else { 0.0 }
     }
 
-    fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Series> {
+    fn named(&self, name: &str) -> impl Iterator<Item = &'a Series> {
         self.now.series.iter().filter(move |one| one.name == name)
     }
 
@@ -226,29 +235,32 @@ impl Rates<'_> {
         scopes
     }
 
-    fn messages(&self, consumer: &str) -> Messages {
-        let sum = |name: &str| -> f64 {
-            let ours = self
-                .named(name)
-                .filter(|one| one.label("consumer") == consumer);
-            ours.map(|one| self.of(one)).sum()
-        };
-        Messages {
-            received_per_second: sum("semel_inbox_received_total"),
-            duplicates_per_second: sum("semel_inbox_duplicates_total"),
+    /// By consumer.
+    fn messages(&self) -> HashMap<&'a str, Messages> {
+        let mut all = HashMap::<&str, Messages>::new();
+        for series in self.named("semel_inbox_received_total") {
+            let row = all.entry(series.label("consumer")).or_default();
+            row.received_per_second += self.of(series);
         }
+        for series in self.named("semel_inbox_duplicates_total") {
+            let row = all.entry(series.label("consumer")).or_default();
+            row.duplicates_per_second += self.of(series);
+        }
+        all
     }
 }
 
 fn consumers(rates: &Rates<'_>) -> Vec<Consumer> {
+    let messages = rates.messages();
     let one = |counts: &Value| {
         let name = counts["consumer"].as_str().unwrap_or_default();
         Consumer {
             consumer: name.to_owned(),
-            messages: rates.messages(name),
+            messages: messages.get(name).copied().unwrap_or_default(),
             pending: number(&counts["pending"]),
             oldest_pending_ms: counts["oldest_pending"]["age_ms"].as_u64(),
             dead: number(&counts["parked"]) + number(&counts["failed_terminal"]),
+            at_least: counts["at_least"] == true,
             circuit: counts["circuit"].as_str().unwrap_or("-").to_owned(),
             paused: !counts["paused"].is_null(),
         }
@@ -263,18 +275,15 @@ fn consumers(rates: &Rates<'_>) -> Vec<Consumer> {
 }
 
 fn sources(series: &[Series]) -> Vec<Source> {
-    let reading = series
-        .iter()
-        .filter(|one| one.name == "semel_source_reading");
-    let rows = reading.map(|one| {
+    let named = |name| series.iter().filter(move |one: &&Series| one.name == name);
+    let lags = named("semel_source_lag").map(|lag| (lag.label("source"), lag.value));
+    let lags: HashMap<&str, f64> = lags.collect();
+    let rows = named("semel_source_reading").map(|one| {
         let name = one.label("source");
-        let lag = series
-            .iter()
-            .find(|lag| lag.name == "semel_source_lag" && lag.label("source") == name);
         Source {
             source: name.to_owned(),
             reading: one.value > 0.0,
-            lag: lag.map(|lag| lag.value),
+            lag: lags.get(name).copied(),
         }
     });
     rows.take(ROWS_MAX).collect()

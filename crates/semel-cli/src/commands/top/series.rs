@@ -39,13 +39,16 @@ impl Series {
         label.map_or("", |(_, value)| value)
     }
 
-    /// Whether it is the same series at another moment.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.name == other.name && self.labels == other.labels
+    /// What it is at every moment.
+    pub(super) fn id(&self) -> Id<'_> {
+        (&self.name, &self.labels)
     }
 }
 
 type Labels = Vec<(String, String)>;
+
+/// What tells a series from all others: its name and its labels.
+pub(super) type Id<'a> = (&'a str, &'a [(String, String)]);
 
 /// Labels up to the closing brace, and what follows it.
 fn labels(mut rest: &str) -> Option<(Labels, &str)> {
