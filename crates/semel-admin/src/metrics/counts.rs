@@ -23,6 +23,8 @@ use crate::pace::good_for;
 
 /// How long counting may take. No caller waits for so long: that is [`PATIENCE`].
 const COUNT_MAX: Duration = Duration::from_secs(60);
+/// Counting that takes less is done again for each caller that takes nothing old.
+const QUICK: Duration = Duration::from_secs(1);
 /// How long a caller waits for counts; after that the old ones have to do.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -51,13 +53,17 @@ impl<T> Default for Shared<T> {
 }
 
 impl<T: Send + Sync + 'static> Shared<T> {
-    /// The last answer, after a new one was waited for if it was not good for so long any more; nothing if there is none yet.
+    /// The last answer, after a new one was waited for if it was not good for so long any more; nothing if there is none yet. For a caller that
+    /// takes nothing old (zero), a question under way does not do: it may have been answered by what was before.
     async fn fresh(
         &self,
         what: &'static str,
         least: Duration,
         ask: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Option<Arc<T>> {
+        if least.is_zero() && !self.settled().await {
+            return self.last();
+        }
         if let Some(question) = self.begin(least) {
             tokio::spawn(async move {
                 let late = |_| Error::new(Kind::Unavailable, format!("no counts in {COUNT_MAX:?}"));
@@ -69,8 +75,18 @@ impl<T: Send + Sync + 'static> Shared<T> {
                 question.answered(answer.ok());
             });
         }
+        self.settled().await;
+        self.last()
+    }
+
+    /// Waits until no question is under way, but not for ever; whether that is so.
+    async fn settled(&self) -> bool {
         let mut state = self.0.subscribe();
-        let _ = timeout(PATIENCE, state.wait_for(|state| !state.is_asking)).await;
+        let settled = state.wait_for(|state| !state.is_asking);
+        timeout(PATIENCE, settled).await.is_ok()
+    }
+
+    fn last(&self) -> Option<Arc<T>> {
         let last = &self.0.borrow().last;
         last.as_ref().map(|(answer, _)| answer.clone())
     }
@@ -78,9 +94,10 @@ impl<T: Send + Sync + 'static> Shared<T> {
     /// The right to ask, for one caller at a time and not before the last answer has served its time.
     fn begin(&self, least: Duration) -> Option<Question<T>> {
         let begins = self.0.send_if_modified(|state| {
-            let is_due = state
-                .asked
-                .is_none_or(|(asked, took)| asked.elapsed() >= good_for(took, least));
+            let is_due = state.asked.is_none_or(|(asked, took)| {
+                let is_quick = least.is_zero() && took < QUICK;
+                is_quick || asked.elapsed() >= good_for(took, least)
+            });
             let begins = is_due && !state.is_asking;
             state.is_asking |= begins;
             begins
@@ -89,6 +106,16 @@ impl<T: Send + Sync + 'static> Shared<T> {
             place: self.0.clone(),
             asked: Instant::now(),
         })
+    }
+
+    /// Whether the last question that has ended was answered. If not, the last answer may be of long ago.
+    fn is_answered(&self) -> bool {
+        let state = self.0.borrow();
+        let ended = state.asked.map(|(asked, _)| asked);
+        state
+            .last
+            .as_ref()
+            .is_some_and(|(_, at)| Some(*at) >= ended)
     }
 
     /// How old the last answer is; zero if there is none.
@@ -161,7 +188,8 @@ impl Counts {
 }
 
 impl Metrics {
-    /// How the store stands, as of `least` ago at most unless counting takes long; nothing if it has never said so. Shows it, too.
+    /// How the store stands, as of `least` ago at most (zero: as of now) unless counting takes long; nothing if it did not answer the last question.
+    /// Shows what it said last, too.
     pub(crate) async fn stats(
         &self,
         store: &Arc<dyn Store>,
@@ -173,7 +201,7 @@ impl Metrics {
         let counted = self.counts.store.fresh("the store", least, ask).await?;
         let (stats, at) = &*counted;
         self.gauges.set(stats, *at);
-        Some(*stats)
+        self.counts.store.is_answered().then_some(*stats)
     }
 
     /// The same of the inbox, by consumer.
@@ -189,7 +217,7 @@ impl Metrics {
         let (counts, at) = &*counted;
         self.inbox.set(counts, *at);
         self.judge_unserved(counts, &part.policies.get());
-        Some(counts.clone())
+        self.counts.inbox.is_answered().then(|| counts.clone())
     }
 }
 
@@ -212,6 +240,10 @@ mod tests {
 
     impl Slow {
         async fn ask(&self, seconds: u64) -> Option<u32> {
+            self.ask_within(LEAST, seconds).await
+        }
+
+        async fn ask_within(&self, least: Duration, seconds: u64) -> Option<u32> {
             let asked = self.asked.clone();
             let ask = async move {
                 let asked = asked.fetch_add(1, Ordering::SeqCst) + 1;
@@ -221,7 +253,7 @@ mod tests {
                     asked => Ok(asked),
                 }
             };
-            let answer = self.last.fresh("a test", LEAST, ask).await;
+            let answer = self.last.fresh("a test", least, ask).await;
             answer.map(|answer| *answer)
         }
     }
@@ -247,10 +279,30 @@ mod tests {
         slow.asked.store(11, Ordering::SeqCst);
         assert_eq!(slow.ask(0).await, Some(12));
         advance(LEAST).await;
+        assert!(slow.last.is_answered());
         assert_eq!(slow.ask(0).await, Some(12), "the 13th fails");
         assert_eq!(slow.last.age(), LEAST);
+        assert!(!slow.last.is_answered());
         advance(LEAST).await;
         assert_eq!(slow.ask(0).await, Some(14));
         assert_eq!(slow.last.age(), Duration::ZERO);
+        assert!(slow.last.is_answered());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_asked_as_of_now_is_counted_anew_unless_that_takes_long() {
+        let slow = Slow::default();
+        let now = |seconds| slow.ask_within(Duration::ZERO, seconds);
+        assert_eq!(now(0).await, Some(1));
+        assert_eq!(now(0).await, Some(2));
+        assert_eq!(slow.ask(0).await, Some(2), "others share it");
+        // One that is under way may be of before: it is waited for, and a new one asked.
+        advance(LEAST).await;
+        let (_, asked_now) = tokio::join!(slow.ask(0), now(1));
+        assert_eq!(asked_now, Some(4));
+        // It took a second, so it is good for 20.
+        assert_eq!(now(0).await, Some(4));
+        advance(Duration::from_secs(20)).await;
+        assert_eq!(now(0).await, Some(5));
     }
 }
