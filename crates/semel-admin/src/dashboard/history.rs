@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use semel_core::inbox::Counts;
 use semel_core::store::Stats;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
+use super::page::Ask;
 use super::scopes::Scopes;
 use crate::admin::Parts;
 use crate::dashboard::ui::Point;
@@ -24,10 +25,18 @@ const KEPT: Duration = Duration::from_secs(3_600);
 const SAMPLES_MAX: usize = 720;
 /// Over how many samples the rates of this moment are taken: half a minute.
 const RECENT: usize = 7;
-/// How old an answer of the store may be that a page shows, unless counting takes it long.
+/// How old an answer of the store may be that a page shows once more, unless counting takes it long.
 const FRESH_FOR: Duration = Duration::from_secs(2);
-/// How long the store may take for its counts.
+/// How long the store may take for a list of what is shown by scope.
 pub(super) const STORE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How old counts may be that a page shows: a page that is opened, as after an act, is of now; when it is shown once more, it shares what is known.
+pub(super) fn fresh_for(ask: &Ask) -> Duration {
+    match ask.is_update() {
+        true => FRESH_FOR,
+        false => Duration::ZERO,
+    }
+}
 
 /// What is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +51,7 @@ pub(super) enum Line {
     Running,
     Unknown,
     Backlog,
-    Parked,
+    Dead,
 }
 
 const LINES: usize = 11;
@@ -61,6 +70,22 @@ struct Mark {
     through: Through,
 }
 
+/// What went through until a moment, with how long ago that was: what the rates of now are made of.
+#[derive(Debug)]
+pub(super) struct Before {
+    through: Through,
+    /// Until the moment at which rates are asked for, not until the last sample.
+    seconds: f64,
+}
+
+impl Before {
+    /// How many per second since then, of a number that only grows.
+    pub(super) fn rate(&self, now: u64, of: impl Fn(&Through) -> u64) -> f32 {
+        let grown = now.saturating_sub(of(&self.through));
+        (grown as f64 / self.seconds) as f32
+    }
+}
+
 /// What the store said last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Standing {
@@ -72,35 +97,12 @@ pub(super) struct Standing {
     pub(super) scopes: Option<Scopes>,
 }
 
-/// What the store said, when it was asked, and how long that took.
-#[derive(Debug, Clone)]
-struct Answered {
+/// What the store said of each scope, when it was asked, and how long that took.
+#[derive(Debug)]
+struct Listed {
     asked: Instant,
     took: Duration,
-    standing: Standing,
-}
-
-impl Answered {
-    /// The last answer, if it is good for at least so long still; a new one otherwise.
-    async fn fresh(
-        last: Option<Self>,
-        least: Duration,
-        ask: impl Future<Output = Standing>,
-    ) -> Self {
-        if let Some(last) = last
-            && last.asked.elapsed() < good_for(last.took, least)
-        {
-            return last;
-        }
-        let asked = Instant::now();
-        let standing = ask.await;
-        let took = asked.elapsed();
-        Self {
-            asked,
-            took,
-            standing,
-        }
-    }
+    scopes: Option<Scopes>,
 }
 
 #[derive(Debug, Default)]
@@ -114,36 +116,51 @@ struct Inner {
 pub(super) struct History {
     /// A std lock, not an async one: it is held to copy numbers, never over an await.
     inner: Mutex<Inner>,
-    /// What viewers were answered last. An async lock, held while the store is asked: viewers who come meanwhile share the answer.
-    standing: tokio::sync::Mutex<Option<Answered>>,
+    /// What was listed for viewers last. An async lock, held while the store is asked: viewers who come meanwhile share the answer.
+    listed: tokio::sync::Mutex<Option<Listed>>,
 }
 
 impl History {
-    /// Takes samples for ever. What it was answered is not shown to viewers, who ask for themselves.
+    /// Takes samples for ever.
     pub(super) async fn keep(&self, parts: &Parts) -> std::convert::Infallible {
-        let mut last = None;
         loop {
             let began = Instant::now();
             // Half a turn, so that an answer of the turn before is never taken for a new one.
-            let answered = Answered::fresh(last, EVERY / 2, ask(parts)).await;
+            let standing = ask(parts, EVERY / 2).await;
             let through = parts.store.metrics().through();
-            self.take(Instant::now(), through, &answered.standing);
-            last = Some(answered);
+            self.take(Instant::now(), through, &standing);
             sleep_until(began + EVERY).await;
         }
     }
 
-    /// How the store stands, asked now unless it was asked just now, or takes so long that it is left alone for a while.
-    pub(super) async fn standing(&self, parts: &Parts) -> Standing {
-        self.share(ask_in_full(parts)).await
+    /// How the store stands, as of `least` ago at most unless counting takes it long, with what is shown of each scope.
+    pub(super) async fn standing(&self, parts: &Parts, least: Duration) -> Standing {
+        let standing = ask(parts, least).await;
+        let scopes = match &standing.stats {
+            Some(stats) => {
+                let list = Scopes::ask(&**parts.store.inner(), stats);
+                self.share(list).await
+            }
+            None => None,
+        };
+        Standing { scopes, ..standing }
     }
 
-    async fn share(&self, ask: impl Future<Output = Standing>) -> Standing {
-        let mut last = self.standing.lock().await;
-        let answered = Answered::fresh(last.clone(), FRESH_FOR, ask).await;
-        let standing = answered.standing.clone();
-        *last = Some(answered);
-        standing
+    async fn share(&self, list: impl Future<Output = Option<Scopes>>) -> Option<Scopes> {
+        let mut last = self.listed.lock().await;
+        if let Some(last) = &*last
+            && last.asked.elapsed() < good_for(last.took, FRESH_FOR)
+        {
+            return last.scopes.clone();
+        }
+        let asked = Instant::now();
+        let scopes = list.await;
+        *last = Some(Listed {
+            asked,
+            took: asked.elapsed(),
+            scopes: scopes.clone(),
+        });
+        scopes
     }
 
     fn take(&self, at: Instant, through: Through, standing: &Standing) {
@@ -185,12 +202,15 @@ impl History {
         }
     }
 
-    /// What went through in the last half minute, and how long that is in seconds; nothing before the second sample.
-    pub(super) fn recent(&self) -> Option<(Through, f64)> {
+    /// What had gone through half a minute ago, for the rates of `now`; nothing before the second sample.
+    pub(super) fn recent(&self, now: Instant) -> Option<Before> {
         let inner = self.lock();
-        let (first, last) = (inner.marks.front()?, inner.marks.back()?);
-        let elapsed = last.at.duration_since(first.at).as_secs_f64();
-        (elapsed > 0.0).then(|| (first.through.clone(), elapsed))
+        let first = inner.marks.front().filter(|_| inner.marks.len() > 1)?;
+        let seconds = now.duration_since(first.at).as_secs_f64();
+        (seconds > 0.0).then(|| Before {
+            through: first.through.clone(),
+            seconds,
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -198,28 +218,22 @@ impl History {
     }
 }
 
-async fn ask(parts: &Parts) -> Standing {
-    let stats = timeout(STORE_TIMEOUT, parts.store.inner().stats()).await;
-    let counts = match &parts.inbox {
-        Some(part) => timeout(STORE_TIMEOUT, part.inbox.counts()).await.ok(),
-        None => None,
+/// The counts that scrapes and alerts share, too.
+async fn ask(parts: &Parts, least: Duration) -> Standing {
+    let metrics = parts.store.metrics();
+    let counts = async {
+        match &parts.inbox {
+            Some(part) => metrics.inbox_counts(part, &parts.clock, least).await,
+            None => None,
+        }
     };
-    // A store that does not answer is logged where it is probed.
+    let stats = metrics.stats(parts.store.inner(), &parts.clock, least);
+    let (stats, counts) = tokio::join!(stats, counts);
     Standing {
-        stats: stats.ok().and_then(Result::ok),
-        counts: counts.and_then(Result::ok),
+        stats,
+        counts,
         scopes: None,
     }
-}
-
-/// The same with what is shown of each scope.
-async fn ask_in_full(parts: &Parts) -> Standing {
-    let standing = ask(parts).await;
-    let scopes = match &standing.stats {
-        Some(stats) => Scopes::ask(&**parts.store.inner(), stats).await,
-        None => None,
-    };
-    Standing { scopes, ..standing }
 }
 
 fn sample(
@@ -257,7 +271,7 @@ fn sample(
         (Line::Running, stats.map(|stats| stats.running as f32)),
         (Line::Unknown, stats.map(|stats| stats.unknown as f32)),
         (Line::Backlog, all(Counts::pending)),
-        (Line::Parked, all(|counts| counts.parked)),
+        (Line::Dead, all(Counts::dead)),
     ] {
         sample[line as usize] = level;
     }
@@ -290,21 +304,35 @@ mod tests {
             at += EVERY;
         };
         take(&metrics);
-        assert!(history.recent().is_none(), "one sample is no rate");
+        let now = Instant::now() + EVERY;
+        assert!(history.recent(now).is_none(), "one sample is no rate");
         for _ in 0..10 {
             saw(&metrics, What::Replayed);
         }
         take(&metrics);
         assert_eq!(values(&history, Line::Requests), [Some(2.0)]);
         assert_eq!(values(&history, Line::Duplicates), [Some(2.0)]);
-        let (first, seconds) = history.recent().unwrap();
-        assert_eq!((first.requests().of(Request::All), seconds), (0, 5.0));
         for _ in 0..SAMPLES_MAX {
             take(&metrics);
         }
         let kept = values(&history, Line::Requests);
         assert_eq!(kept, vec![Some(0.0); SAMPLES_MAX]);
         assert_eq!(history.lock().marks.len(), RECENT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rate_is_that_until_the_moment_it_is_asked_for() {
+        let (history, metrics, begin) = (History::default(), Metrics::new(), Instant::now());
+        let after = |seconds| begin + Duration::from_secs(seconds);
+        for seconds in [0, 5] {
+            history.take(after(seconds), metrics.through(), &Standing::default());
+        }
+        for _ in 0..9 {
+            saw(&metrics, What::Replayed);
+        }
+        let all = |through: &Through| through.requests().of(Request::All);
+        let before = history.recent(after(9)).unwrap();
+        assert_eq!(before.rate(all(&metrics.through()), all), 1.0);
     }
 
     fn values(history: &History, line: Line) -> Vec<Option<f32>> {
@@ -350,7 +378,7 @@ mod tests {
         let ask = async || {
             asked.fetch_add(1, Ordering::Relaxed);
             tokio::task::yield_now().await;
-            Standing::default()
+            Some(Scopes::default())
         };
         tokio::join!(
             history.share(ask()),

@@ -27,6 +27,7 @@ mod metrics;
 mod nonces;
 mod openapi;
 mod operating;
+mod overview;
 mod pages;
 mod races;
 mod reconciling;

@@ -359,7 +359,7 @@ async fn the_overview_counts_what_stands_now_scope_by_scope() {
     server.fence("b").await;
     server.fence("c").await;
     let page = browser.page("/").await;
-    let (_, row) = page.split_once("<strong>payments@1</strong>").unwrap();
+    let (_, row) = page.split_once(">payments@1</strong>").unwrap();
     let row = row.split("</tr>").next().unwrap();
     for cell in [
         "data-column=\"Running now\">2<",

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
+use super::duration;
+
 /// Points across: samples are thinned out to as many, the highest of each group.
 const POINTS_MAX: usize = 180;
 /// The drawing's own units.
@@ -48,18 +50,14 @@ fn highest(points: &[Point]) -> Option<f32> {
         .reduce(f32::max)
 }
 
-/// How far a chart goes back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
-    /// How long the full width is.
-    pub(crate) length: Duration,
-    /// How long ago its left edge is, and its middle.
-    pub(crate) begins: &'static str,
-    pub(crate) middle: &'static str,
-}
-
-/// A chart of lines that end now. What is older than the first value stays empty.
-pub(crate) fn chart(id: &str, title: &str, unit: &str, span: Span, lines: &[Line<'_>]) -> Markup {
+/// A chart of lines that end now, so long in all. What is older than the first value stays empty.
+pub(crate) fn chart(
+    id: &str,
+    title: &str,
+    unit: &str,
+    length: Duration,
+    lines: &[Line<'_>],
+) -> Markup {
     let highest = round_up(lines.iter().map(Line::highest).fold(0.0, f32::max));
     let said: Vec<_> = lines.iter().map(|line| summary(line, unit)).collect();
     html! {
@@ -77,13 +75,13 @@ pub(crate) fn chart(id: &str, title: &str, unit: &str, span: Span, lines: &[Line
                 svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img" aria-label={ (title) ". " (said.join("; ")) } {
                     path.grid d={ "M0 0H" (WIDTH) "M0 50H" (WIDTH) "M0 100H" (WIDTH) } {}
                     @for (at, line) in lines.iter().enumerate() {
-                        @let pieces = pieces(&line.points, span.length, highest);
+                        @let pieces = pieces(&line.points, length, highest);
                         @if at == 0 { path class={ "area " (line.class) } d=(drawn(&pieces, area)) {} }
                         path class={ "line " (line.class) } d=(drawn(&pieces, path)) {}
                     }
                 }
             }
-            p.axis { span { (span.begins) " ago" } span { (span.middle) } span { "now" } }
+            p.axis { span { (duration(length)) " ago" } span { (duration(length / 2)) } span { "now" } }
         }
     }
 }
@@ -246,12 +244,10 @@ mod tests {
             class: "a",
             points: every(5, &[Some(3.0), Some(1.5)]),
         };
-        let span = Span {
-            length: secs(3_600),
-            begins: "1 h",
-            middle: "30 min",
-        };
-        let html = chart("rate", "Requests", "per second", span, &[line]).into_string();
+        let html = chart("rate", "Requests", "per second", secs(60), &[line]).into_string();
+        for edge in ["1m ago", "30s", "now"] {
+            assert!(html.contains(&format!("<span>{edge}</span>")), "{html}");
+        }
         assert!(
             html.contains("Requests. all: now 1.5, highest 3 per second"),
             "{html}"

@@ -16,9 +16,11 @@ mod table;
 
 pub(crate) use bars::{Bar, bars};
 pub(crate) use block::{code, disclosure, empty, facts, notice, section};
-pub(crate) use chart::{Line, Point, Span, chart, shown as rate};
+pub(crate) use chart::{Line, Point, chart, shown as rate};
 pub(crate) use field::{area, button, danger, filter, input, keep, pager, reason, select};
-pub(crate) use show::{Tone, ago, badge, bytes, count, duration, percent, state, time};
+pub(crate) use show::{
+    Tone, ago, at_least, badge, bytes, count, duration, percent, state, time, whole,
+};
 pub(crate) use table::{Row, Table};
 
 /// A path with parameters.

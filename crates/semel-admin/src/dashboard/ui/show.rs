@@ -96,6 +96,25 @@ pub(crate) fn count(number: u64) -> String {
     shown
 }
 
+/// A number; where counting stopped, the least that it may be.
+pub(crate) fn at_least(number: u64, is_least: bool) -> String {
+    match is_least && number > 0 {
+        true => format!("≥ {}", count(number)),
+        false => count(number),
+    }
+}
+
+/// The longest name that is kept in one line.
+const WHOLE_CHARS_MAX: usize = 32;
+
+/// The class of a name that does not break in a table, least of all at its hyphens; none for a long one.
+pub(crate) fn whole(name: &str) -> Option<&'static str> {
+    name.chars()
+        .nth(WHOLE_CHARS_MAX)
+        .is_none()
+        .then_some("whole")
+}
+
 /// A part of a whole in per cent; a dash where there is no whole.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     match whole > 0.0 {

@@ -7,8 +7,9 @@ mod tables;
 
 use maud::html;
 use semel_core::Timestamp;
+use tokio::time::Instant;
 
-use crate::dashboard::history::{History, Standing};
+use crate::dashboard::history::{Before, History, Standing, fresh_for};
 use crate::dashboard::{Ask, Page, ui};
 use crate::health::{Names, Readiness};
 use crate::metrics::flow::Through;
@@ -24,38 +25,36 @@ struct Now<'a> {
     standing: Standing,
     /// Since the process began.
     through: Through,
-    /// What had gone through half a minute ago, and how many seconds ago that is.
-    before: Option<(Through, f64)>,
+    /// What had gone through half a minute ago.
+    before: Option<Before>,
 }
 
 impl Now<'_> {
-    async fn of(app: &App) -> Now<'_> {
+    async fn of(ask: &Ask) -> Now<'_> {
+        let app: &App = &ask.app;
         let history = &app.dashboard.history;
         let readiness = app.parts.health.readiness(&app.probed, Names::Shown).await;
         Now {
             app,
             at: app.now(),
             history,
-            standing: history.standing(&app.parts).await,
+            standing: history.standing(&app.parts, fresh_for(ask)).await,
             readiness,
             through: app.parts.store.metrics().through(),
-            before: history.recent(),
+            before: history.recent(Instant::now()),
         }
     }
 
     /// How many per second, of a number that only grows.
     fn rate(&self, now: u64, of_before: impl Fn(&Through) -> u64) -> f32 {
-        let Some((before, seconds)) = &self.before else {
-            return 0.0;
-        };
-        let grown = now.saturating_sub(of_before(before));
-        (grown as f64 / seconds) as f32
+        let before = self.before.as_ref();
+        before.map_or(0.0, |before| before.rate(now, of_before))
     }
 }
 
 /// The page.
 pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
-    let now = Now::of(&ask.app).await;
+    let now = Now::of(&ask).await;
     let live = html! {
         (tables::broken(&now))
         @if let Some(firing) = super::alerts::brief(&ask) { (ui::section("Alerts", firing)) }

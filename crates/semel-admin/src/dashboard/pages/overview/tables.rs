@@ -46,7 +46,7 @@ pub(super) fn scopes(now: &Now<'_>) -> Markup {
         };
         let of = |of: fn(&Scopes) -> &Counted| count_now(standing.map(of), name);
         Row::new(name)
-            .cell(html! { strong { (name) } })
+            .cell(html! { strong class=[ui::whole(name)] { (name) } })
             .text(format!("{}/s", ui::rate(now.rate(all, before))))
             .text(of(|scopes| &scopes.running))
             .text(of(|scopes| &scopes.unknown))
@@ -81,9 +81,8 @@ pub(super) fn scopes(now: &Now<'_>) -> Markup {
 /// How many records of a scope stand in a state now; a dash where that is not known.
 fn count_now(counted: Option<&Counted>, scope: &str) -> String {
     match counted.map(|counted| counted.of_scope(scope)) {
-        Some((count, false)) => ui::count(count),
-        Some((count, true)) if count > 0 => format!("≥ {}", ui::count(count)),
-        Some((_, true)) | None => "–".to_owned(),
+        Some((0, true)) | None => "–".to_owned(),
+        Some((count, is_cut)) => ui::at_least(count, is_cut),
     }
 }
 
@@ -117,10 +116,11 @@ pub(super) fn consumers(now: &Now<'_>) -> Markup {
     let table = table
         .number("Completed")
         .number("Backlog")
+        .number("At the broker")
         .column("Oldest")
+        .number("Retrying")
         .number("Failed")
-        .number("Parked")
-        .number("At the broker");
+        .number("Parked");
     let rows = all.iter().map(|(name, known)| consumer(now, name, known));
     table.rows(rows).or(ui::empty(
         "No messages yet.",
@@ -138,21 +138,17 @@ fn consumer(now: &Now<'_>, name: &str, known: &Known<'_>) -> Row {
             .map_or(0, |counts| counts.of(Message::Received))
     };
     let counted = |of: fn(&Counts) -> u64| {
-        known
-            .counts
-            .map_or_else(|| "–".to_owned(), |counts| ui::count(of(counts)))
+        known.counts.map_or_else(
+            || "–".to_owned(),
+            |counts| ui::at_least(of(counts), counts.at_least),
+        )
     };
     let oldest = known.counts.and_then(|counts| counts.oldest_pending);
-    let lags: Vec<u64> = known
-        .sources
-        .iter()
-        .filter_map(|view| view.facts.lag)
-        .collect();
     Row::new(name)
         .cell(html! {
             @match ui::page_at("/inbox") {
-                Some(page) => a href=(ui::link_to(page, &[("consumer", name)])) { strong { (name) } },
-                None => strong { (name) },
+                Some(page) => a href=(ui::link_to(page, &[("consumer", name)])) { strong class=[ui::whole(name)] { (name) } },
+                None => strong class=[ui::whole(name)] { (name) },
             }
         })
         .cell(states(now, name, known))
@@ -160,13 +156,22 @@ fn consumer(now: &Now<'_>, name: &str, known: &Known<'_>) -> Row {
         .text(ui::percent(through.of(Message::Duplicate) as f64, received as f64))
         .text(ui::count(through.of(Message::Completed)))
         .text(counted(Counts::pending))
+        .cell(at_the_broker(&known.sources))
         .cell(html! { @if let Some(since) = oldest { (ui::ago(since, now.at)) } })
-        .text(counted(|counts| counts.failed_retryable + counts.failed_terminal))
+        .text(counted(|counts| counts.failed_retryable))
+        .text(counted(|counts| counts.failed_terminal))
         .text(counted(|counts| counts.parked))
-        .text(match lags.is_empty() {
-            true => "–".to_owned(),
-            false => ui::count(lags.iter().sum()),
-        })
+}
+
+/// What waits at the brokers of a consumer's sources. Where some of them do not say it, the sum is the least there is.
+fn at_the_broker(sources: &[&SourceView]) -> Markup {
+    let lags: Vec<u64> = sources.iter().filter_map(|view| view.facts.lag).collect();
+    let is_known = !lags.is_empty();
+    let is_partial = is_known && lags.len() < sources.len();
+    html! {
+        @if is_known { (ui::at_least(lags.iter().sum(), is_partial)) } @else { "–" }
+        @if is_partial { " " span.hint { "of " (lags.len()) " of " (sources.len()) " sources" } }
+    }
 }
 
 /// The badges of a consumer: whether it is paused, its circuit, what its sources say if they are not read.
