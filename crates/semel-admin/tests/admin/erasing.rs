@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::browsing::Browser;
 use crate::http::Response;
 use crate::server::{Server, about, query};
 
@@ -124,4 +125,40 @@ async fn an_erasure_of_many_must_be_whole() {
         assert_eq!(refused.json()["field"].as_str(), field, "{refused:?}");
     }
     assert!(server.shown("a").await.to_string().contains("SECRET"));
+}
+
+#[tokio::test]
+async fn an_erasure_of_many_goes_on_behind_what_the_step_before_looked_at() {
+    let server = Server::paging().await;
+    let mut browser = Browser::at(server.address);
+    server.settled("old").await;
+    for number in 0..100 {
+        server.settled(&format!("k-{number}")).await;
+    }
+    server.wait(1);
+    let fields = [("tenant", "acme"), ("by", "ada"), ("reason", "asked to")];
+    let look = "Look what that would erase";
+    let page = browser.open("/keys").await;
+    let shown = browser.submit(&page, look, &fields).await;
+    let title = "Erase the contents of at least 100 records?";
+    assert!(shown.body.contains(title), "{shown:?}");
+    let confirmed = [("confirm", "yes")];
+    let first = browser
+        .submit(&shown.body, "Erase the contents of them", &confirmed)
+        .await;
+    assert!(first.body.contains("100 erased"), "{first:?}");
+    assert!(server.shown("old").await.to_string().contains("SECRET"));
+    let done = browser
+        .confirm(&first.body, "Erase the contents of the next", &[])
+        .await;
+    assert!(done.contains("1 erased"), "{done}");
+    assert!(!server.shown("old").await.to_string().contains("SECRET"));
+    // What is erased is passed over, and what lies behind it is found.
+    let shown = browser.submit(&done, look, &fields).await;
+    assert!(
+        shown.body.contains("No record matches so far."),
+        "{shown:?}"
+    );
+    let shown = browser.submit(&shown.body, "Look at the next", &[]).await;
+    assert!(shown.body.contains("No record matches."), "{shown:?}");
 }

@@ -542,3 +542,68 @@ async fn the_queue_is_asked_about_after_a_look_at_who_has_a_reconciler() {
     assert_eq!(provider.asked(), 2);
     assert_eq!(server.audit_lines().await.len(), 2);
 }
+
+#[tokio::test]
+async fn a_confirmed_reconcile_goes_on_where_the_step_before_ended() {
+    let server = Server::paging().await;
+    let provider = Provider::of(&server);
+    let mut browser = Browser::at(server.address);
+    for number in 0..20 {
+        server.undecided(&format!("cannot-{number}")).await;
+    }
+    let page = browser.open("/unknown").await;
+    let fields = [("how", "reconcile"), ("by", "ada"), ("reason", "INC-7")];
+    let shown = browser
+        .submit(&page, "Look what would be asked", &fields)
+        .await;
+    let title = "Ask the providers about at least 10 records?";
+    assert!(shown.body.contains(title), "{shown:?}");
+    server.undecided("cannot-later").await;
+    let first = browser
+        .submit(&shown.body, "Ask about them", &[("confirm", "yes")])
+        .await;
+    // The step looked at sixteen, the later one among them.
+    assert_eq!(provider.asked(), 15);
+    assert!(
+        first.body.contains("Older ones were not looked at yet."),
+        "{first:?}"
+    );
+    let next = browser.submit(&first.body, "Ask about the next", &[]).await;
+    // The five that were left, and none twice.
+    assert_eq!(provider.asked(), 20, "{next:?}");
+    assert!(next.body.contains("5 still unknown"), "{next:?}");
+    assert!(
+        next.body.contains("All that match were looked at."),
+        "{next:?}"
+    );
+    assert!(!next.body.contains("Ask about the next"), "{next:?}");
+    assert!(!next.body.contains("cannot-later"), "{next:?}");
+}
+
+#[tokio::test]
+async fn a_look_for_what_can_be_asked_about_goes_on_behind_what_cannot() {
+    let server = Server::paging().await;
+    let provider = Provider::of(&server);
+    let mut browser = Browser::at(server.address);
+    server.undecided("yes-1").await;
+    for number in 0..12 {
+        server.unknown_in("none@1", &format!("k-{number}")).await;
+    }
+    let page = browser.open("/unknown").await;
+    let fields = [("how", "reconcile"), ("by", "ada"), ("reason", "INC-7")];
+    let shown = browser
+        .submit(&page, "Look what would be asked", &fields)
+        .await;
+    assert!(!shown.body.contains("Ask about them"), "{shown:?}");
+    let shown = browser.submit(&shown.body, "Look at the next", &[]).await;
+    let title = "Ask the providers about 1 records?";
+    assert!(shown.body.contains(title), "{shown:?}");
+    let done = browser
+        .submit(&shown.body, "Ask about them", &[("confirm", "yes")])
+        .await;
+    assert!(
+        done.body.contains("1 on record, 2 without a reconciler"),
+        "{done:?}"
+    );
+    assert_eq!(provider.asked(), 1);
+}

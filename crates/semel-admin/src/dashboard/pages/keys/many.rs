@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use semel_core::store::{Cursor, Resolution, StateFilter};
 use semel_core::{Outcome, Timestamp};
 
-use super::again::again;
+use super::again::{again, go_on};
 use super::outcome::{self, field};
 use super::record;
 use crate::dashboard::{Act, Acted, Page, ui};
@@ -46,21 +46,25 @@ impl Kind {
     }
 }
 
-/// Shows what would be decided, and decides once that is confirmed.
+/// Shows what would be decided, and decides once that is confirmed. One step is bounded; the next one goes on at `before`.
 pub(in crate::dashboard::pages) async fn act(act: Act, kind: &Kind) -> Result<Acted, Refused> {
     let now = act.ask.app.now();
     let selection = selection(&act, kind, now)?;
+    let before: Option<Cursor> = field(&act, "before")?;
     let decision = Decision {
         by: act.actor()?,
         reason: Some(act.reason()?),
         resolution: kind.resolution().clone(),
     };
     if field::<String>(&act, "confirm")?.is_none() {
-        let report = walk(&act, kind, &selection, None).await?;
+        let report = walk(&act, kind, &selection, None, before).await?;
         return Ok(Acted::Show(forecast(&act, kind, &selection, &report, now)));
     }
-    let report = walk(&act, kind, &selection, Some(decision)).await?;
-    Ok(Acted::done(act.ask.path(), said(kind, &report)))
+    let report = walk(&act, kind, &selection, Some(decision), before).await?;
+    Ok(match &report.next {
+        None => Acted::done(act.ask.path(), said(kind, &report)),
+        Some(next) => Acted::Show(unfinished(&act, kind, &selection, &report, next)),
+    })
 }
 
 pub(super) fn selection(act: &Act, kind: &Kind, now: Timestamp) -> Result<Selection, Refused> {
@@ -84,8 +88,12 @@ async fn walk(
     kind: &Kind,
     selection: &Selection,
     decision: Option<Decision>,
+    before: Option<Cursor>,
 ) -> Result<Report, Refused> {
-    let mut report = Report::default();
+    let mut report = Report {
+        next: before,
+        ..Report::default()
+    };
     for _ in 0..CALLS_MAX {
         let next = call(act, kind, selection, decision.clone(), report.next.take()).await?;
         report.add(next);
@@ -132,10 +140,23 @@ fn said(kind: &Kind, report: &Report) -> String {
             ui::count(report.refused)
         );
     }
-    if report.next.is_some() {
-        said += "; there are more, do it again";
-    }
     said
+}
+
+/// What a step did that has not looked at all of them, with a form for the next one.
+fn unfinished(
+    act: &Act,
+    kind: &Kind,
+    selection: &Selection,
+    report: &Report,
+    next: &Cursor,
+) -> Page {
+    let (verb, _) = kind.words();
+    let leave = html! { a href=(act.ask.path()) { "Leave the others as they are" } };
+    Page::new(said(kind, report)).rest(html! {
+        p { "Older records were not looked at yet." }
+        (go_on(act, selection.until, next, &format!("{verb} the next"), leave))
+    })
 }
 
 fn forecast(
@@ -146,18 +167,19 @@ fn forecast(
     now: Timestamp,
 ) -> Page {
     let (verb, _) = kind.words();
-    let at_least = if report.next.is_some() {
-        "at least "
-    } else {
-        ""
+    let at_least = match &report.next {
+        Some(_) if report.matched > 0 => "at least ",
+        _ => "",
     };
     let count = ui::count(report.matched);
     let title = format!("{verb} {at_least}{count} records?");
-    let content = match report.matched {
-        0 => ui::empty(
-            "No record matches.",
-            html! { a href=(act.ask.path()) { "Choose others" } "." },
-        ),
+    let others = html! { a href=(act.ask.path()) { "Choose others" } "." };
+    let content = match (report.matched, &report.next) {
+        (0, None) => ui::empty("No record matches.", others),
+        (0, Some(next)) => html! {
+            p { "No record matches so far. Older ones were not looked at yet." }
+            (go_on(act, selection.until, next, "Look at the next", others))
+        },
         _ => confirmation(act, kind, selection, report, now),
     };
     Page::new(title).rest(content)

@@ -1,15 +1,15 @@
 //! Asking providers about unknown outcomes: first who would be asked, then what they answered and what came of it.
 
 use maud::{Markup, html};
+use semel_core::store::Cursor;
 use semel_core::{Claim, Fence, Identity, Record, Timestamp};
 
-use super::again::again;
+use super::again::{again, go_on};
 use super::many::{Kind, selection};
 use super::outcome::{field, needed};
 use super::record;
 use crate::api::records::{reconcile_all, reconcile_now};
 use crate::dashboard::{Act, Acted, Ask, Page, ui};
-use crate::records::Selection;
 use crate::records::reconcile::{Asker, Brief, End, Item, Report};
 use crate::refused::Refused;
 use crate::view::ReconcileReport;
@@ -122,7 +122,7 @@ fn outcome(brief: &Brief) -> String {
     format!("{verdict}{status}, {bytes}")
 }
 
-/// Shows about which records would be asked and about which not, and asks once that is confirmed.
+/// Shows about which records would be asked and about which not, and asks once that is confirmed. One step is bounded; the next one goes on at `before`.
 pub(in crate::dashboard::pages) async fn act_on_many(act: Act) -> Result<Acted, Refused> {
     let now = act.ask.app.now();
     let kind = Kind::Decide(semel_core::store::Resolution::Release);
@@ -131,35 +131,54 @@ pub(in crate::dashboard::pages) async fn act_on_many(act: Act) -> Result<Acted, 
     let asker = asker(&act)?;
     let confirmed = field::<String>(&act, "confirm")?.is_some();
     let (app, asker) = (&act.ask.app, confirmed.then_some(asker));
-    let report = reconcile_all(app, selection.clone(), asker, None).await?;
+    let before: Option<Cursor> = field(&act, "before")?;
+    let report = reconcile_all(app, selection.clone(), asker, before).await?;
     let view = ReconcileReport::of(&report, !confirmed, until);
     Ok(Acted::Show(match confirmed {
-        true => answers(&act, &report, &view),
-        false => forecast(&act, &selection, &view, now),
+        true => answers(&act, until, &report, &view),
+        false => forecast(&act, (until, now), &report, &view),
     }))
 }
 
-fn forecast(act: &Act, selection: &Selection, view: &ReconcileReport, now: Timestamp) -> Page {
-    let at_least = if view.next.is_some() { "at least " } else { "" };
+fn forecast(
+    act: &Act,
+    (until, now): (Timestamp, Timestamp),
+    report: &Report,
+    view: &ReconcileReport,
+) -> Page {
     let count = ui::count(view.with_reconciler);
+    let at_least = match &report.next {
+        Some(_) if view.with_reconciler > 0 => "at least ",
+        _ => "",
+    };
     let title = format!("Ask the providers about {at_least}{count} records?");
     let leave = html! { a href=(act.ask.path()) { "Leave them as they are" } };
-    // What was shown is what is asked about, however much later.
-    let until = selection.until.to_string();
+    let form = match (view.with_reconciler, &report.next) {
+        (0, None) => html! { p { "There is nothing to ask. " (leave) } },
+        (0, Some(next)) => html! {
+            p { "There is nothing to ask about any of these. Older ones were not looked at yet." }
+            (go_on(act, until, next, "Look at the next", leave))
+        },
+        _ => confirm_many(act, until, leave),
+    };
     Page::new(title).rest(html! {
-        p { "Nothing was asked yet. What becomes unknown after " (ui::time(selection.until, now)) " is left alone." }
+        p { "Nothing was asked yet. What becomes unknown after " (ui::time(until, now)) " is left alone." }
         (scopes(view))
-        @if view.with_reconciler == 0 {
-            p { "There is nothing to ask. " (leave) }
-        } @else {
-            p { "The answers are used at once: what happened is on record, and what did not happen runs with the next request." }
-            (again(act, &["confirm", "older_than"], html! {
-                (ui::keep(&[("older_than", until.as_str())]))
-                (ui::button("confirm", "yes", "Ask about them"))
-                " " (leave)
-            }))
-        }
+        (form)
     })
+}
+
+fn confirm_many(act: &Act, until: Timestamp, leave: Markup) -> Markup {
+    // What was shown is what is asked about, however much later.
+    let until = until.to_string();
+    html! {
+        p { "The answers are used at once: what happened is on record, and what did not happen runs with the next request." }
+        (again(act, &["confirm", "older_than"], html! {
+            (ui::keep(&[("older_than", until.as_str())]))
+            (ui::button("confirm", "yes", "Ask about them"))
+            " " (leave)
+        }))
+    }
 }
 
 /// Where is asked about how many, and why about others nothing is.
@@ -185,7 +204,7 @@ fn scopes(view: &ReconcileReport) -> Markup {
     ))
 }
 
-fn answers(act: &Act, report: &Report, view: &ReconcileReport) -> Page {
+fn answers(act: &Act, until: Timestamp, report: &Report, view: &ReconcileReport) -> Page {
     let rows = report.items.iter().map(|item| {
         let identity = &item.claim.identity;
         ui::Row::new(&identity.to_string())
@@ -211,10 +230,18 @@ fn answers(act: &Act, report: &Report, view: &ReconcileReport) -> Page {
     let counts: Vec<_> = counts
         .map(|(count, what)| format!("{} {what}", ui::count(*count)))
         .collect();
+    let back = html! { a href=(act.ask.path()) { "Back to the queue" } };
     Page::new("The providers were asked").rest(html! {
         p { strong { (counts.join(", ")) } }
-        @if view.next.is_some() { p { "There are more: do it again." } }
-        (table.or(ui::empty("Nothing was asked.", html! { "No record that matches has a reconciler." })))
-        p { a href=(act.ask.path()) { "Back to the queue" } }
+        @match &report.next {
+            None => p { "All that match were looked at." },
+            Some(next) => {
+                p { "Older ones were not looked at yet." }
+                (go_on(act, until, next, "Ask about the next", back.clone()))
+            },
+        }
+        (table.or(ui::empty("Nothing was asked.", html! { "None of these records has a reconciler." })))
+        p.hint { "To load this page again asks once more about what is still unknown. What was decided stays decided." }
+        p { (back) }
     })
 }
