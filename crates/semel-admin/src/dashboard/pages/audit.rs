@@ -113,7 +113,7 @@ fn lines(shown: &[&AuditEntry], now: Timestamp) -> Markup {
             .cell(ui::time(line.at, now))
             .text(&line.by)
             .text(verb(line))
-            .text(line.scope.to_string())
+            .name(line.scope.to_string())
             .text(ui::count(line.changed))
             .text(&line.selection)
             .text(line.reason.as_deref().unwrap_or_default())

@@ -22,7 +22,7 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
                 "A program that embeds the admin side says what it runs with by itself."
             }))
         } @else {
-            (ui::section("What it does", ui::code(&configuration.explained)))
+            (ui::section("What it does", html! { div.open { (ui::code(&configuration.explained)) } }))
         }
     };
     let rest = html! {

@@ -62,9 +62,9 @@ fn queue(records: &[Record], now: Timestamp) -> ui::Table {
         let (because, took) = known(record);
         ui::Row::new(&format!("{identity} {}", record.fence))
             .cell(record::link(identity))
-            .text(record::request(record))
-            .text(identity.scope().to_string())
-            .text(identity.tenant().as_str())
+            .name(record::request(record))
+            .name(identity.scope().to_string())
+            .name(identity.tenant().as_str())
             .text(because)
             .text(took)
             .cell(since(record).map_or_else(Markup::default, |since| ui::ago(since, now)))

@@ -36,6 +36,17 @@ impl Row {
     pub(crate) fn text(self, content: impl AsRef<str>) -> Self {
         self.cell(html! { (content.as_ref()) })
     }
+
+    /// The same with a name, which stays in one line unless it is long.
+    #[must_use]
+    pub(crate) fn name(self, name: impl AsRef<str>) -> Self {
+        let name = name.as_ref();
+        match name {
+            // A card on a phone leaves out what is empty.
+            "" => self.text(name),
+            _ => self.cell(html! { span class=[super::whole(name)] { (name) } }),
+        }
+    }
 }
 
 /// A table. What it is about is said by its caption to those who hear it.

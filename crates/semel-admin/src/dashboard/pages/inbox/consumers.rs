@@ -43,11 +43,12 @@ pub(in crate::dashboard::pages) fn table(
         };
         let number = |number: u64, state: &str| {
             html! {
-                @if number == 0 { "0" } @else { a href=(link(Some(state))) { (ui::count(number)) } }
+                @if number == 0 { "0" } @else { a href=(link(Some(state))) { (ui::at_least(number, counts.at_least)) } }
             }
         };
+        let name = name_of(&counts.consumer);
         ui::Row::new(&consumer)
-            .cell(html! { a href=(ui::link_to(path, &[("consumer", &consumer)])) { (name_of(&counts.consumer)) } })
+            .cell(html! { a class=[ui::whole(&name)] href=(ui::link_to(path, &[("consumer", &consumer)])) { (name) } })
             .cell(standing(&ask.app, &counts.consumer, counts.paused.as_ref()))
             .cell(number(counts.received, "RECEIVED"))
             .cell(html! {

@@ -84,14 +84,14 @@ fn table(lanes: &[WaitingLane], is_of_all: bool, now: Timestamp) -> Markup {
         let (head, identity) = (&lane.head, &lane.head.identity);
         let mut row = ui::Row::new(&format!("lane {identity}")).cell(key(lane));
         if is_of_all {
-            row = row.text(identity.scope().to_string());
+            row = row.name(identity.scope().to_string());
         }
         if has_tenants {
-            row = row.text(identity.tenant().as_str());
+            row = row.name(identity.tenant().as_str());
         }
         row.cell(html! { a.mono href=(list::address(identity)) { (identity.key()) } })
             .cell(ui::state(head.state.name()))
-            .text(head.cause.map_or("", Cause::name))
+            .name(head.cause.map_or("", Cause::name))
             .text(list::short(head.error.as_deref().unwrap_or_default()))
             .text(ui::count(lane.waiting))
             .cell(ui::ago(lane.oldest, now))
@@ -111,5 +111,5 @@ fn key(lane: &WaitingLane) -> Markup {
         ("lane", key.as_str()),
         ("tenant", identity.tenant().as_str()),
     ];
-    html! { a href=(ui::link_to(super::PATH, &pairs)) { (key) } }
+    html! { a class=[ui::whole(key.as_str())] href=(ui::link_to(super::PATH, &pairs)) { (key) } }
 }

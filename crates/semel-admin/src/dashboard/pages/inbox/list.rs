@@ -56,15 +56,15 @@ pub(in crate::dashboard::pages) fn table(
             @if entry.duplicates > 0 { " " span.hint { "+" (ui::count(entry.duplicates)) " duplicates" } }
         });
         if is_of_all {
-            row = row.text(identity.scope().to_string());
+            row = row.name(identity.scope().to_string());
         }
         if has_tenants {
-            row = row.text(identity.tenant().as_str());
+            row = row.name(identity.tenant().as_str());
         }
         row.cell(ui::state(entry.state.name()))
-            .text(entry.cause.map_or("", Cause::name))
+            .name(entry.cause.map_or("", Cause::name))
             .text(short(entry.error.as_deref().unwrap_or_default()))
-            .text(place(entry))
+            .name(place(entry))
             .text(ui::count(entry.attempts.into()))
             .cell(ui::ago(entry.received_at, now))
     };

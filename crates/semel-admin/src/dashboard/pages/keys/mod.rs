@@ -134,8 +134,8 @@ fn histories(past: &[(Identity, Vec<Event>)], now: Timestamp) -> Markup {
         let last = events.last();
         ui::Row::new(&identity.to_string())
             .cell(record::link(identity))
-            .text(identity.scope().to_string())
-            .text(identity.tenant().as_str())
+            .name(identity.scope().to_string())
+            .name(identity.tenant().as_str())
             .cell(last.map_or_else(Markup::default, |event| ui::ago(event.at, now)))
             .text(last.map_or_else(String::new, |event| timeline::words(&event.kind)))
     };

@@ -20,7 +20,8 @@ pub(in crate::dashboard::pages) fn address(identity: &Identity) -> String {
 
 /// The key, leading to the record's page.
 pub(in crate::dashboard::pages) fn link(identity: &Identity) -> Markup {
-    html! { a href=(address(identity)) { (identity.key().as_str()) } }
+    let key = identity.key().as_str();
+    html! { a class=[ui::whole(key)] href=(address(identity)) { (key) } }
 }
 
 /// Records, one below the other.
@@ -34,9 +35,9 @@ pub(in crate::dashboard::pages) fn table(
         ui::Row::new(&format!("{identity} {}", record.fence))
             .cell(ui::state(record.state.name()))
             .cell(link(identity))
-            .text(identity.scope().to_string())
-            .text(identity.tenant().as_str())
-            .text(request(record))
+            .name(identity.scope().to_string())
+            .name(identity.tenant().as_str())
+            .name(request(record))
             .cell(ui::ago(record.claimed_at, now))
             .cell(standing(record, now))
             .text(body(record))
