@@ -132,10 +132,16 @@ impl fmt::Display for Advice {
                     None => f.write_str("raise the retention, or find out who sends so late"),
                 }
             }
-            Verdict::TooFew => write!(
-                f,
-                "all {seen} came within {needed}; 99.9 % means something from {ENOUGH} duplicates on, so keep the retention"
-            ),
+            Verdict::TooFew => {
+                match seen {
+                    1 => write!(f, "the only one came within {needed}")?,
+                    _ => write!(f, "all {seen} came within {needed}")?,
+                }
+                write!(
+                    f,
+                    "; 99.9 % means something from {ENOUGH} duplicates on, so keep the retention"
+                )
+            }
             Verdict::Enough => write!(
                 f,
                 "99.9 % of {seen} came within {needed}: the retention is long enough"
@@ -174,6 +180,17 @@ mod tests {
         let ages = counts(some);
         let ages = &ages;
         Advice::of(Seen { ages, near_end }, retention)
+    }
+
+    #[test]
+    fn one_duplicate_is_not_all_of_them() {
+        for (count, said) in [
+            (1, "the only one came within 1s; "),
+            (2, "all 2 came within 1s; "),
+        ] {
+            let found = advice(&[(SECOND, count)], Some(DAY)).to_string();
+            assert!(found.starts_with(said), "{found}");
+        }
     }
 
     #[test]

@@ -50,23 +50,40 @@ fn counted(mut found: Duplicates) -> Markup {
     found
         .scopes
         .sort_by_key(|row| std::cmp::Reverse((row.retention.is_too_short(), row.suppressed)));
+    let rows = found.scopes.iter();
+    let (told, untold): (Vec<_>, Vec<_>) = rows.partition(|row| row.retention.rests_on > 0);
     html! {
         p.hint {
             "Counted by this process since " time datetime=(found.since) { (found.since) } ". A run that a duplicate did not repeat is saved."
         }
         (ui::section("By scope and consumer", summary(&found.scopes)))
-        @for row in found.scopes.iter().take(DRAWN_MAX) { (ui::section(&row.scope, scope(row))) }
-        @if found.scopes.len() > DRAWN_MAX {
+        @for row in told.iter().take(DRAWN_MAX) { (ui::section(&row.scope, scope(row))) }
+        @if told.len() > DRAWN_MAX {
             p.hint { "The table has all; " (DRAWN_MAX) " are drawn. " code { "semel duplicates --json" } " has the ages of the rest." }
         }
+        @if !untold.is_empty() {
+            p.hint {
+                "What came again of " (names(&untold)) " says nothing about their retention: none of it came after its first had settled."
+            }
+        }
     }
+}
+
+/// The names of the first ones, and how many others there are.
+fn names(rows: &[&ScopeDuplicates]) -> String {
+    let names = rows.iter().take(DRAWN_MAX).map(|row| row.scope.as_str());
+    let mut names = names.collect::<Vec<_>>().join(", ");
+    if rows.len() > DRAWN_MAX {
+        names += &format!(" and {} others", rows.len() - DRAWN_MAX);
+    }
+    names
 }
 
 fn summary(scopes: &[ScopeDuplicates]) -> Markup {
     let row = |row: &ScopeDuplicates| {
         let origins = Origin::ALL.map(|origin| ui::count(row.count(origin)));
         let cells = ui::Row::new(&row.scope)
-            .text(&row.scope)
+            .name(&row.scope)
             .text(ui::count(row.suppressed))
             .text(duration(row.saved_ms));
         origins.iter().fold(cells, ui::Row::text)
@@ -97,14 +114,18 @@ fn scope(row: &ScopeDuplicates) -> Markup {
         Some(ms) => duration(ms),
         None => "–".to_owned(),
     };
+    let duplicates = match advice.rests_on {
+        1 => "the only duplicate".to_owned(),
+        count => format!("99.9 % of {} duplicates", ui::count(count)),
+    };
     let in_force = row.retention_ms.map_or_else(|| "–".to_owned(), duration);
     html! {
         (ui::facts(&[
-            ("Retention needed", html! { (needed) " for 99.9 % of " (ui::count(advice.rests_on)) " duplicates" }),
+            ("Retention needed", html! { (needed) " for " (duplicates) }),
             ("Retention in force", html! { (in_force) }),
             ("Advice", html! { (ui::badge(tone, &advice.verdict)) " " (advice.advice) " " a href=(SETTING) rel="noreferrer" { "The setting" } }),
         ]))
-        @if advice.rests_on > 0 { (ages(row)) }
+        (ages(row))
     }
 }
 

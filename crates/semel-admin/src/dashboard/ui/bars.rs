@@ -7,6 +7,8 @@ const STEP: usize = 22;
 const GAP: usize = 3;
 const HEIGHT: u64 = 100;
 const NAMES: u64 = 16;
+/// How tall a line of text is.
+const TEXT: u64 = 10;
 
 /// One bar.
 pub(crate) struct Bar {
@@ -40,7 +42,13 @@ pub(crate) fn bars(id: &str, title: &str, bars: &[Bar], mark: Option<(usize, &st
                         }
                     }
                     @if let Some((after, name)) = mark {
-                        path.mark d={ "M" (after * STEP) " 0V" (HEIGHT) } { title { (name) } }
+                        // Its name stands where there is more room.
+                        @let (class, x) = match after * 2 > bars.len() {
+                            true => ("marked before", after * STEP - GAP),
+                            false => ("marked behind", after * STEP + GAP),
+                        };
+                        path.mark d={ "M" (after * STEP) " 0V" (HEIGHT) } {}
+                        text class=(class) x=(x) y=(TEXT) { (name) }
                     }
                 }
             }
@@ -97,6 +105,11 @@ mod tests {
         let words = "Ages. up to 1s: 3; up to 1h: 1; retention 1m";
         assert!(html.contains(words), "{html}");
         assert_eq!(html.matches("<rect").count(), 2, "{html}");
+        for (after, class) in [(1, "marked behind"), (3, "marked before")] {
+            let html = bars("ages", "Ages", &drawn, Some((after, "retention 1m"))).into_string();
+            assert!(html.contains(&format!("<text class=\"{class}\"")), "{html}");
+            assert!(html.contains(">retention 1m</text>"), "{html}");
+        }
         assert!(!html.contains("style="), "{html}");
     }
 }
