@@ -293,6 +293,27 @@ async fn the_page_shows_what_fires_first_and_all_alerts_with_their_thresholds() 
 }
 
 #[tokio::test]
+async fn alerts_of_one_rule_stand_together_and_name_what_they_are_about() {
+    let server = Server::alerting(often()).await;
+    for consumer in ["mail@1", "sms@1"] {
+        let consumer = consumer.parse().unwrap();
+        server.metrics.alert(&consumer, "parked", true);
+    }
+    until(&server, |found| {
+        found["active"].as_array().unwrap().len() == 2
+    })
+    .await;
+    let page = page(&server, "/alerts").await;
+    // Once among those that fire, and once in the table of all.
+    let summary = "Messages are parked or have failed for good and wait for a person";
+    assert_eq!(page.matches(summary).count(), 2, "{page}");
+    for consumer in ["mail", "sms"] {
+        let link = format!("href=\"/inbox?consumer={consumer}%401\">{consumer}@1</a>");
+        assert!(page.contains(&link), "{link}: {page}");
+    }
+}
+
+#[tokio::test]
 async fn the_page_of_observe_mode_shows_findings_with_their_keys() {
     let server = Server::start().await;
     let page = page(&server, "/observe").await;

@@ -3,9 +3,12 @@
 use maud::{Markup, html};
 
 use crate::alerts::judge::Active;
-use crate::alerts::{Bound, Rule, Severity};
+use crate::alerts::{Bound, Rule, Severity, Subject};
 use crate::dashboard::{Ask, Page, ui};
 use crate::refused::Refused;
+
+/// How many things an alert is about that are named.
+const SUBJECTS_SHOWN: usize = 20;
 
 /// The page.
 pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
@@ -51,43 +54,65 @@ fn active(ask: &Ask) -> Markup {
             html! { "They are judged every few seconds." },
         );
     };
-    let row = |alert: &Active| Some(active_row(Rule::named(alert.rule)?, alert, ask));
     let table = ui::Table::new("Alerts that fire or are pending")
         .column("State")
         .column("Severity")
         .column("Alert")
-        .column("About")
-        .number("Value")
+        .column("About, with its value")
         .number("Threshold")
         .column("Since")
         .column("What to do");
-    let rows = standing.active.iter().filter_map(row);
-    table.rows(rows).or(ui::empty(
+    // What fires stands first, and alerts of one rule stand together.
+    let is_alike =
+        |one: &Active, other: &Active| (one.rule, one.firing) == (other.rule, other.firing);
+    let alike = standing.active.chunk_by(is_alike);
+    let row = |alike: &[Active]| Some(active_row(Rule::named(alike[0].rule)?, alike, ask));
+    table.rows(alike.filter_map(row)).or(ui::empty(
         "No alert fires.",
         html! { "Judged " (ui::ago(judged_at, ask.app.now())) "." },
     ))
 }
 
-fn active_row(rule: &Rule, alert: &Active, ask: &Ask) -> ui::Row {
-    let about = alert.subject.as_ref().map(ToString::to_string);
-    let about = about.unwrap_or_else(|| rule.about.name().to_owned());
-    let threshold = match alert.threshold {
+/// What a rule says about several things, which all fire or are all pending.
+fn active_row(rule: &Rule, alike: &[Active], ask: &Ask) -> ui::Row {
+    let (first, state) = (
+        &alike[0],
+        if alike[0].firing { "firing" } else { "pending" },
+    );
+    let threshold = match first.threshold {
         Some(at) => rule.unit.show(at),
         None if rule.is_switch() => String::new(),
         None => "by policy".to_owned(),
     };
-    let value = alert
-        .threshold
-        .map_or_else(String::new, |_| rule.unit.show(alert.value));
-    ui::Row::new(&format!("{} {about}", alert.rule))
-        .cell(ui::state(if alert.firing { "firing" } else { "pending" }))
+    let oldest = alike.iter().map(|alert| alert.since).min();
+    let about = html! {
+        ul.about {
+            @for alert in alike.iter().take(SUBJECTS_SHOWN) { li { (subject(rule, alert)) } }
+            @if alike.len() > SUBJECTS_SHOWN { li.hint { "and " (ui::count((alike.len() - SUBJECTS_SHOWN) as u64)) " more" } }
+        }
+    };
+    ui::Row::new(&format!("{} {state}", rule.name))
+        .cell(ui::state(state))
         .cell(severity(rule.severity))
-        .cell(html! { strong { (rule.name) } br; (rule.summary) })
-        .text(about)
-        .text(value)
+        .cell(html! { strong class=[ui::whole(rule.name)] { (rule.name) } br; (rule.summary) })
+        .cell(about)
         .text(threshold)
-        .cell(ui::ago(alert.since, ask.app.now()))
+        .cell(oldest.map_or_else(Markup::default, |since| ui::ago(since, ask.app.now())))
         .cell(runbook(rule))
+}
+
+/// What an alert is about, and its value where the rule has one; a consumer leads to its messages.
+fn subject(rule: &Rule, alert: &Active) -> Markup {
+    let value = alert.threshold.map(|_| rule.unit.show(alert.value));
+    let about = match &alert.subject {
+        Some(Subject { kind, name }) if *kind == "consumer" => {
+            let link = ui::link_to(super::inbox::PATH, &[("consumer", name)]);
+            html! { "consumer " a class=[ui::whole(name)] href=(link) { (name) } }
+        }
+        Some(subject) => html! { (subject) },
+        None => html! { (rule.about.name()) },
+    };
+    html! { (about) @if let Some(value) = value { ": " strong { (value) } } }
 }
 
 fn severity(severity: Severity) -> Markup {
