@@ -3,7 +3,7 @@
 //! A token is a keyed hash of the visitor's cookie, so that nothing is kept for it. The key is drawn at the start of the process.
 
 use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use semel_core::{Error, Kind, Result};
 use semel_http::problem::{Problem, Type};
 
@@ -78,8 +78,7 @@ pub(super) fn check_origin(headers: &HeaderMap) -> std::result::Result<(), Probl
         let detail = "expected Content-Type: application/x-www-form-urlencoded, as the page's forms send it; nothing was changed";
         return Err(Problem::new(Type::MediaType, detail));
     }
-    let site = headers.get(SEC_FETCH_SITE);
-    let is_foreign_site = site.is_some_and(|site| site != "same-origin");
+    let is_foreign_site = site(headers).is_some_and(|site| site != "same-origin");
     let is_foreign_origin = headers.contains_key(ORIGIN) && !is_own_origin(headers);
     match is_foreign_site || is_foreign_origin {
         true => Err(refused(
@@ -87,6 +86,21 @@ pub(super) fn check_origin(headers: &HeaderMap) -> std::result::Result<(), Probl
         )),
         false => Ok(()),
     }
+}
+
+/// Refuses what a page of another origin asks for: it could not read the answer, and yet use up what is bounded.
+pub(super) fn check_site(headers: &HeaderMap) -> std::result::Result<(), Problem> {
+    match site(headers) {
+        Some(site) if site != "same-origin" && site != "none" => Err(refused(
+            "a page of another origin asked for this; open the dashboard itself",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Where the request came from, as browsers say it.
+fn site(headers: &HeaderMap) -> Option<&HeaderValue> {
+    headers.get(SEC_FETCH_SITE)
 }
 
 /// Whether `Origin` names the host that the request is for.
@@ -103,7 +117,6 @@ fn refused(detail: &str) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::http::HeaderValue;
 
     #[test]
     fn a_token_is_good_for_its_visitor_and_this_process_only() {

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, sleep};
 
+use super::csrf;
 use super::page::Ask;
 use super::serve;
 use super::table::{self, Route};
@@ -67,11 +68,12 @@ pub(super) async fn stream(
             let body = Body::from_stream(events);
             ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
         }
-        Err(refused) => serve::refuse(&app, &headers, refused),
+        Err(refused) => serve::refuse(&headers, refused),
     }
 }
 
 fn open(app: &Shared, parts: Parts) -> Result<Stream, Refused> {
+    csrf::check_site(&parts.headers)?;
     let query = parts.uri.query().unwrap_or_default();
     let query: Query = serde_urlencoded::from_str(query)
         .map_err(|error| Problem::new(Type::InvalidInput, error.to_string()))?;

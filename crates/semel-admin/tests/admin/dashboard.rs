@@ -360,6 +360,28 @@ async fn streams_are_bounded_and_end_with_the_process() {
     server.stop().await;
 }
 
+#[tokio::test]
+async fn a_page_elsewhere_holds_no_streams() {
+    let server = Server::start().await;
+    for site in ["cross-site", "same-site"] {
+        let headers = format!("Host: localhost\r\nSec-Fetch-Site: {site}\r\n");
+        let refused = crate::http::get_with(server.address, "/live?page=%2F", &headers).await;
+        assert_eq!(
+            (refused.status, refused.problem().as_str()),
+            (403, "forbidden"),
+            "{site}"
+        );
+    }
+    for site in ["same-origin", "none"] {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let request = format!(
+            "GET /live?page=%2F HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: {site}\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        read_until(&mut stream, &mut String::new(), "event: live").await;
+    }
+}
+
 async fn read_until(stream: &mut TcpStream, received: &mut String, wanted: &str) {
     let mut bytes = [0; 4_096];
     while !received.contains(wanted) {
