@@ -288,6 +288,7 @@ async fn an_edit_keeps_the_line_ends_and_overwrites_no_newer_edit() {
     assert!(look.body.contains("- b\n+ c\n"), "{}", look.body);
     assert!(!look.body.contains("line ends:"), "{}", look.body);
     browser.confirm(&look.body, "Edit and retry", &[]).await;
+            "data-column=\"Missing\">2–3</td>",
     let identity = semel_core::Identity::parse("public", "mailer@1", "crlf").unwrap();
     let detail = server.inbox.message(identity).await.unwrap().unwrap();
     assert_eq!(&detail.edits[0].edit.payload()[..], b"a\r\nc\r\n");
@@ -295,6 +296,13 @@ async fn an_edit_keeps_the_line_ends_and_overwrites_no_newer_edit() {
     let job = server.claimed("mailer@1").await;
     server.finish(job, failed(Cause::Handler)).await;
     let late = browser.submit(&look.body, "Edit and retry", &[]).await;
+    for (id, waits) in [("v1", false), ("v4", true), ("v5", true)] {
+        let page = browser
+            .open(&format!("/inbox/one?consumer=indexer%401&id={id}"))
+            .await;
+        let said = page.contains("<dd>versions 2–3 of order-1</dd>");
+        assert_eq!(said, waits, "{id}: {page}");
+    }
     assert_eq!(late.status, 409, "{late:?}");
     assert!(late.body.contains("was edited meanwhile"), "{late:?}");
 }
@@ -389,8 +397,8 @@ async fn contents_are_erased_after_a_look_and_the_page_says_so() {
     let look = browser
         .submit(
             &page,
-            "value=\"erase\"",
-            &[("verb", "erase"), ("reason", "request 4711"), BY],
+            "See what it would erase",
+            &[("reason", "request 4711"), BY],
         )
         .await;
     assert!(look.body.contains("Erase 1 messages"), "{}", look.body);

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use semel_core::Timestamp;
-use semel_core::inbox::Gap;
+use semel_core::inbox::{Entry, Gap};
 
 use crate::dashboard::ui;
 
@@ -14,24 +14,19 @@ const RANGES_MAX: usize = 8;
 /// Keys one to a row, with the versions that are missing. Those of all consumers say whose they are.
 pub(super) fn table(gaps: &[Gap], is_of_all: bool, now: Timestamp) -> Markup {
     let row = |gap: &Gap| {
-        let ranges = gap.missing.iter().take(RANGES_MAX).map(range);
-        let mut missing = ranges.collect::<Vec<_>>().join(", ");
-        if gap.missing.len() > RANGES_MAX {
-            missing.push_str(", …");
-        }
         let consumer = gap.consumer.to_string();
         let link = ui::link_to(
             super::PATH,
             &[("consumer", &consumer), ("lane", gap.lane.as_str())],
         );
         let mut row = ui::Row::new(&format!("{consumer} {} {}", gap.tenant, gap.lane))
-            .cell(html! { a href=(link) { (gap.lane) } });
+            .cell(html! { a class=[ui::whole(gap.lane.as_str())] href=(link) { (gap.lane) } });
         if is_of_all {
-            row = row.text(&consumer);
+            row = row.name(&consumer);
         }
-        row.text(gap.tenant.as_str())
+        row.name(gap.tenant.as_str())
             .text(gap.done.map_or("none".to_owned(), |done| done.to_string()))
-            .text(missing)
+            .text(ranges(&gap.missing))
             .text(ui::count(gap.waiting))
             .cell(match gap.deadline {
                 Some(at) if at > now => html! { "in " (ui::duration(at.since(now))) },
@@ -49,6 +44,36 @@ pub(super) fn table(gaps: &[Gap], is_of_all: bool, now: Timestamp) -> Markup {
         .column("Waits until")
         .rows(gaps.iter().map(row))
         .show()
+}
+
+/// The first ranges of missing versions.
+fn ranges(missing: &[(u64, u64)]) -> String {
+    let shown = missing.iter().take(RANGES_MAX).map(range);
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    if missing.len() > RANGES_MAX {
+        text.push_str(", …");
+    }
+    text
+}
+
+/// The versions of its lane that a message waits for, if those are among the gaps.
+pub(super) fn before(entry: &Entry, gaps: &[Gap]) -> Option<String> {
+    let (lane, sequence, tenant) = (
+        entry.lane.as_ref()?,
+        entry.sequence?,
+        entry.identity.tenant(),
+    );
+    let own = gaps
+        .iter()
+        .find(|gap| gap.lane == *lane && gap.tenant == *tenant)?;
+    let missing = own.missing.iter().filter(|(from, _)| *from < sequence);
+    let missing: Vec<_> = missing.copied().collect();
+    let name = match missing[..] {
+        [] => return None,
+        [(from, to)] if from == to => "version",
+        _ => "versions",
+    };
+    Some(format!("{name} {} of {lane}", ranges(&missing)))
 }
 
 fn range((from, to): &(u64, u64)) -> String {

@@ -5,17 +5,18 @@ pub(super) mod edit;
 mod history;
 
 use maud::{Markup, html};
-use semel_core::inbox::{Action, Detail, State};
+use semel_core::inbox::{Action, Cause, Detail, Entry, State};
 use semel_core::{Identity, Tenant};
 use semel_http::problem::{Problem, Type};
 use serde::Deserialize;
 
 use super::consumers::is_target;
 use super::filters::Filters;
-use super::{acts, list};
+use super::{acts, gaps, list};
 use crate::api::inbox as api;
 use crate::api::inbox::Verb;
 use crate::dashboard::{Ask, Page, ui};
+use crate::inbox::InboxPart;
 use crate::refused::{Refused, ask as wait};
 use crate::tokens::Needs;
 
@@ -51,8 +52,9 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
             format!("there is no message {identity}"),
         ))
     })?;
+    let awaited = awaited(part, &detail.entry).await?;
     let live = html! {
-        (ui::section("Where it stands", standing(&ask, &detail)))
+        (ui::section("Where it stands", standing(&ask, &detail, awaited)))
         (ui::section("Timeline", history::timeline(&detail, &ask)))
         @if !detail.attempts.is_empty() {
             (ui::section("Attempts that did not complete", history::attempts(&detail, &ask, asked.answers.is_some())))
@@ -81,8 +83,18 @@ fn lead(identity: &Identity) -> Markup {
     }
 }
 
+/// The versions that it waits for.
+async fn awaited(part: &InboxPart, entry: &Entry) -> Result<Option<String>, Refused> {
+    let (State::Parked, Some(Cause::Gap | Cause::GapExpired)) = (entry.state, entry.cause) else {
+        return Ok(None);
+    };
+    let consumer = entry.identity.scope().clone();
+    let found = wait(part.inbox.gaps(consumer, gaps::SHOWN_MAX)).await?;
+    Ok(gaps::before(entry, &found))
+}
+
 /// Where it stands, as names and values.
-fn standing(ask: &Ask, detail: &Detail) -> Markup {
+fn standing(ask: &Ask, detail: &Detail, awaited: Option<String>) -> Markup {
     let (entry, now) = (&detail.entry, ask.app.now());
     let mut facts = vec![(
         "State",
@@ -94,6 +106,7 @@ fn standing(ask: &Ask, detail: &Detail) -> Markup {
     )];
     let mut say =
         |name, text: Option<String>| facts.extend(text.map(|text| (name, html! { (text) })));
+    say("Waits for", awaited);
     say("Last error", entry.error.clone());
     say("Type", entry.kind.clone());
     say(
@@ -180,9 +193,24 @@ fn acting(ask: &Ask, detail: &Detail, is_shown: bool) -> Markup {
         } @else {
             (ui::section("Decide", acts::many(ask, &filters, verbs)))
         }
-        @if ask.may(Needs::Admin) && detail.message.is_some() && Action::EraseContents.states().contains(&detail.entry.state) {
-            (ui::section("Erase contents", acts::many(ask, &filters, &[Verb::Erase])))
-        }
         @if can_edit { (ui::section("Edit and retry", edit::form(ask, detail, is_shown))) }
+        @if ask.may(Needs::Admin) && detail.message.is_some() && Action::EraseContents.states().contains(&detail.entry.state) {
+            (ui::disclosure("erase-one", "Erase its contents", erase(ask, &filters)))
+        }
     }
+}
+
+/// A form that erases the contents, the dry run first.
+fn erase(ask: &Ask, filters: &Filters) -> Markup {
+    ask.form_to(
+        super::PATH,
+        html! {
+            p.hint { "Payload, headers, edits and errors go for good; the record stays, and a redelivery is still a duplicate." }
+            (ui::keep(&filters.pairs()))
+            (ui::keep(&[("verb", Verb::Erase.name()), ("back", &ask.here())]))
+            (ui::reason(true))
+            (ask.who())
+            div.buttons { (ui::danger("look", "yes", "See what it would erase")) }
+        },
+    )
 }
