@@ -48,7 +48,7 @@ use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 
 use crate::gate::Gate;
-pub(crate) use page::{Act, Acted, Ask, Page};
+pub(crate) use page::{Act, Acted, Ask, Page, line_ends};
 pub(crate) use serve::{enter, owns, routes};
 pub(crate) use sessions::SESSION;
 

@@ -136,6 +136,11 @@ impl Act {
             .filter(|value| !value.is_empty())
     }
 
+    /// One field of many lines, which end with LF.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        self.field(name).map(|text| line_ends(&text, false))
+    }
+
     /// Who decides, as [`Ask::who`] asked for it.
     pub(crate) fn actor(&self) -> Result<Actor, Refused> {
         let by = self.field("by").map(Actor::new).transpose();
@@ -153,6 +158,15 @@ impl Act {
             )),
             why => Reason::new(why).map_err(|error| refuse_field("reason", &error.to_string())),
         }
+    }
+}
+
+/// A text of many lines with the line ends that it is to have: browsers send all of them as CR LF.
+pub(crate) fn line_ends(text: &str, is_crlf: bool) -> String {
+    let lines = text.replace("\r\n", "\n");
+    match is_crlf {
+        true => lines.replace('\n', "\r\n"),
+        false => lines,
     }
 }
 

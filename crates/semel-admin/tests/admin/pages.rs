@@ -388,6 +388,31 @@ async fn a_late_outcome_is_adopted() {
 }
 
 #[tokio::test]
+async fn a_body_that_is_typed_has_the_line_ends_of_a_text() {
+    let server = Server::start().await;
+    let browser = Browser::open(&server, None).await;
+    let fence = server.unknown_outcome("k").await;
+    let outcome = [
+        ("how", "settle"),
+        ("verdict", "succeeded"),
+        ("body", "a\r\nb\r\n"),
+    ];
+    let shown = browser
+        .decide("/keys/one", &of("k", &fence, &outcome))
+        .await;
+    assert!(shown.contains("with a body of 4 B"), "{shown}");
+    assert_eq!(server.one("k").await["outcome"]["body"]["text"], "a\nb\n");
+    // The same for many.
+    server.unknown_outcome("m").await;
+    let many: Vec<_> = [("by", "ada"), ("reason", "INC-7")]
+        .into_iter()
+        .chain(outcome)
+        .collect();
+    browser.decide("/unknown", &many).await;
+    assert_eq!(server.one("m").await["outcome"]["body"]["text"], "a\nb\n");
+}
+
+#[tokio::test]
 async fn contents_are_erased_and_the_record_goes_on_suppressing() {
     let server = Server::start().await;
     let browser = Browser::open(&server, None).await;

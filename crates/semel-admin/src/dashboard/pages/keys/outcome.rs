@@ -59,7 +59,7 @@ pub(in crate::dashboard::pages) fn read(act: &Act) -> Result<Outcome, Refused> {
         verdict,
         status: field(act, "status")?,
         headers: headers.into_iter().collect(),
-        body: act.field("body"),
+        body: act.text("body"),
         body_base64: None,
     };
     parts.outcome()

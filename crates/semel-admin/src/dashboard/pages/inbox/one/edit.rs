@@ -10,7 +10,7 @@ use serde_json::json;
 use super::super::list;
 use crate::api::inbox::{self as api, Door, EditInput};
 use crate::dashboard::ui::Tone;
-use crate::dashboard::{Act, Acted, Ask, Page, ui};
+use crate::dashboard::{Act, Acted, Ask, Page, line_ends, ui};
 use crate::messages::{LineEnds, current, diff};
 use crate::refused::Refused;
 
@@ -122,15 +122,6 @@ pub(in crate::dashboard::pages::inbox) async fn act(act: Act) -> Result<Acted, R
         (true, _) => Acted::done(to, "It is edited, and runs again."),
         (false, _) => Acted::Show(forecast(ask, &form, &before, (&report, &operation))),
     })
-}
-
-/// Browsers send all line ends as CR LF; the payload gets those that it had.
-fn line_ends(payload: &str, is_crlf: bool) -> String {
-    let lines = payload.replace("\r\n", "\n");
-    match is_crlf {
-        true => lines.replace('\n', "\r\n"),
-        false => lines,
-    }
 }
 
 fn on_the_command_line() -> Markup {
