@@ -388,6 +388,26 @@ async fn a_late_outcome_is_adopted() {
 }
 
 #[tokio::test]
+async fn every_form_of_a_page_has_an_id_of_its_own() {
+    let server = Server::start().await;
+    let browser = Browser::open(&server, None).await;
+    let fence = server.fence("k").await;
+    server.wait(3_600);
+    for body in ["late", "later"] {
+        let settle = json!({ "fence": fence, "verdict": "succeeded", "status": 201, "body": body });
+        server
+            .post("/api/v1/claims/settle", about("k", settle))
+            .await;
+    }
+    let page = browser.page(&address("k")).await;
+    let ids = page.split("<details id=\"").skip(1);
+    let ids: Vec<_> = ids.map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(page.matches("Adopt the late outcome").count(), 2, "{page}");
+    let each: std::collections::BTreeSet<_> = ids.iter().collect();
+    assert_eq!(each.len(), ids.len(), "{ids:?}");
+}
+
+#[tokio::test]
 async fn a_body_that_is_typed_has_the_line_ends_of_a_text() {
     let server = Server::start().await;
     let browser = Browser::open(&server, None).await;

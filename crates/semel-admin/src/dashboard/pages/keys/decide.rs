@@ -124,8 +124,14 @@ async fn adopted(act: &Act, claim: &Claim) -> Result<Outcome, Refused> {
     }
 }
 
-/// The first form of a decision: what it is about, and what it needs to be told.
-pub(super) fn form(ask: &Ask, found: &Record, how: How, title: &str, fields: Markup) -> Markup {
+/// The first form of a decision: what it is about, and what it needs to be told. `nth` tells forms of one kind on one page apart.
+pub(super) fn form(
+    ask: &Ask,
+    found: &Record,
+    (how, nth): (How, usize),
+    title: &str,
+    fields: Markup,
+) -> Markup {
     let (identity, fence) = (&found.identity, found.fence.to_string());
     let scope = identity.scope().to_string();
     let about = [
@@ -141,8 +147,7 @@ pub(super) fn form(ask: &Ask, found: &Record, how: How, title: &str, fields: Mar
         (ask.who())
         (ui::button("how", how.name(), "Look what that does"))
     });
-    // Forms of one kind differ by their titles.
-    let id = format!("{}-{fence}-{}", how.name(), title.len());
+    let id = format!("{}-{fence}-{nth}", how.name());
     ui::disclosure(&id, title, form)
 }
 

@@ -87,7 +87,7 @@ fn in_archive(ask: &Ask, record: &Record, now: Timestamp) -> Markup {
         p.hint { "Its retention has ended, so that it suppresses nothing any more." }
         (ui::facts(&facts))
         @if ask.may(Needs::Admin) && !is_erased(record) {
-            (decide::form(ask, record, How::Erase, "Erase its contents", html! {
+            (decide::form(ask, record, (How::Erase, 0), "Erase its contents", html! {
                 p.hint { "Headers, body and request go for good, in its history too." }
             }))
         }
@@ -243,7 +243,8 @@ fn body(bytes: &[u8]) -> Markup {
 
 /// What a person can do about the record, as it stands and by its role.
 fn acts(ask: &Ask, found: &Record, history: &[Event]) -> Markup {
-    let form = |how: How, title: &str, fields: Markup| decide::form(ask, found, how, title, fields);
+    let nth_form = |which, title: &str, fields| decide::form(ask, found, which, title, fields);
+    let form = |how, title: &str, fields| nth_form((how, 0), title, fields);
     let (operates, administers) = (ask.may(Needs::Operate), ask.may(Needs::Admin));
     let forms = match &found.state {
         State::Unknown { .. } if operates => html! {
@@ -252,8 +253,8 @@ fn acts(ask: &Ask, found: &Record, history: &[Event]) -> Markup {
             }))
             (reconcile::form(ask, found))
             (form(How::Settle, "It happened: put an outcome on record", outcome::fields(true)))
-            @for (fence, late) in late::candidates(found.fence, history) {
-                (form(How::Adopt, &format!("Adopt the late outcome of fence {fence}"), html! {
+            @for (nth, (fence, late)) in late::candidates(found.fence, history).into_iter().enumerate() {
+                (nth_form((How::Adopt, nth), &format!("Adopt the late outcome of fence {fence}"), html! {
                     p.hint { "It came after its lease had ended: " (record::summary(late)) "." }
                     (ui::input("retention", "Kept for", None, "24h"))
                     input type="hidden" name="late" value=(fence.get());
