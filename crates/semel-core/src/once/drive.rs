@@ -58,6 +58,9 @@ where
             }
             Attempt::NotGranted(answer, unused) => {
                 f = unused;
+                if let Some(hook) = &driver.operation.not_granted {
+                    hook.call();
+                }
                 answer.map_err(Refusal::Store)?
             }
         };

@@ -1,5 +1,6 @@
 //! One call: the typed way to run a function once.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -30,6 +31,24 @@ pub struct Operation {
     /// Whether the function gets a task of its own because it may block its thread: the lease must be
     /// renewed all the same.
     pub(super) own_task: bool,
+    /// Called with every claim that is not granted.
+    pub(super) not_granted: Option<Hook>,
+}
+
+/// What a caller wants called.
+#[derive(Clone)]
+pub(super) struct Hook(Arc<dyn Fn() + Send + Sync>);
+
+impl Hook {
+    pub(super) fn call(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hook")
+    }
 }
 
 impl Operation {
@@ -41,6 +60,7 @@ impl Operation {
             about: None,
             turns: None,
             own_task: false,
+            not_granted: None,
         }
     }
 
@@ -59,6 +79,14 @@ impl Operation {
     #[must_use]
     pub fn about(mut self, about: Option<About>) -> Self {
         self.about = about;
+        self
+    }
+
+    /// The same operation, but `hook` is called when its claim is not granted, and again for each later one: what its caller holds for a run
+    /// need not be held while a duplicate waits. It must be quick and must not block.
+    #[must_use]
+    pub fn when_not_granted(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
+        self.not_granted = Some(Hook(Arc::new(hook)));
         self
     }
 

@@ -104,6 +104,11 @@ impl Admitted {
     pub async fn run<U: Upstream>(self, upstream: U) -> Response<Body> {
         let answering = self.answering();
         let (early, mut streamed) = oneshot::channel();
+        let operation = match self.ticket.giver_back() {
+            // A duplicate that waits holds no right to a new key.
+            Some(give_back) => self.operation.when_not_granted(give_back),
+            None => self.operation,
+        };
         // Boxed, because on its way to the claim it is handed on many times.
         let exchange = Box::new(Exchange {
             guard: self.guard,
@@ -113,7 +118,7 @@ impl Admitted {
             upstream,
             early,
         });
-        let mut run = Box::pin(self.operation.run_raw(move |run| exchange.perform(run)));
+        let mut run = Box::pin(operation.run_raw(move |run| exchange.perform(run)));
         let ended = tokio::select! {
             ended = &mut run => ended,
             Ok(mut response) = &mut streamed => {

@@ -1,9 +1,9 @@
 //! Rate limits and quotas per tenant: how many requests, new keys and stored bytes one caller may bring.
 //!
 //! Each limit is a token bucket that refills evenly. A **request** counts whatever it leads to. A **new key** counts when its claim is granted: its
-//! token is taken before the claim and given back if the store knows the operation already, so that replays cost requests only. **Stored bytes**
-//! are checked before anything runs and charged when an outcome is stored, so a tenant may overdraw its quota by what is under way, never by more.
-//! What is refused has run nothing and stored nothing.
+//! token is taken before the claim and given back as soon as the store knows the operation already, so that replays and duplicates that wait cost
+//! requests only. **Stored bytes** are checked before anything runs and charged when an outcome is stored, so a tenant may overdraw its quota by
+//! what is under way; it waits until its limit has made up for that, but for [`DEBT_MAX`] at most. What is refused has run nothing and stored nothing.
 //!
 //! - `terms` is what the limits are, `bucket` how one fills, `table` keeps the buckets of all tenants in bounded memory.
 //! - `ticket` is the right to use a new key, `refusal` the 429 of one who has none left.
@@ -17,6 +17,7 @@ mod table;
 mod terms;
 mod ticket;
 
+pub use bucket::DEBT_MAX;
 pub use refusal::Exceeded;
 pub use table::TENANTS_MAX;
 pub use terms::{Limit, Quota, Rate, Terms};
@@ -158,7 +159,8 @@ impl Quotas {
         self.look(&holder, Limit::NewKeys, count)
     }
 
-    /// A ticket for what is on record: it holds no right to a new key, and what is stored with it is charged all the same.
+    /// A ticket for what is on record: it holds no token for a new key. Should its claim be granted all the same, that and what is stored with it are
+    /// charged.
     pub fn on_record(&self, at: Place<'_>, tenant: &Tenant) -> Ticket {
         match self.holder(at, tenant) {
             Some(holder) => Ticket::new(self.clone(), holder, 0),
@@ -169,8 +171,14 @@ impl Quotas {
     /// Charges what was stored on behalf of a tenant, whether it has so much left or not: the effect has happened.
     pub fn stored(&self, at: Place<'_>, tenant: &Tenant, bytes: u64) {
         if let Some(holder) = self.holder(at, tenant) {
-            self.charge(&holder, bytes);
+            self.charge(&holder, Limit::StoredBytes, bytes);
         }
+    }
+
+    /// Whether a limit of this kind holds for a tenant there.
+    pub fn limits(&self, at: Place<'_>, tenant: &Tenant, limit: Limit) -> bool {
+        let holder = self.holder(at, tenant);
+        holder.is_some_and(|holder| holder.is_limited(limit))
     }
 
     /// The refusal of a request that is over a limit. It is counted, and the log names it now and then.
@@ -238,9 +246,9 @@ impl Quotas {
         self.0.table.look(holder, limit, amount, now)
     }
 
-    fn charge(&self, holder: &Holder, bytes: u64) {
+    fn charge(&self, holder: &Holder, limit: Limit, amount: u64) {
         let now = self.now();
-        self.0.table.charge(holder, Limit::StoredBytes, bytes, now);
+        self.0.table.charge(holder, limit, amount, now);
     }
 
     fn give_back(&self, holder: &Holder, limit: Limit, amount: u64) {

@@ -103,6 +103,47 @@ async fn stored_bytes_may_be_overdrawn_once_and_then_wait() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn answers_larger_than_the_bucket_do_not_store_more_than_the_limit_for_long() {
+    let quotas = Quotas::default();
+    let hour = Duration::from_secs(3_600);
+    quotas.set(terms(Quota {
+        stored_bytes: Some(Rate::new(1, hour)),
+        ..Quota::NONE
+    }));
+    let (ann, mut stored) = (tenant("ann"), 0);
+    for _ in 0..20 * 24 {
+        if let Ok(ticket) = quotas.new_key(at(), &ann) {
+            ticket.stored(16);
+            stored += 16;
+        }
+        tokio::time::advance(hour).await;
+    }
+    let (refilled, full, under_way) = (20 * 24, 1, 16);
+    assert!(stored <= refilled + full + under_way, "{stored}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ticket_that_was_given_back_is_charged_when_it_is_used_after_all() {
+    let quotas = Quotas::default();
+    quotas.set(terms(Quota {
+        new_keys: per_second(1),
+        ..Quota::NONE
+    }));
+    let ann = tenant("ann");
+    let mut waits = quotas.new_key(at(), &ann).unwrap();
+    let give_back = waits.giver_back().unwrap();
+    give_back();
+    quotas.new_key(at(), &ann).unwrap().used();
+    waits.used();
+    // The second key was owed.
+    let exceeded = quotas.new_key(at(), &ann).unwrap_err();
+    assert_eq!(exceeded.wait, Duration::from_secs(2));
+    drop(waits);
+    give_back();
+    assert_eq!(quotas.new_key(at(), &ann).unwrap_err(), exceeded);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_named_tenant_has_its_own_terms_and_other_terms_keep_what_was_used() {
     let quotas = Quotas::default();
     let big = tenant("big");

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use semel_core::Budget;
 use semel_http::quota::{Quota, Rate};
-use semel_http::tenant;
+use semel_http::{Budgets, tenant};
 
-use crate::support::{Asked, Service};
+use crate::support::{Answer, Asked, Service};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -19,6 +20,12 @@ async fn limited(quota: Quota) -> Service {
 
 fn by<'a>(tenant: &'a str, key: &'a str) -> Asked<'a> {
     Asked::pay(key, "1").with("X-Tenant", tenant)
+}
+
+async fn until_waiting(waiting: &Budget, callers: usize) {
+    while waiting.used() < callers {
+        tokio::task::yield_now().await;
+    }
 }
 
 async fn records(service: &Service) -> u64 {
@@ -73,6 +80,62 @@ async fn a_storm_of_new_keys_is_refused_while_replays_go_on() {
     assert_eq!(records(&service).await, 2);
     assert_eq!(service.send(&by("bob", "c")).await.status, 201);
     assert_eq!(service.effects(), 3);
+}
+
+#[tokio::test]
+async fn duplicates_that_wait_leave_the_new_keys_to_others() {
+    let budgets = Budgets::default();
+    let waiting = budgets.places.waiting().clone();
+    let change = |rules: &mut semel_http::Rules| {
+        rules.in_progress.wait = Duration::from_secs(60);
+        rules.quota.new_keys = Some(Rate::new(3, HOUR));
+    };
+    let service = Service::within(change, budgets).await;
+    let slow = Asked::pay("slow", "").at("/slow");
+    let duplicates = async {
+        service.shop.began.acquire().await.unwrap().forget();
+        let all = (0..9).map(|_| service.send(&slow));
+        futures_util::future::join_all(all).await
+    };
+    let meanwhile = async {
+        until_waiting(&waiting, 9).await;
+        // One key is used; the two that are left are not held by those who wait.
+        assert_eq!(service.pay("a", "1").await.status, 201);
+        assert_eq!(service.pay("b", "1").await.status, 201);
+        assert_eq!(service.pay("c", "1").await.status, 429);
+        service.shop.permits.add_permits(1);
+    };
+    let (first, all, ()) = tokio::join!(service.send(&slow), duplicates, meanwhile);
+    assert_eq!((first.status, first.is_replay()), (200, false));
+    assert!(all.iter().all(Answer::is_replay));
+    assert_eq!(service.effects(), 3);
+}
+
+#[tokio::test]
+async fn a_duplicate_that_runs_after_all_is_charged_its_key() {
+    let budgets = Budgets::default();
+    let waiting = budgets.places.waiting().clone();
+    let change = |rules: &mut semel_http::Rules| {
+        rules.in_progress.wait = Duration::from_secs(60);
+        rules.quota.new_keys = Some(Rate::new(3, HOUR));
+    };
+    let service = Service::within(change, budgets).await;
+    let slow = Asked::pay("slow", "").at("/slow");
+    let nothing = slow.with("X-Outcome", "retryable");
+    let duplicate = async {
+        service.shop.began.acquire().await.unwrap().forget();
+        service.send(&nothing).await
+    };
+    let meanwhile = async {
+        until_waiting(&waiting, 1).await;
+        service.shop.permits.add_permits(2);
+    };
+    let (one, other, ()) = tokio::join!(service.send(&nothing), duplicate, meanwhile);
+    assert!(!one.is_replay() && !other.is_replay());
+    assert_eq!(service.effects(), 2);
+    // Each of the two was granted the key anew.
+    assert_eq!(service.pay("a", "1").await.status, 201);
+    assert_eq!(service.pay("b", "1").await.status, 429);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use semel_core::Once;
-use semel_http::{RequestObserver, Rules, SemelLayer};
+use semel_http::{Budgets, RequestObserver, Rules, SemelLayer};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -51,6 +51,19 @@ impl Service {
         change: impl FnOnce(&mut Rules),
         watch: impl RequestObserver,
     ) -> Self {
+        Self::with(around, change, |layer| layer.watched_by(watch)).await
+    }
+
+    /// The same within these budgets.
+    pub(crate) async fn within(change: impl FnOnce(&mut Rules), budgets: Budgets) -> Self {
+        Self::with(|store| store, change, |layer| layer.within(budgets)).await
+    }
+
+    async fn with<S: semel_core::Store>(
+        around: impl FnOnce(semel_sqlite::SqliteStore) -> S,
+        change: impl FnOnce(&mut Rules),
+        settled: impl FnOnce(SemelLayer) -> SemelLayer,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = semel_sqlite::Config::new(dir.path().join("semel.db"))
             .open()
@@ -63,7 +76,7 @@ impl Service {
             permits: Semaphore::new(0),
             began: Semaphore::new(0),
         });
-        let app = app(shop.clone()).layer(SemelLayer::new(&once, rules).watched_by(watch));
+        let app = app(shop.clone()).layer(settled(SemelLayer::new(&once, rules)));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
@@ -134,11 +147,17 @@ async fn pay(State(shop): State<Arc<Shop>>, headers: HeaderMap, body: Bytes) -> 
     response
 }
 
-async fn slow(State(shop): State<Arc<Shop>>) -> &'static str {
+async fn slow(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Response {
     shop.began.add_permits(1);
     shop.permits.acquire().await.unwrap().forget();
     shop.effects.fetch_add(1, Ordering::SeqCst);
-    "slowly done"
+    let mut response = "slowly done".into_response();
+    if let Some(outcome) = headers.get("x-outcome") {
+        response
+            .headers_mut()
+            .insert("semel-outcome", outcome.clone());
+    }
+    response
 }
 
 async fn panicking(State(shop): State<Arc<Shop>>) -> &'static str {
