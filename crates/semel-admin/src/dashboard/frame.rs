@@ -1,14 +1,14 @@
 //! The document around a page: head, navigation, who is signed in, footer.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use semel_http::problem::Problem;
+use semel_http::problem::{Problem, Type};
 
 use super::assets;
 use super::csrf::FIELD;
 use super::page::{Ask, Page};
-use super::sign_in::{SIGN_IN, SIGN_OUT};
+use super::sign_in::{self, SIGN_IN, SIGN_OUT};
 use super::table::{GROUPS, PAGES};
-use crate::router::App;
+use super::typed::Typed;
 
 /// A page in its frame.
 pub(super) fn page(ask: &Ask, page: Page) -> Markup {
@@ -38,13 +38,33 @@ pub(super) fn page(ask: &Ask, page: Page) -> Markup {
 }
 
 /// A refusal as a page.
-pub(super) fn refusal(_: &App, problem: &Problem) -> Markup {
+pub(super) fn refusal(problem: &Problem) -> Markup {
+    refused(
+        problem,
+        html! { a.button href="/" { "Overview" } },
+        Markup::default(),
+    )
+}
+
+/// The refusal of a form: what was typed into it, and the way back to it.
+pub(super) fn refused_form(problem: &Problem, typed: &Typed) -> Markup {
+    let page = typed.page().unwrap_or("/");
+    let back = html! {
+        @if problem.kind() == Type::Unauthorized { a.button href=(sign_in::address_from(page)) { "Sign in" } }
+        @else if typed.page().is_some() { a.button href=(page) { "Back to the form" } " " a href="/" { "Overview" } }
+        @else { a.button href="/" { "Overview" } }
+    };
+    refused(problem, back, typed.show())
+}
+
+fn refused(problem: &Problem, back: Markup, typed: Markup) -> Markup {
     let content = html! {
         main #content .narrow {
             p.code { (problem.code().as_u16()) }
             h1 { (problem.kind().title()) }
             p { (problem.detail()) }
-            p { a.button href="/" { "Overview" } " " a href=(problem.kind().page()) { "What this means" } }
+            p { (back) " " a href=(problem.kind().page()) { "What this means" } }
+            (typed)
         }
     };
     document(problem.kind().title(), content)

@@ -6,8 +6,8 @@
 //! 2. `page` is what a page is given ([`Ask`], [`Act`]) and what it answers ([`Page`], [`Acted`]). Each page is a file of `pages`.
 //! 3. `visitor` says who looks: a session's cookie, a bearer token, or a program of this machine. `sessions`, `csrf` and `cookies` are its parts,
 //!    `sign_in` its page.
-//! 4. `serve` runs a page or an act and wraps it with `frame`; `live` renders the live part of a page again and again; `headers` are those of
-//!    every answer.
+//! 4. `serve` runs a page or an act and wraps it with `frame`; `typed` shows once more what was typed into a form that is refused; `live` renders the
+//!    live part of a page again and again; `headers` are those of every answer.
 //! 5. `history` takes samples for the charts of the overview; `scopes` counts what runs and what is unknown, scope by scope.
 //! 6. `ui` is the kit that pages are made of; `assets` are the one style and the one script.
 //!
@@ -40,6 +40,7 @@ mod serve;
 mod sessions;
 mod sign_in;
 mod table;
+mod typed;
 mod ui;
 mod visitor;
 

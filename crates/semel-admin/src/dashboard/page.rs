@@ -1,5 +1,7 @@
 //! What a page is given, and what it answers.
 
+use std::sync::Arc;
+
 use axum::http::Uri;
 use maud::{Markup, html};
 use semel_core::store::{Actor, Reason};
@@ -118,7 +120,7 @@ pub(crate) struct Act {
     /// Who acts.
     pub(crate) ask: Ask,
     /// The form, as it was sent.
-    pub(super) form: String,
+    pub(super) form: Arc<str>,
 }
 
 impl Act {

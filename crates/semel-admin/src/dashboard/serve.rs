@@ -1,22 +1,28 @@
 //! Runs pages and acts, and answers with whole documents.
 
+use std::sync::Arc;
+
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Extension, Request, State};
 use axum::http::header::{ACCEPT, ALLOW, LOCATION, SET_COOKIE};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
+use maud::Markup;
 use semel_http::problem::{Problem, Type};
 
 use super::cookies::{Jar, Keep};
 use super::page::{Act, Acted, Ask, Page};
-use super::table::{self, PAGES, Route};
+use super::table::{self, PAGES, Route, Run};
+use super::typed::Typed;
 use super::visitor::Visitor;
 use super::{assets, csrf, frame, headers, live, sign_in};
 use crate::input::spool;
 use crate::refused::Refused;
-use crate::router::{App, Shared};
+use crate::router::Shared;
 use crate::tokens::Caller;
 
 /// The largest form: a payload of a mebibyte that is edited, each of its bytes percent-encoded.
@@ -69,9 +75,9 @@ pub(crate) async fn enter(app: &Shared, request: Request, next: Next) -> Respons
     let (mut parts, body) = request.into_parts();
     let dashboard = &app.dashboard;
     let mut response = match dashboard.visitor(&parts) {
-        Err(problem) => refuse(app, &parts.headers, problem.into()),
+        Err(problem) => refuse(&parts.headers, problem.into()),
         Ok(visitor) if visitor.caller.is_none() && !is_open(parts.uri.path()) => {
-            must_sign_in(app, &parts.method, &parts.uri, &parts.headers)
+            must_sign_in(app, &parts, body).await
         }
         Ok(visitor) => {
             let cookie = visitor.cookie(dashboard);
@@ -87,18 +93,16 @@ pub(crate) async fn enter(app: &Shared, request: Request, next: Next) -> Respons
     response
 }
 
-/// A browser is sent to sign in and comes back afterwards; a program is told what is missing.
-fn must_sign_in(app: &App, method: &Method, uri: &Uri, headers: &HeaderMap) -> Response {
-    match *method == Method::GET && wants_html(headers) {
-        true => redirect(&sign_in::address(uri)),
-        false => {
-            let detail = "sign in, or send the header Authorization: Bearer TOKEN with a token of the admin side; nothing was changed";
-            refuse(
-                app,
-                headers,
-                Problem::new(Type::Unauthorized, detail).into(),
-            )
-        }
+/// A browser is sent to sign in and comes back afterwards; one that posts a form and a program learn what is missing.
+async fn must_sign_in(app: &Shared, parts: &Parts, body: Body) -> Response {
+    if parts.method == Method::GET && wants_html(&parts.headers) {
+        return redirect(&sign_in::address(&parts.uri));
+    }
+    let detail = "sign in, or send the header Authorization: Bearer TOKEN with a token of the admin side; nothing was changed";
+    let refused = Problem::new(Type::Unauthorized, detail).into();
+    match parts.method == Method::POST {
+        true => refuse_unread(app, parts, body, refused).await,
+        false => refuse(&parts.headers, refused),
     }
 }
 
@@ -142,7 +146,7 @@ async fn show(
     };
     rendered
         .await
-        .unwrap_or_else(|refused| refuse(&app, &headers, refused))
+        .unwrap_or_else(|refused| refuse(&headers, refused))
 }
 
 /// A page in its frame; a notice was shown now.
@@ -156,20 +160,30 @@ fn document(ask: &Ask, page: Page) -> Response {
 }
 
 async fn act(app: Shared, route: &'static Route, visitor: Visitor, request: Request) -> Response {
-    let headers = request.headers().clone();
-    let acted = admit(&app, route, &visitor, request).await;
-    acted.unwrap_or_else(|refused| refuse(&app, &headers, refused))
+    let (parts, body) = request.into_parts();
+    let (ask, run) = match admit(&app, route, &visitor, &parts) {
+        Ok(admitted) => admitted,
+        Err(refused) => return refuse_unread(&app, &parts, body, refused).await,
+    };
+    let spooled = spool(&app, &parts.headers, body, FORM_BYTES_MAX).await;
+    let read = spooled.and_then(|spooled| Ok((form(&spooled.bytes)?, spooled)));
+    // What holds room for the body holds it until the form is answered.
+    let (form, _spooled) = match read {
+        Ok((form, spooled)) => (Arc::<str>::from(form), spooled),
+        Err(refused) => return refuse_form(&parts, refused, ""),
+    };
+    let acted = carry_out(&visitor, run, ask, Arc::clone(&form)).await;
+    acted.unwrap_or_else(|refused| refuse_form(&parts, refused, &form))
 }
 
 /// Role, origin and token are checked in this order, the first two before the body is read.
-async fn admit(
+fn admit(
     app: &Shared,
     route: &'static Route,
     visitor: &Visitor,
-    request: Request,
-) -> Result<Response, Refused> {
-    let (parts, body) = request.into_parts();
-    let ask = Ask::new(app, visitor, parts.uri, &parts.headers)?;
+    parts: &Parts,
+) -> Result<(Ask, Run), Refused> {
+    let ask = Ask::new(app, visitor, parts.uri.clone(), &parts.headers)?;
     let (needs, run) = route.act.ok_or_else(|| {
         let detail = format!("{} takes no form", route.path);
         Refused::from(
@@ -179,20 +193,29 @@ async fn admit(
     })?;
     ask.caller.must(needs)?;
     csrf::check_origin(&parts.headers)?;
-    let spooled = spool(app, &parts.headers, body, FORM_BYTES_MAX).await?;
+    Ok((ask, run))
+}
+
+async fn carry_out(
+    visitor: &Visitor,
+    run: Run,
+    ask: Ask,
+    form: Arc<str>,
+) -> Result<Response, Refused> {
     let act = Act {
-        form: form(&spooled.bytes)?,
+        form,
         ask: ask.clone(),
     };
+    let dashboard = &ask.app.dashboard;
     let token = act.field(csrf::FIELD);
-    app.dashboard.csrf.check(&visitor.visit, token.as_deref())?;
+    dashboard.csrf.check(&visitor.visit, token.as_deref())?;
     let by = act
         .field("by")
         .filter(|_| matches!(ask.caller, Caller::Local));
     Ok(match run(act).await? {
         Acted::Show(page) => document(&ask, page),
         Acted::Done { to, notice } => {
-            let cookies = &app.dashboard.cookies;
+            let cookies = &dashboard.cookies;
             let notice = notice[..notice.floor_char_boundary(NOTICE_BYTES_MAX)].to_owned();
             let mut response = redirect(&to);
             let headers = response.headers_mut();
@@ -222,13 +245,35 @@ pub(super) fn redirect(to: &str) -> Response {
 }
 
 /// A refusal as a page for browsers, as a problem for programs.
-pub(super) fn refuse(app: &App, headers: &HeaderMap, refused: Refused) -> Response {
+pub(super) fn refuse(headers: &HeaderMap, refused: Refused) -> Response {
+    refuse_with(headers, refused, frame::refusal)
+}
+
+/// The same of a form, with what was typed into it.
+fn refuse_form(parts: &Parts, refused: Refused, form: &str) -> Response {
+    refuse_with(&parts.headers, refused, |problem| {
+        frame::refused_form(problem, &Typed::new(parts, form))
+    })
+}
+
+/// The same of a form that was not read yet.
+async fn refuse_unread(app: &Shared, parts: &Parts, body: Body, refused: Refused) -> Response {
+    let typed = Typed::unread(app, parts, body).await;
+    refuse_with(&parts.headers, refused, |problem| {
+        frame::refused_form(problem, &typed)
+    })
+}
+
+fn refuse_with(
+    headers: &HeaderMap,
+    refused: Refused,
+    page: impl FnOnce(&Problem) -> Markup,
+) -> Response {
     if !wants_html(headers) {
         return refused.into_response();
     }
     let problem = refused.problem();
-    let page = frame::refusal(app, problem);
-    (problem.code(), Html(page.into_string())).into_response()
+    (problem.code(), Html(page(problem).into_string())).into_response()
 }
 
 pub(super) fn wants_html(headers: &HeaderMap) -> bool {

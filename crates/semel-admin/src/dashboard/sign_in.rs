@@ -50,9 +50,12 @@ struct Form {
 
 /// The address of the page, from which one comes back to where one wanted to go.
 pub(super) fn address(wanted: &Uri) -> String {
-    let next = wanted
-        .path_and_query()
-        .map_or("/", |wanted| wanted.as_str());
+    let next = wanted.path_and_query();
+    address_from(next.map_or("/", |wanted| wanted.as_str()))
+}
+
+/// The same with the address to come back to as a text.
+pub(super) fn address_from(next: &str) -> String {
     match next {
         "/" => SIGN_IN.to_owned(),
         next => super::ui::address(SIGN_IN, &[("next".to_owned(), next.to_owned())]),
@@ -89,7 +92,7 @@ pub(super) async fn sign_in(
         Ok(form) => attempt(&app, &visitor, form).await,
         Err(refused) => Err(refused),
     }
-    .unwrap_or_else(|refused| serve::refuse(&app, &headers, refused))
+    .unwrap_or_else(|refused| serve::refuse(&headers, refused))
 }
 
 async fn read(app: &Shared, visitor: &Visitor, request: Request) -> Result<Form, Refused> {
@@ -164,7 +167,7 @@ pub(super) async fn sign_out(
 ) -> Response {
     let headers: HeaderMap = request.headers().clone();
     if let Err(refused) = read(&app, &visitor, request).await {
-        return serve::refuse(&app, &headers, refused);
+        return serve::refuse(&headers, refused);
     }
     if visitor.is_signed_in {
         app.dashboard.sessions.close(&visitor.visit);
@@ -176,7 +179,7 @@ pub(super) async fn sign_out(
 }
 
 /// An address of this dashboard; anything else is its first page, so that a link to sign in leads nowhere else.
-fn local(next: &str) -> &str {
+pub(super) fn local(next: &str) -> &str {
     let is_path = next.starts_with('/') && !next.starts_with("//") && next.len() <= NEXT_BYTES_MAX;
     let is_plain = next
         .bytes()

@@ -7,10 +7,10 @@ use super::pages;
 use crate::refused::Refused;
 use crate::tokens::Needs;
 
-type Boxed<T> = Pin<Box<dyn Future<Output = Result<T, Refused>> + Send>>;
+pub(super) type Boxed<T> = Pin<Box<dyn Future<Output = Result<T, Refused>> + Send>>;
 
 /// What a form does.
-type Run = fn(Act) -> Boxed<Acted>;
+pub(super) type Run = fn(Act) -> Boxed<Acted>;
 
 /// One page.
 pub(super) struct Route {

@@ -30,6 +30,12 @@ impl Browser {
         }
     }
 
+    /// The same browser with another header line in its requests.
+    pub(crate) fn saying(mut self, line: &str) -> Self {
+        self.more += line;
+        self
+    }
+
     /// Opens a page, which must be there.
     pub(crate) async fn open(&mut self, path: &str) -> String {
         let response = self.get(path).await;

@@ -35,5 +35,6 @@ mod records;
 mod refusals;
 mod server;
 mod tokens;
+mod typed;
 mod waits;
 mod watched;
