@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::csrf::FIELD;
 use super::ui;
+use crate::api::fields::BY_BYTES_MAX;
 use crate::input::{check_utf8, refuse_field};
 use crate::refused::Refused;
 use crate::router::Shared;
@@ -107,7 +108,7 @@ impl Ask {
             None => html! {
                 label.field {
                     span { "Who decides" }
-                    input name="by" required maxlength="128" value=[self.by.as_deref()];
+                    input name="by" required maxlength=(ui::typed_max(BY_BYTES_MAX)) value=[self.by.as_deref()];
                 }
             },
         }

@@ -293,7 +293,7 @@ async fn no_decision_is_taken_without_a_reason() {
     assert!(server.audited().await.is_empty());
     let page = browser.page(&address("k")).await;
     assert!(
-        page.contains("name=\"reason\" maxlength=\"1000\" required"),
+        page.contains("name=\"reason\" maxlength=\"341\" required"),
         "{page}"
     );
 }

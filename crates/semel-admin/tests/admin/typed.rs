@@ -137,3 +137,43 @@ async fn a_payload_that_was_edited_meanwhile_is_not_lost() {
     assert_eq!(late.status, 409, "{late:?}");
     assert!(late.body.contains(SHOWN), "{late:?}");
 }
+
+/// What a browser lets a person type into a field: so many UTF-16 units.
+fn typed_max(page: &str, field: &str) -> usize {
+    let (_, tag) = page.split_once(&format!("name=\"{field}\"")).unwrap();
+    let (_, max) = tag.split_once("maxlength=\"").unwrap();
+    max.split('"').next().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn what_a_field_takes_the_server_takes_in_any_language() {
+    for letter in ["a", "é", "ß", "語", "🙂"] {
+        let server = filled().await;
+        let mut browser = Browser::at(server.address);
+        let typed = |page: &str, field| {
+            let units = letter.encode_utf16().count();
+            letter.repeat(typed_max(page, field) / units)
+        };
+        // Of keys.
+        let address = unknown(&server).await;
+        let page = browser.open(&address).await;
+        let (by, reason) = (typed(&page, "by"), typed(&page, "reason"));
+        let said = [("reason", reason.as_str()), ("by", by.as_str())];
+        let release = [said.as_slice(), &[("how", "release")]].concat();
+        let look = browser.submit(&page, "value=\"release\"", &release).await;
+        assert_eq!(look.status, 200, "{look:?}");
+        let confirm = [("how", "release"), ("confirm", "yes")];
+        browser.confirm(&look.body, "Release it", &confirm).await;
+        let audit = server.get("/api/v1/audit").await.json();
+        assert_eq!(audit["audit"][0]["reason"], reason);
+        // Of messages; the second form asks for the reason once more.
+        let page = browser.open("/inbox?consumer=mailer%401&id=parked").await;
+        let retry = [said.as_slice(), &[("verb", "retry")]].concat();
+        let look = browser.submit(&page, "See what it would do", &retry).await;
+        assert_eq!(look.status, 200, "{look:?}");
+        assert_eq!(typed_max(&look.body, "reason"), typed_max(&page, "reason"));
+        browser.confirm(&look.body, "Retry 1 messages", &[]).await;
+        let audit = server.get("/api/v1/inbox/audit").await.json();
+        assert_eq!(audit["audit"][0]["reason"], reason);
+    }
+}

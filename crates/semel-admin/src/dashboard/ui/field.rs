@@ -1,6 +1,7 @@
 //! What forms and filters are made of. All of it works without the script.
 
 use maud::{Markup, html};
+use semel_core::store::REASON_BYTES_MAX;
 
 use crate::dashboard::Ask;
 
@@ -57,12 +58,26 @@ pub(crate) fn select(
     }
 }
 
+/// How many UTF-16 units a field may take whose text has at most so many bytes: browsers count the former, and one of them has three bytes of UTF-8 at most.
+pub(crate) const fn typed_max(bytes_max: usize) -> usize {
+    bytes_max / 3
+}
+
 /// Why a person decides, for the audit.
 pub(crate) fn reason(is_required: bool) -> Markup {
+    reason_field(None, is_required)
+}
+
+/// The same with what was said before.
+pub(crate) fn reason_again(said: Option<&str>) -> Markup {
+    reason_field(said, true)
+}
+
+fn reason_field(said: Option<&str>, is_required: bool) -> Markup {
     html! {
         label.field.wide {
             span { "Reason, for the audit" }
-            input name="reason" maxlength="1000" required[is_required];
+            input name="reason" maxlength=(typed_max(REASON_BYTES_MAX)) value=[said] required[is_required];
         }
     }
 }

@@ -160,10 +160,7 @@ fn forecast(
         (ui::keep(&filters.pairs()))
         (ui::keep(&kept))
         @if must_force { (ui::keep(&[("force", "yes")])) }
-        label.field.wide {
-            span { "Reason, for the audit" }
-            input name="reason" maxlength="1000" value=[form.reason.as_deref()] required;
-        }
+        (ui::reason_again(form.reason.as_deref()))
         @match &form.by {
             Some(by) => (ui::keep(&[("by", by)])),
             None => (ask.who()),
