@@ -269,7 +269,11 @@ async fn a_consumer_that_nothing_serves_does_not_run() {
 #[tokio::test]
 async fn an_edit_keeps_the_line_ends_and_overwrites_no_newer_edit() {
     let server = Server::start().await;
-    for (id, payload) in [("crlf", "a\r\nb\r\n"), ("mixed", "a\r\nb\n")] {
+    for (id, payload) in [
+        ("crlf", "a\r\nb\r\n"),
+        ("mixed", "a\r\nb\n"),
+        ("nul", "a\0b"),
+    ] {
         let identity = semel_core::Identity::parse("public", "mailer@1", id).unwrap();
         let message = semel_core::inbox::Message::new(identity, payload).unwrap();
         server.receive(vec![message]).await;
@@ -280,12 +284,17 @@ async fn an_edit_keeps_the_line_ends_and_overwrites_no_newer_edit() {
     let path = |id: &str| format!("/inbox/one?consumer=mailer%401&id={id}&payload=true");
     let mixed = browser.open(&path("mixed")).await;
     assert!(mixed.contains("end in more than one way"), "{mixed}");
+    // A parser of HTML would make another character of NUL.
+    let nul = browser.open(&path("nul")).await;
+    assert!(nul.contains("The payload is not text"), "{nul}");
+    assert!(!nul.contains("<textarea"), "{nul}");
     let page = browser.open(&path("crlf")).await;
     let fields = [("payload", "a\r\nc\r\n"), ("reason", "mended"), BY];
     let look = browser
         .submit(&page, "See what would change", &fields)
         .await;
-    assert!(look.body.contains("- b\n+ c\n"), "{}", look.body);
+    let lines = "<del>- b\n</del><ins>+ c\n</ins>";
+    assert!(look.body.contains(lines), "{}", look.body);
     assert!(!look.body.contains("line ends:"), "{}", look.body);
     browser.confirm(&look.body, "Edit and retry", &[]).await;
             "data-column=\"Missing\">2–3</td>",
@@ -363,9 +372,22 @@ async fn a_payload_is_edited_after_a_look_at_the_difference() {
         .submit(&page, "See what would change", &fields)
         .await;
     assert_eq!(look.status, 200, "{look:?}");
-    for text in ["- secret parked", "+ mended", "+ by hand"] {
+    for text in [
+        "- secret parked",
+        "+ mended",
+        "+ by hand",
+        "<dt>Content-Type</dt><dd>none → <strong>text/plain</strong></dd>",
+        "<dt>Key for the provider</dt><dd>the one that it has</dd>",
+        "<dt>Reason</dt><dd>the address was cut off</dd>",
+        "<dt>Decided by</dt><dd>ada</dd>",
+    ] {
         assert!(look.body.contains(text), "{text}: {}", look.body);
     }
+    let again = [fields.as_slice(), &[("new_key", "yes")]].concat();
+    let renewed = browser.submit(&page, "See what would change", &again).await;
+    let new_key =
+        "<dt>Key for the provider</dt><dd><strong>a new one</strong>: it may do once more";
+    assert!(renewed.body.contains(new_key), "{}", renewed.body);
     assert_eq!(server.states("PARKED").await, 1);
     let after = browser.confirm(&look.body, "Edit and retry", &[]).await;
     assert!(after.contains("It is edited, and runs again."), "{after}");

@@ -82,6 +82,11 @@ fn reason_field(said: Option<&str>, is_required: bool) -> Markup {
     }
 }
 
+/// A box to tick; one that is left empty sends nothing.
+pub(crate) fn checkbox(name: &str, label: &str) -> Markup {
+    html! { label { input type="checkbox" name=(name) value="yes"; " " (label) } }
+}
+
 /// Fields that a second form repeats.
 pub(crate) fn keep(fields: &[(&str, &str)]) -> Markup {
     html! { @for (name, value) in fields { input type="hidden" name=(name) value=(value); } }

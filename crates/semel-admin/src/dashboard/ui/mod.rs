@@ -18,7 +18,8 @@ pub(crate) use bars::{Bar, bars};
 pub(crate) use block::{code, disclosure, empty, facts, notice, section};
 pub(crate) use chart::{Line, Point, chart, shown as rate};
 pub(crate) use field::{
-    area, button, danger, filter, input, keep, pager, reason, reason_again, select, typed_max,
+    area, button, checkbox, danger, filter, input, keep, pager, reason, reason_again, select,
+    typed_max,
 };
 pub(crate) use show::{
     Tone, ago, at_least, badge, bytes, count, duration, percent, state, time, whole,

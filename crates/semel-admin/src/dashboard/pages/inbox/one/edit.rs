@@ -1,7 +1,10 @@
 //! Edit and retry: the payload in a form, what would differ, then the edit.
 
+use std::borrow::Cow;
+
 use maud::{Markup, html};
-use semel_core::inbox::{Detail, Operation, Report};
+use semel_core::Headers;
+use semel_core::inbox::{Action, Detail, Edit, Operation, Report};
 use semel_http::problem::{Problem, Type};
 use semel_inbox::source::Notes;
 use serde::Deserialize;
@@ -46,9 +49,10 @@ pub(super) fn form(ask: &Ask, detail: &Detail, is_shown: bool) -> Markup {
             html! { "There is nothing left to edit." },
         );
     };
+    // A parser of HTML reads another character for NUL.
     let text = std::str::from_utf8(payload)
         .ok()
-        .filter(|text| text.len() <= FORM_MAX);
+        .filter(|text| text.len() <= FORM_MAX && !text.contains('\0'));
     let Some(text) = text else {
         return ui::empty(
             "The payload is not text, or too large for a form.",
@@ -65,10 +69,7 @@ pub(super) fn form(ask: &Ask, detail: &Detail, is_shown: bool) -> Markup {
     if !is_shown {
         return html! { p { a href=(ask.link(&[("payload", Some("true"))])) { "Show the payload to edit it" } } };
     }
-    let kind = headers
-        .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-    let kind = kind.and_then(|(_, value)| std::str::from_utf8(value).ok());
+    let kind = content_type(headers).and_then(|value| std::str::from_utf8(value).ok());
     let identity = &detail.entry.identity;
     let names = [
         identity.scope().to_string(),
@@ -97,7 +98,7 @@ pub(super) fn form(ask: &Ask, detail: &Detail, is_shown: bool) -> Markup {
             (ui::keep(&kept))
             (ui::area("payload", "Payload", text))
             (ui::input("content_type", "Content type", kind, "application/json"))
-            label { input type="checkbox" name="new_key" value="yes"; " Give the provider a new key: it may do once more what it did before" }
+            (ui::checkbox("new_key", "Give the provider a new key: it may do once more what it did before"))
             (ui::reason(true))
             (ask.who())
             div.buttons { (ui::button("look", "yes", "See what would change")) }
@@ -122,6 +123,14 @@ pub(in crate::dashboard::pages::inbox) async fn act(act: Act) -> Result<Acted, R
         (true, _) => Acted::done(to, "It is edited, and runs again."),
         (false, _) => Acted::Show(forecast(ask, &form, &before, (&report, &operation))),
     })
+}
+
+/// The value of the header that says what the payload is.
+fn content_type(headers: &Headers) -> Option<&[u8]> {
+    let mut named = headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    named.next().map(|(_, value)| value.as_ref())
 }
 
 fn on_the_command_line() -> Markup {
@@ -191,13 +200,60 @@ fn forecast(
         } @else {
             p { strong { (before.entry.identity.key()) } " of " (before.entry.identity.scope()) ": "
                 (ui::bytes(before_payload.len() as u64)) " become " (ui::bytes(after.len() as u64)) ". Nothing has been changed." }
-            (ui::code(&differences(&before_payload, &after)))
+            (about(before, operation))
+            (lines(&differences(&before_payload, &after)))
             (ask.form_to(super::super::PATH, html! {
                 (ui::keep(&kept))
                 div.buttons { (ui::button("go", "yes", "Edit and retry")) a href=(back) { "Change nothing" } }
             }))
         }
     })
+}
+
+/// What changes beside the payload, and what the audit will have of it.
+fn about(before: &Detail, operation: &Operation) -> Markup {
+    let old = kind(current(before).map(|(_, headers)| headers));
+    let new = kind(operation.edit.as_ref().map(Edit::headers));
+    let has_new_key = matches!(operation.action, Action::Edit { new_key: true });
+    ui::facts(&[
+        (
+            "Content-Type",
+            html! { (old) @if old != new { " → " strong { (new) } } },
+        ),
+        (
+            "Key for the provider",
+            html! {
+                @if has_new_key { strong { "a new one" } ": it may do once more what it did before" } @else { "the one that it has" }
+            },
+        ),
+        (
+            "Reason",
+            html! { (operation.reason.as_deref().unwrap_or_default()) },
+        ),
+        ("Decided by", html! { (operation.by.as_str()) }),
+    ])
+}
+
+fn kind(headers: Option<&Headers>) -> Cow<'_, str> {
+    let value = headers.and_then(content_type);
+    value.map_or("none".into(), String::from_utf8_lossy)
+}
+
+/// Lines that differ, the old ones and the new ones each in a colour of their own.
+fn lines(differences: &str) -> Markup {
+    html! {
+        pre.diff tabindex="0" {
+            code {
+                @for line in differences.split_inclusive('\n') {
+                    @match line.as_bytes().first() {
+                        Some(b'-') => del { (line) },
+                        Some(b'+') => ins { (line) },
+                        _ => (line),
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn differences(before: &[u8], after: &[u8]) -> String {
