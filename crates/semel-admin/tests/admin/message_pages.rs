@@ -231,6 +231,50 @@ async fn messages_of_all_consumers_say_whose_they_are_whatever_the_address_looks
 }
 
 #[tokio::test]
+async fn what_a_store_searches_for_is_not_searched_for_again_and_again() {
+    let server = filled().await;
+    let mut browser = server.browser();
+    for (path, is_live) in [
+        ("/inbox", true),
+        ("/inbox?consumer=mailer%401&state=PARKED", true),
+        ("/inbox?id=parked&tenant=public", true),
+        ("/inbox?consumer=mailer%401&cause=attempts-exhausted", false),
+        ("/inbox?lane=order-1", false),
+        ("/inbox?from=2h", false),
+        ("/inbox?tenant=public&until=0s", false),
+        ("/intents?consumer=intent%3Apay%401", true),
+        ("/intents?consumer=intent%3Apay%401&tenant=acme", false),
+    ] {
+        let page = browser.open(path).await;
+        assert_eq!(page.contains("data-live"), is_live, "{path}: {page}");
+    }
+    let page = browser.open("/inbox?cause=attempts-exhausted").await;
+    assert!(page.contains("id=parked"), "it is shown once: {page}");
+}
+
+#[tokio::test]
+async fn dead_letters_that_a_filter_hides_are_not_said_to_be_none() {
+    let server = Server::start().await;
+    let mut browser = server.browser();
+    let none = browser.open("/dead-letters").await;
+    assert!(none.contains("There are no dead letters."), "{none}");
+    for n in 0..21 {
+        let id = format!("parked-{n}");
+        server.deal(&id, failed(Cause::Handler)).await;
+    }
+    for filter in ["consumer=other%401", "tenant=acme", "id=nothing"] {
+        let hidden = browser.open(&format!("/dead-letters?{filter}")).await;
+        assert!(hidden.contains("No message matches."), "{filter}: {hidden}");
+        assert!(!hidden.contains("no dead letters"), "{filter}: {hidden}");
+    }
+    let found = server.get("/api/v1/inbox/failures").await.json();
+    let group = found["groups"][0]["group"].as_str().unwrap();
+    let page = browser.open(&format!("/dead-letters?group={group}")).await;
+    assert_eq!(page.matches("href=\"/inbox/one").count(), 20, "{page}");
+    assert!(page.contains("The newest 20."), "{page}");
+}
+
+#[tokio::test]
 async fn keys_whose_messages_wait_say_what_holds_them_up() {
     let server = Server::start().await;
     for sequence in [1, 4, 5] {

@@ -5,7 +5,7 @@ use semel_core::inbox::{Cause, Counts, Query, State};
 
 use super::inbox::acts;
 use super::inbox::filters::Filters;
-use super::inbox::{lead, list, no_inbox};
+use super::inbox::{count, lead, list, no_inbox, no_match};
 use crate::api::inbox as api;
 use crate::api::inbox::Verb;
 use crate::dashboard::ui::Tone;
@@ -20,6 +20,8 @@ pub(super) const PATH: &str = "/dead-letters";
 const DEAD: [State; 2] = [State::FailedTerminal, State::Parked];
 /// How many groups are shown.
 const GROUPS_SHOWN: usize = 50;
+/// How many messages of a group are shown.
+const MEMBERS_SHOWN: usize = 20;
 
 /// The page. It is not live: its groups are counted over many messages.
 pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
@@ -27,13 +29,13 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
         return Ok(no_inbox("Dead letters"));
     };
     let now = ask.app.now();
-    let filters: Filters = ask.query()?;
+    let asked: Filters = ask.query()?;
     // A group has what is tried again by itself, too.
-    let filters = match filters.group {
-        Some(_) => filters,
-        None => filters.or_states(&DEAD),
+    let filters = match asked.group {
+        Some(_) => asked.clone(),
+        None => asked.or_states(&DEAD),
     };
-    let counts = wait(part.inbox.counts()).await?;
+    let counts = count(&ask, part).await?;
     let of_groups = Query {
         states: Vec::new(),
         ..filters.query(now)?
@@ -47,8 +49,11 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
     };
     let content = html! {
         @if let Some(chosen) = chosen { (one_group(&ask, chosen)) }
-        @else { (ui::section("What is wrong", groups(&ask, &found))) }
-        (ui::section("Messages", list::table(&page, filters.consumer.is_none(), now, none())))
+        @else { (ui::section("What is wrong", groups(&ask, &found, none(&asked)))) }
+        (ui::section("Messages", html! {
+            (list::table(&page, filters.consumer.is_none(), now, none(&asked)))
+            @if chosen.flatten().is_some_and(|group| group.members.len() > MEMBERS_SHOWN) { p.hint { "The newest " (MEMBERS_SHOWN) "." } }
+        }))
         (ui::pager(&ask, page.next.map(|next| next.to_string()).as_deref()))
         @if ask.may(Needs::Operate) { (acting(&ask, &filters, &counts)) }
     };
@@ -62,14 +67,14 @@ async fn members(
     group: &Group,
 ) -> Result<semel_core::inbox::Page, Refused> {
     let mut page = semel_core::inbox::Page::default();
-    for identity in group.members.iter().take(20) {
+    for identity in group.members.iter().take(MEMBERS_SHOWN) {
         let found = wait(inbox.message(identity.clone())).await?;
         page.entries.extend(found.map(|detail| detail.entry));
     }
     Ok(page)
 }
 
-fn groups(ask: &Ask, found: &Failures) -> Markup {
+fn groups(ask: &Ask, found: &Failures, none: Markup) -> Markup {
     let now = ask.app.now();
     let row = |group: &Group| {
         let consumer = group.consumer.to_string();
@@ -80,8 +85,8 @@ fn groups(ask: &Ask, found: &Failures) -> Markup {
         ]);
         ui::Row::new(&group.id)
             .cell(html! { a href=(link) { (ui::count(group.count)) } @if group.retrying > 0 { " " span.hint { (ui::count(group.retrying)) " retrying" } } })
-            .text(&consumer)
-            .text(group.cause.map_or("", Cause::name))
+            .name(&consumer)
+            .name(group.cause.map_or("", Cause::name))
             .text(list::short(&group.error))
             .cell(ui::ago(group.first, now))
             .cell(ui::ago(group.last, now))
@@ -92,7 +97,7 @@ fn groups(ask: &Ask, found: &Failures) -> Markup {
         .column("Why");
     let table = table.column("Error").column("First").column("Last");
     html! {
-        (table.rows(found.groups.iter().take(GROUPS_SHOWN).map(row)).or(none()))
+        (table.rows(found.groups.iter().take(GROUPS_SHOWN).map(row)).or(none))
         @if found.groups.len() > GROUPS_SHOWN { p.hint { "The largest " (GROUPS_SHOWN) " of " (ui::count(found.groups.len() as u64)) " groups." } }
         @if found.is_cut { (ui::notice(Tone::Warn, html! { "Of the newest " (ui::count(WALK_MAX as u64)) " failures; there are more." })) }
     }
@@ -148,9 +153,15 @@ fn acting(ask: &Ask, filters: &Filters, counts: &[Counts]) -> Markup {
     }
 }
 
-fn none() -> Markup {
-    ui::empty(
-        "There are no dead letters.",
-        html! { "A message comes here when its attempts are used up, or when its handler says that trying again does not help." },
-    )
+fn none(asked: &Filters) -> Markup {
+    match asked.is_empty() {
+        true => ui::empty(
+            "There are no dead letters.",
+            html! { "A message comes here when its attempts are used up, or when its handler says that trying again does not help." },
+        ),
+        false => no_match(
+            asked,
+            "Leave a filter out: there may be other dead letters.",
+        ),
+    }
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use semel_core::inbox::{Counts, State};
 
 use super::inbox::filters::Filters;
-use super::inbox::{acts, consumers, list, no_inbox};
+use super::inbox::{acts, consumers, count, list, no_inbox, once_or_live};
 use crate::api::inbox as api;
 use crate::dashboard::{Ask, Page, ui};
 use crate::refused::{Refused, ask as wait};
@@ -31,7 +31,7 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
     // What is listed is what is acted on.
     let filters = filters.or_states(&NOT_SENT);
     let consumer = filters.consumer()?;
-    let counts = wait(part.inbox.counts()).await?;
+    let counts = count(&ask, part).await?;
     let targets: Vec<&Counts> = counts
         .iter()
         .filter(|counts| consumers::is_target(&counts.consumer))
@@ -40,7 +40,7 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
         Some(_) => Some(wait(part.inbox.list_messages(filters.query(now)?)).await?),
         None => None,
     };
-    let live = html! {
+    let shown = html! {
         @if let Some(consumer) = &consumer { (consumers::one(&ask, consumer, &counts)) }
         @else { (ui::section("Targets", consumers::table(&ask, PATH, &targets, no_target()))) }
         @if let Some(page) = &page {
@@ -58,10 +58,8 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
         }
         p.hint { "An intent keeps its key for its provider over all attempts. One whose outcome is unknown is asked about or sent again under that key; a retry with a new key may do it once more." }
     };
-    Ok(Page::new("Intents")
-        .lead(lead(&ask, &filters, &targets))
-        .live(live)
-        .rest(rest))
+    let lead = lead(&ask, &filters, &targets);
+    Ok(once_or_live("Intents", &filters, lead, shown).rest(rest))
 }
 
 fn lead(ask: &Ask, filters: &Filters, targets: &[&Counts]) -> Markup {

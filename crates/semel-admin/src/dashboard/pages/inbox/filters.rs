@@ -124,6 +124,18 @@ impl Filters {
             .collect()
     }
 
+    /// Whether a store finds what is asked for without a search: one id, or the newest messages of a consumer or in some states.
+    pub(crate) fn is_cheap(&self) -> bool {
+        let searched = [
+            &self.cause,
+            &self.lane,
+            &self.tenant,
+            &self.from,
+            &self.until,
+        ];
+        self.id.is_some() || searched.iter().all(|filter| filter.is_none())
+    }
+
     /// Whether nothing is set.
     pub(crate) fn is_empty(&self) -> bool {
         self.pairs().is_empty()
@@ -153,6 +165,34 @@ mod tests {
             ..Filters::default()
         };
         assert!(wrong.states().is_err());
+    }
+
+    #[test]
+    fn what_is_searched_for_is_not_cheap() {
+        let set = |change: fn(&mut Filters, Option<String>)| {
+            let mut filters = Filters::default();
+            change(&mut filters, Some("2h".to_owned()));
+            filters
+        };
+        for (filters, is_cheap) in [
+            (Filters::default(), true),
+            (set(|filters, text| filters.consumer = text), true),
+            (set(|filters, text| filters.state = text), true),
+            (set(|filters, text| filters.id = text), true),
+            (set(|filters, text| filters.before = text), true),
+            (set(|filters, text| filters.cause = text), false),
+            (set(|filters, text| filters.lane = text), false),
+            (set(|filters, text| filters.tenant = text), false),
+            (set(|filters, text| filters.from = text), false),
+            (set(|filters, text| filters.until = text), false),
+        ] {
+            assert_eq!(filters.is_cheap(), is_cheap, "{filters:?}");
+        }
+        let one = Filters {
+            id: Some("evt-17".to_owned()),
+            ..set(|filters, text| filters.tenant = text)
+        };
+        assert!(one.is_cheap(), "an id is found by an index");
     }
 
     #[test]

@@ -13,7 +13,9 @@ use semel_core::Scope;
 use semel_core::inbox::{Cause, Counts, Order, State};
 
 use crate::api::inbox as api;
+use crate::dashboard::history::fresh_for;
 use crate::dashboard::{Ask, Page, ui};
+use crate::inbox::InboxPart;
 use crate::refused::{Refused, ask as wait};
 use crate::tokens::Needs;
 pub(crate) use acts::act;
@@ -30,26 +32,47 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
     let filters: Filters = ask.query()?;
     let now = ask.app.now();
     let consumer = filters.consumer()?;
-    let counts = wait(part.inbox.counts()).await?;
+    let counts = count(&ask, part).await?;
     let page = wait(part.inbox.list_messages(filters.query(now)?)).await?;
     let ordered = ordered(&ask, consumer.as_ref(), &counts);
     let waits = lanes::load(part.inbox.as_ref(), &ordered).await?;
     let is_target = |counts: &&Counts| consumers::is_target(&counts.consumer);
-    let shown: Vec<&Counts> = counts.iter().filter(|counts| !is_target(counts)).collect();
-    let live = html! {
+    let listed: Vec<&Counts> = counts.iter().filter(|counts| !is_target(counts)).collect();
+    let shown = html! {
         @if let Some(consumer) = &consumer {
             (consumers::one(&ask, consumer, &counts))
         } @else {
-            (ui::section("Consumers", consumers::table(&ask, PATH, &shown, no_consumer())))
+            (ui::section("Consumers", consumers::table(&ask, PATH, &listed, no_consumer())))
         }
         (waits.show(consumer.is_none(), now))
         (ui::section("Messages", list::table(&page, consumer.is_none(), now, nothing(&filters))))
         (ui::pager(&ask, page.next.map(|next| next.to_string()).as_deref()))
     };
-    let page = Page::new("Inbox")
-        .lead(lead(&ask, &filters, &counts))
-        .live(live);
+    let page = once_or_live("Inbox", &filters, lead(&ask, &filters, &counts), shown);
     Ok(page.rest(rest(&ask, consumer.as_ref(), &filters, &counts)))
+}
+
+/// A page with a list. What a store has to search for is not searched for every two seconds.
+pub(super) fn once_or_live(title: &str, filters: &Filters, lead: Markup, shown: Markup) -> Page {
+    let page = Page::new(title);
+    match filters.is_cheap() {
+        true => page.lead(lead).live(shown),
+        false => page.lead(html! { (lead) (shown) }),
+    }
+}
+
+/// The counts of all consumers, which all viewers share.
+pub(super) async fn count(ask: &Ask, part: &InboxPart) -> Result<Vec<Counts>, Refused> {
+    let parts = &ask.app.parts;
+    let metrics = parts.store.metrics();
+    match metrics
+        .inbox_counts(part, &parts.clock, fresh_for(ask))
+        .await
+    {
+        Some(counts) => Ok(counts),
+        // It says why it does not answer.
+        None => wait(part.inbox.counts()).await,
+    }
 }
 
 /// The consumers whose keys may wait: the one that is chosen, or all with an order that have messages which wait.
@@ -155,14 +178,19 @@ fn nothing(filters: &Filters) -> Markup {
             "There are no messages.",
             html! { "They stand here as soon as a source delivers one." },
         ),
-        false => ui::empty(
-            "No message matches.",
-            html! {
-                "Leave a filter out, or choose another state."
-                @if let Some(id) = &filters.id {
-                    " Of a message that is no longer kept its record is left: " a href=(ui::link_to("/keys", &[("key", id)])) { "look for its key" } "."
-                }
-            },
-        ),
+        false => no_match(filters, "Leave a filter out, or choose another state."),
     }
+}
+
+/// What is said where filters hide all messages.
+pub(super) fn no_match(filters: &Filters, next: &str) -> Markup {
+    ui::empty(
+        "No message matches.",
+        html! {
+            (next)
+            @if let Some(id) = &filters.id {
+                " Of a message that is no longer kept its record is left: " a href=(ui::link_to("/keys", &[("key", id)])) { "look for its key" } "."
+            }
+        },
+    )
 }
