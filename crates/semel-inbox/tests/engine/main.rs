@@ -27,4 +27,5 @@ mod support;
 mod traces;
 mod transactions;
 mod unknowns;
+mod webhook_limits;
 mod webhooks;

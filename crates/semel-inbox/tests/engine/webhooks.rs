@@ -1,11 +1,9 @@
 //! Webhooks: what is taken and what is refused.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use semel_core::inbox::State;
 use semel_core::{Identity, Inbox, ManualClock, Timestamp};
-use semel_http::quota::{Quota, Rate, Terms};
 use semel_inbox::{Done, Rule, Signature, Vendor, Webhook, handler_fn};
 
 use crate::support::hook::Hook;
@@ -278,115 +276,4 @@ async fn a_message_that_has_no_room_in_memory_is_refused_and_nothing_is_stored()
     assert_eq!(taken.status, 202);
     hook.stop().await;
     assert_eq!(memory.held(), 0);
-}
-
-#[tokio::test]
-async fn a_tenant_over_its_limit_stores_nothing_more() {
-    let rig = Rig::new();
-    let quotas = semel_http::Quotas::default();
-    let per_hour = |amount| Some(Rate::new(amount, Duration::from_secs(3_600)));
-    quotas.set(Terms {
-        each: Quota {
-            requests: per_hour(4),
-            new_keys: per_hour(1),
-            ..Quota::NONE
-        },
-        ..Terms::default()
-    });
-    let webhook = Webhook::new("mail".parse().unwrap()).rule(Rule::stripe());
-    let hook = Hook::start(&rig, consumer("mail"), webhook.quotas(quotas)).await;
-    let first = hook.post("/inbox/mail", &[], "{\"id\":\"1\"}").await;
-    assert_eq!(first.status, 202);
-    for (limit, id) in [
-        ("new_keys", "2"),
-        ("new_keys", "3"),
-        ("new_keys", "4"),
-        ("requests", "5"),
-    ] {
-        let body = format!("{{\"id\":\"{id}\"}}");
-        let refused = hook.post("/inbox/mail", &[], &body).await;
-        assert_eq!((refused.status, refused.problem()), (429, "rate-limited"));
-        assert!(refused.retry_after);
-        assert_eq!(refused.body["limit"], limit);
-        let found = rig.store.message(identity("mail", id)).await;
-        assert!(found.unwrap().is_none(), "{id}");
-    }
-    hook.stop().await;
-}
-
-const BATCH: [(&str, &str); 1] = [("content-type", "application/cloudevents-batch+json")];
-
-fn batch(ids: &[&str], data: u32) -> String {
-    let event = |id: &&str| format!(r#"{{"id":"{id}","source":"/shop","type":"t","data":{data}}}"#);
-    let events: Vec<String> = ids.iter().map(event).collect();
-    format!("[{}]", events.join(","))
-}
-
-/// A webhook whose tenant may bring so much in an hour.
-async fn limited(rig: &Rig, requests: u64, new_keys: u64) -> Hook {
-    let per_hour = |amount| Some(Rate::new(amount, Duration::from_secs(3_600)));
-    let quotas = semel_http::Quotas::default();
-    quotas.set(Terms {
-        each: Quota {
-            requests: per_hour(requests),
-            new_keys: per_hour(new_keys),
-            ..Quota::NONE
-        },
-        ..Terms::default()
-    });
-    let webhook = Webhook::new("mail".parse().unwrap());
-    Hook::start(rig, consumer("mail"), webhook.quotas(quotas)).await
-}
-
-#[tokio::test]
-async fn a_batch_over_the_limit_is_refused_whole_and_takes_nothing_from_smaller_ones() {
-    let rig = Rig::new();
-    let hook = limited(&rig, 10, 3).await;
-    let post = async |ids: &[&str]| hook.post("/inbox/mail", &BATCH, &batch(ids, 1)).await;
-    assert_eq!(post(&["1"]).await.status, 202);
-    for _ in 0..3 {
-        let refused = post(&["2", "3", "4"]).await;
-        assert_eq!((refused.status, refused.problem()), (429, "rate-limited"));
-        assert_eq!(refused.body["limit"], "new_keys");
-    }
-    assert_eq!(post(&["2", "3"]).await.status, 202);
-    // One, three refusals and two are six of ten requests.
-    assert_eq!(post(&["1", "2", "3", "1"]).await.status, 200);
-    let refused = post(&["1"]).await;
-    assert_eq!(refused.body["limit"], "requests");
-    hook.stop().await;
-}
-
-#[tokio::test]
-async fn a_batch_that_is_larger_than_the_limit_gets_in_and_is_owed() {
-    let rig = Rig::new();
-    let hook = limited(&rig, 2, 2).await;
-    let ids = ["1", "2", "3", "4", "5"];
-    let told = hook.post("/inbox/mail", &BATCH, &batch(&ids, 1)).await;
-    assert_eq!(told.status, 202);
-    let refused = hook.post("/inbox/mail", &BATCH, &batch(&["6"], 1)).await;
-    assert_eq!(
-        (refused.status, &refused.body["limit"]),
-        (429, &"requests".into())
-    );
-    hook.stop().await;
-}
-
-#[tokio::test]
-async fn what_is_known_is_taken_again_when_new_keys_are_used_up() {
-    let rig = Rig::new();
-    let hook = limited(&rig, 100, 2).await;
-    let post = async |ids: &[&str], data| hook.post("/inbox/mail", &BATCH, &batch(ids, data)).await;
-    assert_eq!(post(&["1", "2"], 1).await.status, 202);
-    let again = post(&["2", "1"], 1).await;
-    assert_eq!(again.status, 200);
-    assert_eq!(again.body["messages"][0]["duplicate"], true);
-    for (ids, data) in [(&["1", "3"][..], 1), (&["1"], 2)] {
-        let refused = post(ids, data).await;
-        assert_eq!(refused.body["limit"], "new_keys", "{ids:?}");
-    }
-    let new = rig.store.message(identity("mail", "/shop#3")).await;
-    assert!(new.unwrap().is_none());
-    assert_eq!(rig.store.counts().await.unwrap()[0].parked, 0);
-    hook.stop().await;
 }

@@ -126,7 +126,7 @@ pub(crate) fn message_of(row: &Row, at: usize) -> Result<(Message, Timestamp)> {
     let broken = |e: Error| damaged("a message breaks the rules").caused_by(e);
     let payload = row.bytes(at + 13)?.cloned().unwrap_or_default();
     let mut message = Message::new(identity, payload).map_err(broken)?;
-    message = message.with_fingerprint(Fingerprint::from_bytes(bytes32(row, at + 4)?));
+    message = message.with_fingerprint(fingerprint_of(row, at)?);
     if let Some(lane) = row.text(at + 5)? {
         message = message.with_lane(Key::new(lane).map_err(broken)?);
     }
@@ -147,6 +147,11 @@ pub(crate) fn message_of(row: &Row, at: usize) -> Result<(Message, Timestamp)> {
         message = message.with_headers(Headers::decode(headers)?);
     }
     Ok((message, Timestamp::from_millis(row.number(at + 14)?)))
+}
+
+/// The fingerprint of the message that [`message_of`] reads.
+pub(crate) fn fingerprint_of(row: &Row, at: usize) -> Result<Fingerprint> {
+    Ok(Fingerprint::from_bytes(bytes32(row, at + 4)?))
 }
 
 /// Reads tenant, scope, version and key from column `at` on.

@@ -186,7 +186,7 @@ pub(super) use message_columns;
 pub(super) struct RawMessage {
     tenant: String,
     key: String,
-    fingerprint: Fingerprint,
+    pub(super) fingerprint: Fingerprint,
     lane: Option<String>,
     sequence: Option<u64>,
     kind: Option<String>,

@@ -71,6 +71,8 @@ pub async fn a_redelivery_of_what_was_erased_is_a_duplicate(s: Subject) {
         let record = s.record(id).await.expect("a record");
         assert!(matches!(record.state, RecordState::Settled(_)), "{id}");
         assert_eq!(record.fingerprint, s.message(id).fingerprint(), "{id}");
+        let detail = s.detail(id).await.expect("known");
+        assert_eq!(detail.fingerprint, record.fingerprint, "{id}");
     }
     s.nothing_is_due().await;
 }

@@ -128,8 +128,7 @@ async fn is_known(inbox: &dyn Inbox, message: &Message) -> bool {
     let Some(first) = known(inbox, message.identity()).await else {
         return false;
     };
-    let print = first.message.map(|first| first.fingerprint());
-    if print == Some(message.fingerprint()) {
+    if first.fingerprint == message.fingerprint() {
         return true;
     }
     let beside = message.clone().as_conflict();

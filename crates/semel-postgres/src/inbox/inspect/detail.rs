@@ -6,7 +6,7 @@ use semel_core::{Identity, Record, Result, Timestamp};
 
 use super::super::edits::edited_of;
 use super::super::rows::MESSAGE_COLUMNS;
-use super::super::rows::{cause_of, message_of, small, state_of};
+use super::super::rows::{cause_of, fingerprint_of, message_of, small, state_of};
 use super::list::{ENTRY_COLUMNS, entry_of};
 use crate::engine::Engine;
 use crate::query::seen;
@@ -52,6 +52,7 @@ fn found(row: &Row) -> Result<Detail> {
     let erased_ms = row.int(ENTRY_COLUMNS + MESSAGE_COLUMNS)?;
     Ok(Detail {
         entry: entry_of(row, 0)?,
+        fingerprint: fingerprint_of(row, ENTRY_COLUMNS)?,
         message: match erased_ms {
             None => Some(message_of(row, ENTRY_COLUMNS)?.0),
             Some(_) => None,
@@ -94,6 +95,7 @@ fn only_record(record: &Record) -> Detail {
             worker: None,
             payload_bytes: None,
         },
+        fingerprint: record.fingerprint,
         message: None,
         erased_at: None,
         edits: Vec::new(),

@@ -247,6 +247,7 @@ pub(in crate::inbox) fn message(
     let entry = raw.checked(connection)?;
     let number = i64::try_from(entry.number).unwrap_or(i64::MAX);
     Ok(Some(Detail {
+        fingerprint: message.fingerprint,
         message: match erased_ms {
             None => Some(message.checked(identity.scope())?),
             Some(_) => None,
@@ -293,6 +294,7 @@ fn settled_of(record: Record) -> Option<semel_core::outcome::Settled> {
 fn known_by_its_record(record: Record) -> Option<Detail> {
     let (identity, attempts, received_at) =
         (record.identity.clone(), record.attempt, record.claimed_at);
+    let fingerprint = record.fingerprint;
     let settled = settled_of(record)?;
     let entry = Entry {
         identity,
@@ -314,6 +316,7 @@ fn known_by_its_record(record: Record) -> Option<Detail> {
     };
     Some(Detail {
         entry,
+        fingerprint,
         message: None,
         erased_at: None,
         edits: Vec::new(),
