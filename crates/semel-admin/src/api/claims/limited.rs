@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use semel_core::record::Claim;
-use semel_core::store::ClaimRequest;
-use semel_core::{Scope, StoreExt};
-use semel_http::quota::{Place, Ticket};
+use semel_core::store::{ClaimRequest, SettleRequest};
+use semel_core::{Scope, State, StoreExt};
+use semel_http::quota::{Limit, Place, Ticket, bytes_of};
 
 use crate::refused::{Refused, ask};
 use crate::router::App;
@@ -25,8 +25,31 @@ pub(super) async fn ticket(app: &App, request: &ClaimRequest) -> Result<Ticket, 
         Err(exceeded) => exceeded,
     };
     match ask(app.parts.store.look_up_one(request.identity.clone())).await? {
-        Some(_) => Ok(Ticket::default()),
+        // If it is granted after all, it is charged.
+        Some(_) => Ok(quotas.on_record(at, tenant)),
         None => Err(quotas.refuse(exceeded, at, tenant).into()),
+    }
+}
+
+/// What a settle is about to store, on record or beside it for the audit. An outcome that is sent again is on record already, and an erased record
+/// takes none. The store is looked at only where that makes a difference; without its answer everything counts.
+pub(super) async fn bytes_to_store(app: &App, request: &SettleRequest) -> u64 {
+    let (claim, outcome) = (&request.claim, &request.outcome);
+    let tenant = claim.identity.tenant();
+    let quotas = &app.parts.quotas;
+    if !quotas.limits(Place::plain(&SCOPE), tenant, Limit::StoredBytes) {
+        return 0;
+    }
+    let found = ask(app.parts.store.look_up_one(claim.identity.clone())).await;
+    let stores_nothing = found.ok().flatten().is_some_and(|record| {
+        let State::Settled(settled) = &record.state else {
+            return false;
+        };
+        settled.erased || (record.fence == claim.fence && settled.is_of(outcome))
+    });
+    match stores_nothing {
+        true => 0,
+        false => bytes_of(outcome),
     }
 }
 

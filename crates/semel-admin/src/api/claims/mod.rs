@@ -18,7 +18,6 @@ use semel_core::store::{
     ClaimAnswer, ClaimRequest, MarkAnswer, MarkRequest, ReleaseAnswer, RenewAnswer, SettleAnswer,
 };
 use semel_core::{Error, Fence, Kind, Scope, StoreExt};
-use semel_http::quota::bytes_of;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -59,7 +58,7 @@ pub(crate) async fn claim(
     let began = Instant::now();
     let mut ticket = limited::ticket(&app, &request).await?;
     let before = named_before(&app, &request).await?;
-    let answer = waiting::claim(&app, request, wait).await?;
+    let answer = waiting::claim(&app, request, wait, &ticket).await?;
     count_duplicate(&app, &scope, &answer, began);
     match answer {
         ClaimAnswer::Granted(lease) => {
@@ -185,13 +184,16 @@ pub(crate) async fn settle(
 ) -> Result<Json<Stands>, Refused> {
     let (store, request) = (app.parts.store.clone(), input.value.request()?);
     let claim = request.claim.clone();
-    let bytes = bytes_of(&request.outcome);
+    let bytes = limited::bytes_to_store(&app, &request).await;
     match change(async move { store.settle_one(request).await }).await? {
         SettleAnswer::Settled => {
             limited::stored(&app, &claim, bytes);
             Ok(Json(Stands { state: "settled" }))
         }
-        SettleAnswer::Late => Err(late_outcome(&claim)),
+        SettleAnswer::Late => {
+            limited::stored(&app, &claim, bytes);
+            Err(late_outcome(&claim))
+        }
         SettleAnswer::NeverGranted => Err(never_granted(&claim)),
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use semel_core::once::Places;
 use semel_core::store::{ClaimAnswer, ClaimRequest};
 use semel_core::{Budget, Identity, Once, Record, State};
+use semel_http::quota::Ticket;
 use tokio::time::Instant;
 
 use super::claim_for_caller;
@@ -40,11 +41,12 @@ pub(super) async fn look(
     ask_after(wait, app.waiters.look(identity, wait)).await
 }
 
-/// Claims; while another claim runs the operation, waits for its end and claims again.
+/// Claims; while another claim runs the operation, waits for its end and claims again. One that waits holds no right to a new key.
 pub(super) async fn claim(
     app: &App,
     request: ClaimRequest,
     wait: Duration,
+    ticket: &Ticket,
 ) -> Result<ClaimAnswer, Refused> {
     let ends = Instant::now() + wait;
     loop {
@@ -54,6 +56,7 @@ pub(super) async fn claim(
         if left.is_zero() || !matches!(answer, ClaimAnswer::Running { .. }) {
             return Ok(answer);
         }
+        ticket.give_back();
         let found = look(app, &request.identity, left).await?;
         let still_runs = found.is_some_and(|record| matches!(record.state, State::Running { .. }));
         if still_runs {
