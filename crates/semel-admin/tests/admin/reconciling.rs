@@ -21,14 +21,14 @@ use crate::tokens::{each_role, serve};
 /// A provider that answers as keys say: `yes…`, `no…`, `cannot…`, and everything else with an error. Keys that end in `-held`
 /// wait at the gate. Scopes that begin with `none` have no reconciler, and those that begin with `several` too many.
 #[derive(Clone)]
-struct Provider {
+pub(crate) struct Provider {
     gate: Gate,
     asked: Arc<AtomicUsize>,
 }
 
 impl Provider {
     /// Lets it be asked by the operators of a server.
-    fn of(server: &Server) -> Self {
+    pub(crate) fn of(server: &Server) -> Self {
         let provider = Self {
             gate: Gate::closed(),
             asked: Arc::default(),
