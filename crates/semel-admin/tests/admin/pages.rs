@@ -1,5 +1,10 @@
 //! The pages of keys, unknown outcomes and the audit: what they show, and what their forms do.
 
+use std::time::Duration;
+
+use semel_core::record::UnknownCause;
+use semel_core::store::{ClaimAnswer, ClaimRequest, MarkRequest};
+use semel_core::{About, Evidence, Fingerprint, Identity, StoreExt};
 use serde_json::{Value, json};
 
 use crate::http::{Response, raw};
@@ -366,6 +371,33 @@ async fn the_overview_counts_what_stands_now_scope_by_scope() {
         "data-column=\"Unknown now\">1<",
     ] {
         assert!(row.contains(cell), "{cell}: {row}");
+    }
+}
+
+#[tokio::test]
+async fn the_queue_says_what_was_asked_and_what_the_service_answered() {
+    let server = Server::start().await;
+    let browser = Browser::open(&server, None).await;
+    let identity = Identity::parse("acme", "payments@1", "k").unwrap();
+    let mut ask = ClaimRequest::new(identity, Fingerprint::none());
+    ask.about = About::new("POST /payments");
+    let ClaimAnswer::Granted(lease) = server.store.claim_one(ask).await.unwrap() else {
+        panic!("it is granted");
+    };
+    let after = Duration::from_millis(401);
+    let mark = MarkRequest {
+        claim: lease.claim,
+        cause: UnknownCause::RunUndecided,
+        evidence: Some(Evidence::new(Some(502), Some("connection reset"), after)),
+    };
+    server.store.mark_one(mark).await.unwrap();
+    let page = browser.page("/unknown?method=POST").await;
+    for part in [
+        ">POST /payments<",
+        "502 from the upstream: connection reset",
+        "401ms",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
     }
 }
 
