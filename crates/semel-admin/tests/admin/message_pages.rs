@@ -597,8 +597,48 @@ async fn intents_are_shown_by_target_with_the_key_of_their_provider() {
     let look = browser
         .submit(&page, "See what it would do", &[("verb", "retry"), WHY, BY])
         .await;
+    assert!(!look.body.contains("new key"), "{}", look.body);
     browser.confirm(&look.body, "Retry 1 messages", &[]).await;
     assert_eq!(server.states(State::Received.name()).await, 2);
+}
+
+#[tokio::test]
+async fn an_intent_is_retried_with_a_new_key_for_its_provider() {
+    let server = filled().await;
+    server
+        .receive(vec![message("intent:pay@1", "o-1:charge")])
+        .await;
+    let job = server.claimed("intent:pay@1").await;
+    server
+        .finish(job, park("the provider answered 402", "card declined"))
+        .await;
+    let mut browser = server.browser();
+    let tick = "name=\"new_key\"";
+    let of_consumer = browser.open("/inbox?consumer=mailer%401").await;
+    assert!(!of_consumer.contains(tick), "{of_consumer}");
+    for path in [
+        "/dead-letters?consumer=intent%3Apay%401",
+        "/inbox/one?consumer=intent%3Apay%401&id=o-1%3Acharge",
+        "/intents?consumer=intent%3Apay%401",
+    ] {
+        let page = browser.open(path).await;
+        assert!(page.contains(tick), "{path}: {page}");
+    }
+    let page = browser.open("/intents?consumer=intent%3Apay%401").await;
+    let fields = [("verb", "retry"), ("new_key", "yes"), WHY, BY];
+    let look = browser.submit(&page, "See what it would do", &fields).await;
+    let warning = "The provider is given a new key for each";
+    assert!(look.body.contains(warning), "{}", look.body);
+    browser.confirm(&look.body, "Retry 1 messages", &[]).await;
+    assert_eq!(server.newest_audit().await["action"], "retry-with-new-key");
+    // Nothing else gives one.
+    let fields = [("verb", "park"), ("new_key", "yes"), WHY, BY];
+    let refused = browser.submit(&page, "See what it would do", &fields).await;
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert!(
+        refused.body.contains("only a retry can have a new key"),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]

@@ -2,11 +2,12 @@
 
 use maud::{Markup, html};
 use semel_core::Scope;
-use semel_core::inbox::{Operation, Report};
+use semel_core::inbox::{Action, Operation, Report};
 use semel_http::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::consumers::is_target;
 use super::filters::Filters;
 use super::list;
 use crate::api::inbox::{self as api, ActInput, Door, PauseInput, Verb};
@@ -110,11 +111,20 @@ pub(in crate::dashboard::pages) fn many(ask: &Ask, filters: &Filters, verbs: &[V
             (ui::keep(&filters.pairs()))
             (ui::keep(&[("back", &ask.here())]))
             (ui::select("verb", "What to do", &options, None))
+            @if verbs.contains(&Verb::Retry) && is_of_target(filters) {
+                (ui::checkbox("new_key", "Retry with a new key: the provider may do once more what it did before"))
+            }
             (ui::reason(true))
             (ask.who())
             div.buttons { (ui::button("look", "yes", "See what it would do")) }
         },
     )
+}
+
+/// Whether these are intents, whose provider knows them by a key.
+fn is_of_target(filters: &Filters) -> bool {
+    let consumer = filters.consumer().ok().flatten();
+    consumer.is_some_and(|consumer| is_target(&consumer))
 }
 
 /// What a verb does, in a line.
@@ -149,6 +159,8 @@ fn forecast(
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)))
         .collect();
+    let has_new_key = matches!(operation.action, Action::Retry { new_key: true });
+    let is_grave = has_new_key || matches!(verb, Verb::Skip | Verb::Replay | Verb::Erase);
     let must_force =
         verb == Verb::Replay && !replay_of(ask, consumer).is_some_and(|replay| replay.allowed);
     let button = format!(
@@ -166,7 +178,7 @@ fn forecast(
             None => (ask.who()),
         }
         div.buttons {
-            @if matches!(verb, Verb::Skip | Verb::Replay | Verb::Erase) { (ui::danger("go", "yes", &button)) } @else { (ui::button("go", "yes", &button)) }
+            @if is_grave { (ui::danger("go", "yes", &button)) } @else { (ui::button("go", "yes", &button)) }
             a href=(back(form)) { "Change nothing" }
         }
     };
@@ -176,6 +188,7 @@ fn forecast(
             p.hint { "What arrives or changes after " (ui::time(looked, ask.app.now())) " is left alone." }
         }
         @if verb == Verb::Replay { (policy(ask, consumer)) }
+        @if has_new_key { (ui::notice(Tone::Warn, html! { "The provider is given a new key for each: it may do once more what it did before." })) }
         (facts(report))
         @if report.changed == 0 {
             (ui::empty("Nothing would change.", html! { a href=(back(form)) { "Go back" } " and choose other messages." }))
