@@ -1,6 +1,7 @@
 //! Failed and parked messages in groups: whose, why, and with which error, so that one look shows what is wrong with a thousand messages.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use semel_core::inbox::{Cause, Entry, Inbox, Query, State};
 use semel_core::store::PAGE_MAX;
@@ -21,8 +22,8 @@ const ERROR_CHARS_MAX: usize = 300;
 pub struct Failures {
     /// How many messages were looked at.
     pub looked_at: u64,
-    /// Whether there are more, older ones, which no group counts.
-    pub is_cut: bool,
+    /// Those that were received before this moment were not looked at, and no group counts them; `None` if all were.
+    pub unseen_before: Option<Timestamp>,
     /// The groups, the largest first.
     pub groups: Vec<Group>,
 }
@@ -74,10 +75,10 @@ pub async fn failures_of(inbox: &dyn Inbox, mut query: Query) -> Result<Failures
         query.states = FAILED.to_vec();
     }
     let mut groups: HashMap<String, Group> = HashMap::new();
-    let looked = walk(inbox, query, |entry| add(&mut groups, entry)).await?;
+    let looked = walk(inbox, query, WALK_MAX, |entry| add(&mut groups, entry)).await?;
     let mut found = Failures {
         looked_at: looked.at,
-        is_cut: looked.is_cut,
+        unseen_before: looked.unseen_before,
         groups: groups.into_values().collect(),
     };
     found.groups.sort_by(|a, b| {
@@ -90,29 +91,37 @@ pub async fn failures_of(inbox: &dyn Inbox, mut query: Query) -> Result<Failures
     Ok(found)
 }
 
-/// How many messages were looked at, and whether there are more.
+/// How many messages were looked at, and which were not.
 pub(super) struct Looked {
     pub(super) at: u64,
-    pub(super) is_cut: bool,
+    /// Those that were received before this moment; `None` if there are none.
+    pub(super) unseen_before: Option<Timestamp>,
 }
 
-/// Goes through the newest [`WALK_MAX`] messages that a query finds.
+/// Goes through the newest `max` messages that a query finds.
 pub(super) async fn walk(
     inbox: &dyn Inbox,
     mut query: Query,
+    max: usize,
     mut each: impl FnMut(Entry),
 ) -> Result<Looked> {
-    query.limit = PAGE_MAX;
     query.before = None;
     let mut at = 0;
     loop {
+        query.limit = PAGE_MAX.min(max - at);
         let page = inbox.list_messages(query.clone()).await?;
-        at += page.entries.len() as u64;
+        at += page.entries.len();
+        let oldest = page.entries.last().map(|entry| entry.received_at);
         page.entries.into_iter().for_each(&mut each);
         query.before = page.next;
         let is_cut = query.before.is_some();
-        if !is_cut || at >= WALK_MAX as u64 {
-            return Ok(Looked { at, is_cut });
+        if !is_cut || at >= max {
+            // Others may have come in the same millisecond as the oldest one.
+            let behind = oldest.filter(|_| is_cut);
+            return Ok(Looked {
+                at: at as u64,
+                unseen_before: behind.map(|at| at.after(Duration::from_millis(1))),
+            });
         }
     }
 }

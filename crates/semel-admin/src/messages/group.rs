@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use semel_core::inbox::operate::SELECT_IDS_MAX;
 use semel_core::inbox::{Action, Cause, Entry, Inbox, Operation, Query, Report, Selection, State};
-use semel_core::{Error, Key, Result, Tenant};
+use semel_core::{Error, Key, Result, Tenant, Timestamp};
 
+use super::Done;
 use super::failures::{FAILED, Named, walk};
 
 /// The most tenants whose messages of a group one step changes.
@@ -21,32 +22,38 @@ struct Members {
     cause: Option<Cause>,
     /// The group in words.
     words: String,
-    /// Whether there are older failures that were not looked at.
-    is_cut: bool,
+    /// Failures that were received before this moment were not looked at; `None` if all were.
+    unseen_before: Option<Timestamp>,
 }
 
 /// Carries an operation out on the messages of a group that it names, at most [`SELECT_IDS_MAX`] of them. What stays as it is does not count, so that every
-/// step comes further. The report says if there are more.
+/// step comes further. The report says if another step may change more: what this one changed makes room for older failures among the newest `looks_max`, and
+/// where it changed nothing the same ones would be looked at again.
 pub(super) async fn operate(
     inbox: &dyn Inbox,
     operation: &Operation,
     group: &str,
-) -> Result<Report> {
+    looks_max: usize,
+) -> Result<Done> {
     check(operation)?;
     let mut total = Report::default();
     let states = states(operation);
     if states.is_empty() {
-        return Ok(total);
+        return Ok(Done::default());
     }
-    let found = members(inbox, operation, &states, group).await?;
+    let found = members(inbox, operation, &states, (group, looks_max)).await?;
     let mut left = found.entries.as_slice();
     while !left.is_empty() && total.changed == 0 {
         let (step, rest) = left.split_at(step_len(left));
         carry_out(inbox, operation, &states, (&found, step), &mut total).await?;
         left = rest;
     }
-    total.more |= found.is_cut || !left.is_empty();
-    Ok(total)
+    let unseen_before = found.unseen_before;
+    total.more |= !left.is_empty() || (unseen_before.is_some() && total.changed > 0);
+    Ok(Done {
+        report: total,
+        unseen_before,
+    })
 }
 
 /// A group says which messages are meant, so ids do not.
@@ -78,7 +85,7 @@ async fn members(
     inbox: &dyn Inbox,
     operation: &Operation,
     states: &[State],
-    group: &str,
+    (group, looks_max): (&str, usize),
 ) -> Result<Members> {
     let select = &operation.select;
     let query = Query {
@@ -95,13 +102,13 @@ async fn members(
         entries: Vec::new(),
         cause: None,
         words: group.to_owned(),
-        is_cut: false,
+        unseen_before: None,
     };
     let stood = |entry: &Entry| {
         let since = select.unchanged_since;
         since.is_none_or(|since| entry.changed_at <= since)
     };
-    let looked = walk(inbox, query, |entry| {
+    let looked = walk(inbox, query, looks_max, |entry| {
         let name = Named::of(&entry);
         if name.id == group && stood(&entry) {
             found.cause = entry.cause;
@@ -109,7 +116,7 @@ async fn members(
             found.entries.push(entry);
         }
     });
-    found.is_cut = looked.await?.is_cut;
+    found.unseen_before = looked.await?.unseen_before;
     Ok(found)
 }
 
@@ -187,7 +194,15 @@ fn add(total: &mut Report, step: Report) {
 
 #[cfg(test)]
 mod tests {
-    use semel_core::Kind;
+    use std::time::Duration;
+
+    use semel_core::inbox::work::ErrorText;
+    use semel_core::inbox::{
+        Arrivals, ClaimBatch, Disposition, Finish, Message, Plan, UnknownPolicy, WorkerName,
+    };
+    use semel_core::store::Actor;
+    use semel_core::{Identity, Kind, LeaseTerm};
+    use semel_sqlite::SqliteStore;
 
     use super::*;
 
@@ -207,5 +222,83 @@ mod tests {
                 .contains("after 3 messages were changed: ")
         );
         assert_eq!(ended.kind(), Kind::Unavailable);
+    }
+
+    /// Parks messages of the mailer, each with its error.
+    async fn parked(inbox: &SqliteStore, errors: &[&str]) {
+        let plan = Plan::new("mailer".parse().unwrap());
+        for (at, error) in errors.iter().enumerate() {
+            let identity = Identity::parse("public", "mailer", &format!("m-{at}")).unwrap();
+            let arrivals = Arrivals {
+                plan: plan.clone(),
+                messages: vec![Message::new(identity, "payload").unwrap()],
+                positions: Vec::new(),
+            };
+            inbox.receive(arrivals).await.unwrap();
+            let ask = ClaimBatch {
+                plan: plan.clone(),
+                worker: WorkerName::new("worker-1").unwrap(),
+                max: 1,
+                bytes_max: usize::MAX,
+                lease: LeaseTerm::default(),
+                on_unknown: UnknownPolicy::Rerun,
+            };
+            let job = inbox.claim_batch(ask).await.unwrap().jobs.pop().unwrap();
+            let park = Finish {
+                claim: job.claim,
+                took: Duration::ZERO,
+                disposition: Disposition::Park {
+                    cause: Cause::Terminal,
+                    error: ErrorText::new(error),
+                },
+            };
+            inbox.finish(plan.clone(), vec![park]).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_step_that_changes_nothing_is_the_last_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = semel_sqlite::Config::new(dir.path().join("semel.db"));
+        let inbox = config.sweep_every(None).open().unwrap();
+        // The newest last.
+        parked(&inbox, &["ours", "other", "ours", "other", "other", "ours"]).await;
+        let mut ours = None;
+        let query = Query::default();
+        let looked = walk(&inbox, query, usize::MAX, |entry| {
+            if entry.error.as_deref() == Some("ours") {
+                ours = Some(Named::of(&entry).id);
+            }
+        });
+        assert!(looked.await.unwrap().unseen_before.is_none());
+        let skip = Operation {
+            plan: Plan::new("mailer".parse().unwrap()),
+            select: Selection::default(),
+            action: Action::Skip,
+            by: Actor::new("ada").unwrap(),
+            reason: None,
+            verb: "test",
+            dry_run: false,
+            edit: None,
+        };
+        let group = ours.unwrap();
+        let mut steps = Vec::new();
+        for _ in 0..4 {
+            let done = operate(&inbox, &skip, &group, 3).await.unwrap();
+            let is_cut = done.unseen_before.is_some();
+            steps.push((done.report.changed, done.report.more, is_cut));
+        }
+        // What one step changed makes room for an older one in the next, until others stand before the last.
+        assert_eq!(
+            steps,
+            [
+                (1, true, true),
+                (1, true, true),
+                (0, false, true),
+                (0, false, true)
+            ]
+        );
+        let all = operate(&inbox, &skip, &group, 4).await.unwrap();
+        assert_eq!((all.report.changed, all.unseen_before), (1, None));
     }
 }

@@ -8,6 +8,7 @@ use semel_core::inbox::{
 use semel_core::{LeaseTerm, Timestamp};
 use serde_json::{Value, json};
 
+use crate::browsing::Browser;
 use crate::inbox::message;
 use crate::server::Server;
 
@@ -202,4 +203,51 @@ async fn a_look_without_a_group_is_confirmed_as_it_was_too() {
         (&json!(1), &json!(["seen-0"]))
     );
     assert_eq!(done["unchanged_since"], look["unchanged_since"]);
+}
+
+#[tokio::test]
+async fn older_failures_than_are_looked_at_are_named_and_found_by_when_they_were_received() {
+    let server = Server::start().await;
+    server.park_all(many("old", 2), "no customer").await;
+    let group = server.only_group().await;
+    for part in 0..11 {
+        server.wait(60);
+        let newer = many(&format!("new-{part}"), 1_000);
+        server.park_all(newer, "another error").await;
+    }
+    let skip = json!({ "consumer": "mailer", "group": group });
+    let done = server.act("skip", skip).await.json();
+    assert_eq!(
+        (&done["changed"], &done["more"]),
+        (&json!(0), &json!(false)),
+        "to say it again would change nothing"
+    );
+    let unseen = done["unseen_before"].as_str().unwrap().to_owned();
+
+    let mut browser = Browser::at(server.address);
+    let group = group.as_str().unwrap();
+    let path = format!("/dead-letters?consumer=mailer%401&group={group}");
+    let page = browser.open(&path).await;
+    assert!(
+        page.contains("No failure of this group is among the newest."),
+        "{page}"
+    );
+    let fields = [("verb", "skip"), ("reason", "INC-7"), ("by", "ada")];
+    let look = browser.submit(&page, "See what it would do", &fields).await;
+    assert!(look.body.contains("Nothing would change."), "{look:?}");
+    assert!(!look.body.contains("do it again"), "{look:?}");
+    let (_, link) = look.body.split_once("href=\"/dead-letters?").unwrap();
+    let link = link.split('"').next().unwrap().replace("&amp;", "&");
+    assert!(
+        link.contains(&unseen.replace(':', "%3A")),
+        "{link}: {unseen}"
+    );
+    let page = browser.open(&format!("/dead-letters?{link}")).await;
+    assert!(page.contains("id=old-1"), "{page}");
+    let look = browser.submit(&page, "See what it would do", &fields).await;
+    let after = browser.confirm(&look.body, "Skip 2 messages", &[]).await;
+    assert!(
+        after.contains("2 messages are passed over for good."),
+        "{after}"
+    );
 }

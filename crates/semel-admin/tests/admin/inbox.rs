@@ -326,6 +326,7 @@ async fn a_dry_run_changes_nothing_and_a_retry_leaves_a_line_in_the_audit() {
       "settled": 0,
       "skipped": 0,
       "unchanged_since": "2026-11-16T00:00:00.000Z",
+      "unseen_before": null,
       "waiting": 0
     }
     "#);

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use semel_core::inbox::{Action, Operation, Report};
+use semel_core::inbox::{Action, Operation};
 use semel_http::problem::{self, Type};
 
 use super::part;
 use super::wanted::ActInput;
 use crate::api::problem::Problem;
 use crate::input;
+use crate::messages::{Done, operate};
 use crate::refused::{Refused, ask, change};
 use crate::router::{App, Shared};
 use crate::tokens::Caller;
@@ -213,8 +214,8 @@ async fn act(
     input: ActInput,
     verb: Verb,
 ) -> Result<Json<view::Report>, Refused> {
-    let (report, operation) = perform(app, caller, input, (verb, Door::Api)).await?;
-    Ok(Json(view::Report::of(&report, &operation)))
+    let (done, operation) = perform(app, caller, input, (verb, Door::Api)).await?;
+    Ok(Json(view::Report::done(&done, &operation)))
 }
 
 /// Carries an act out, or says what it would do: for every door.
@@ -223,7 +224,7 @@ pub(crate) async fn perform(
     caller: &Caller,
     input: ActInput,
     (verb, door): (Verb, Door),
-) -> Result<(Report, Operation), Refused> {
+) -> Result<(Done, Operation), Refused> {
     let (part, now) = (part(app)?, app.now());
     let action = verb.action(app, &input)?;
     let policies = part.policies.get();
@@ -233,13 +234,10 @@ pub(crate) async fn perform(
     let ordered = policies.check_order(part.inbox.as_ref(), &operation.plan.consumer, action);
     ask(ordered).await.map_err(Refused::decided)?;
     let (inbox, asked) = (Arc::clone(&part.inbox), operation.clone());
-    let report =
-        change(
-            async move { crate::messages::operate(inbox.as_ref(), asked, group.as_deref()).await },
-        );
-    let report = report.await?;
-    log(&operation, report.changed);
-    Ok((report, operation))
+    let done = async move { operate(inbox.as_ref(), asked, group.as_deref()).await };
+    let done = change(done).await?;
+    log(&operation, done.report.changed);
+    Ok((done, operation))
 }
 
 pub(super) fn log(operation: &Operation, changed: u64) {

@@ -1,6 +1,7 @@
 //! Dead letters: what failed for good or is parked, over all consumers, in groups and one by one; and replays of what was dealt with.
 
 use maud::{Markup, html};
+use semel_core::Timestamp;
 use semel_core::inbox::{Cause, Counts, Query, State};
 
 use super::inbox::acts;
@@ -48,8 +49,8 @@ pub(crate) async fn page(ask: Ask) -> Result<Page, Refused> {
         None => wait(part.inbox.list_messages(filters.query(now)?)).await?,
     };
     let content = html! {
-        @if let Some(chosen) = chosen { (one_group(&ask, chosen)) }
-        @else { (ui::section("What is wrong", groups(&ask, &found, none(&asked)))) }
+        @if let Some(chosen) = chosen { (one_group(&ask, chosen, &found, &asked)) }
+        @else { (ui::section("What is wrong", groups(&ask, &found, (&asked, none(&asked))))) }
         (ui::section("Messages", html! {
             (list::table(&page, filters.consumer.is_none(), now, none(&asked)))
             @if chosen.flatten().is_some_and(|group| group.members.len() > MEMBERS_SHOWN) { p.hint { "The newest " (MEMBERS_SHOWN) "." } }
@@ -74,7 +75,7 @@ async fn members(
     Ok(page)
 }
 
-fn groups(ask: &Ask, found: &Failures, none: Markup) -> Markup {
+fn groups(ask: &Ask, found: &Failures, (filters, none): (&Filters, Markup)) -> Markup {
     let now = ask.app.now();
     let row = |group: &Group| {
         let consumer = group.consumer.to_string();
@@ -99,18 +100,41 @@ fn groups(ask: &Ask, found: &Failures, none: Markup) -> Markup {
     html! {
         (table.rows(found.groups.iter().take(GROUPS_SHOWN).map(row)).or(none))
         @if found.groups.len() > GROUPS_SHOWN { p.hint { "The largest " (GROUPS_SHOWN) " of " (ui::count(found.groups.len() as u64)) " groups." } }
-        @if found.is_cut { (ui::notice(Tone::Warn, html! { "Of the newest " (ui::count(WALK_MAX as u64)) " failures; there are more." })) }
+        @if let Some(before) = found.unseen_before { (older(filters, before, now)) }
     }
 }
 
-fn one_group(ask: &Ask, group: Option<&Group>) -> Markup {
-    let Some(group) = group else {
-        return ui::empty(
-            "No failure of this group is left.",
-            html! { a href=(PATH) { "See all dead letters" } },
-        );
+/// What is said where there are failures that were not looked at, with the address that shows them.
+pub(super) fn older(filters: &Filters, before: Timestamp, now: Timestamp) -> Markup {
+    let until = Some(before.to_string());
+    let filters = Filters {
+        until,
+        ..filters.clone()
     };
+    ui::notice(
+        Tone::Warn,
+        html! {
+            "Only the newest " (ui::count(WALK_MAX as u64)) " of the failures that match were looked at. There are older ones: "
+            a href=(ui::link_to(PATH, &filters.pairs())) { "see those received before " (ui::time(before, now)) } "."
+        },
+    )
+}
+
+fn one_group(ask: &Ask, group: Option<&Group>, found: &Failures, filters: &Filters) -> Markup {
     let now = ask.app.now();
+    let rest = found
+        .unseen_before
+        .map(|before| older(filters, before, now));
+    let Some(group) = group else {
+        let why = match rest {
+            Some(_) => "No failure of this group is among the newest.",
+            None => "No failure of this group is left.",
+        };
+        return html! {
+            (ui::empty(why, html! { a href=(PATH) { "See all dead letters" } }))
+            @if let Some(rest) = rest { (rest) }
+        };
+    };
     html! {
         (ui::section("One group", ui::facts(&[
             ("Consumer", html! { (group.consumer) }),
@@ -120,6 +144,7 @@ fn one_group(ask: &Ask, group: Option<&Group>) -> Markup {
             ("Messages", html! { (ui::count(group.count)) @if group.retrying > 0 { ", " (ui::count(group.retrying)) " of them are tried again by themselves" } }),
             ("Between", html! { (ui::time(group.first, now)) " and " (ui::time(group.last, now)) }),
         ])))
+        @if let Some(rest) = rest { (rest) }
         p { a href=(ask.link(&[("group", None)])) { "All groups" } }
     }
 }

@@ -16,6 +16,8 @@ pub struct Failures {
     looked_at: u64,
     /// Whether there are more, older ones, which no group counts.
     more: bool,
+    /// Those older ones were received before this moment; null if there are none.
+    unseen_before: Option<String>,
     /// The groups, the largest first, at most 500.
     groups: Vec<Group>,
 }
@@ -61,7 +63,8 @@ impl Failures {
     pub fn of(found: &messages::Failures) -> Self {
         Self {
             looked_at: found.looked_at,
-            more: found.is_cut,
+            more: found.unseen_before.is_some(),
+            unseen_before: found.unseen_before.map(|at| at.to_string()),
             groups: found.groups.iter().map(Group::of).collect(),
         }
     }

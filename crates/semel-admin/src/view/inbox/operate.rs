@@ -32,8 +32,11 @@ pub struct Report {
     conflicts: u64,
     /// Messages that cannot run again, because their payload is no longer kept.
     gone: u64,
-    /// Whether there are more than one call changes: ask again.
+    /// Whether there may be more than one call changes: ask again.
     more: bool,
+    /// Of a group: failures that were received before this moment were not looked at, and asking again does not reach them; with this as `until` it does. Null if
+    /// all were looked at.
+    unseen_before: Option<String>,
     /// The ids of some of those that change, at most 10.
     sample: Vec<String>,
 }
@@ -56,7 +59,16 @@ impl Report {
             conflicts: report.conflicts,
             gone: report.gone,
             more: report.more,
+            unseen_before: None,
             sample: report.sample.iter().map(id).collect(),
+        }
+    }
+
+    /// The same of an act that may have been on a group.
+    pub fn done(done: &crate::messages::Done, operation: &inbox::Operation) -> Self {
+        Self {
+            unseen_before: done.unseen_before.map(|at| at.to_string()),
+            ..Self::of(&done.report, operation)
         }
     }
 }

@@ -31,10 +31,10 @@ pub(crate) async fn run(args: &Args, open: &OpenInbox) -> Result<()> {
         return Ok(());
     }
     table(&found, open.now()).print()?;
-    if found.is_cut {
+    if let Some(before) = found.unseen_before {
         let most = text::count(WALK_MAX as u64);
         output::note(&format!(
-            "counted are the newest {most} failures; there are more"
+            "counted are the newest {most} failures; there are more, received before {before}"
         ));
     }
     if let Some(group) = found.groups.first() {

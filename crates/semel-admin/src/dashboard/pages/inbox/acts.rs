@@ -7,6 +7,7 @@ use semel_http::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::super::dead_letters::older;
 use super::consumers::is_target;
 use super::filters::Filters;
 use super::list;
@@ -14,6 +15,7 @@ use crate::api::inbox::{self as api, ActInput, Door, PauseInput, Verb};
 use crate::dashboard::ui::Tone;
 use crate::dashboard::{Act, Acted, Ask, Page, ui};
 use crate::input::refuse_field;
+use crate::messages::Done;
 use crate::refused::Refused;
 use crate::tokens::Needs;
 
@@ -57,15 +59,10 @@ pub(crate) async fn act(act: Act) -> Result<Acted, Refused> {
     let input = input(&form, &filters, verb, !is_confirmed)?;
     let ask = &act.ask;
     let done = api::perform(&ask.app, &ask.caller, input, (verb, Door::Dashboard)).await?;
-    let (report, operation) = done;
+    let (done, operation) = done;
     Ok(match is_confirmed {
-        true => Acted::done(back(&form), done_in_words(verb, &report)),
-        false => Acted::Show(forecast(
-            ask,
-            &form,
-            (&filters, verb),
-            (&report, &operation),
-        )),
+        true => Acted::done(back(&form), done_in_words(verb, &done)),
+        false => Acted::Show(forecast(ask, &form, (&filters, verb), (&done, &operation))),
     })
 }
 
@@ -144,8 +141,9 @@ fn forecast(
     ask: &Ask,
     form: &Form,
     (filters, verb): (&Filters, Verb),
-    (report, operation): (&Report, &Operation),
+    (done, operation): (&Done, &Operation),
 ) -> Page {
+    let report = &done.report;
     let title = format!("{}: what it would do", capital(verb.name()));
     let consumer = &operation.plan.consumer;
     let kept = [
@@ -190,6 +188,7 @@ fn forecast(
         @if verb == Verb::Replay { (policy(ask, consumer)) }
         @if has_new_key { (ui::notice(Tone::Warn, html! { "The provider is given a new key for each: it may do once more what it did before." })) }
         (facts(report))
+        @if let Some(before) = done.unseen_before { (older(filters, before, ask.app.now())) }
         @if report.changed == 0 {
             (ui::empty("Nothing would change.", html! { a href=(back(form)) { "Go back" } " and choose other messages." }))
         } @else {
@@ -226,7 +225,7 @@ fn facts(report: &Report) -> Markup {
     }
     html! {
         (ui::facts(&facts))
-        @if report.more { (ui::notice(Tone::Warn, html! { "There are more than one step changes: do it again until none is left." })) }
+        @if report.more { (ui::notice(Tone::Warn, html! { "There may be more than one step changes: do it again until nothing changes any more." })) }
     }
 }
 
@@ -268,7 +267,8 @@ pub(in crate::dashboard::pages) fn policy(ask: &Ask, consumer: &Scope) -> Markup
     )
 }
 
-fn done_in_words(verb: Verb, report: &Report) -> String {
+fn done_in_words(verb: Verb, done: &Done) -> String {
+    let report = &done.report;
     let what = match verb {
         Verb::Retry => "run again",
         Verb::Park => "are parked",
@@ -277,7 +277,11 @@ fn done_in_words(verb: Verb, report: &Report) -> String {
         Verb::Replay => "run once more",
         Verb::Erase => "hold nothing any more",
     };
-    let more = if report.more { "; there are more" } else { "" };
+    let more = match (report.more, done.unseen_before) {
+        (true, _) => "; there may be more",
+        (false, Some(_)) => "; older failures were not looked at",
+        (false, None) => "",
+    };
     let stay = match report.skipped {
         0 => String::new(),
         stay => format!(", {} stay as they are", ui::count(stay)),

@@ -4,6 +4,7 @@ mod report;
 mod stays;
 mod unchanged;
 
+use semel_admin::messages::Done;
 use semel_admin::view::inbox as view;
 use semel_core::inbox::{Action, Operation, Report, State};
 
@@ -73,18 +74,23 @@ impl ChangeArgs {
         open.check_order(&operation).await?;
         let asks = select.may_be_many() || is_irrevocable(change.action);
         if asks && !self.dry_run && !self.yes {
-            let report = operate(open, dry(&operation), select.group()).await?;
+            let report = operate(open, dry(&operation), select.group()).await?.report;
             if report.changed > 0 {
                 confirm(&operation, &report)?;
             }
         }
-        let report = all(open, &operation, select.group()).await?;
+        let done = all(open, &operation, select.group()).await?;
+        let report = &done.report;
         if report.changed == 0 && !select.may_be_many() {
-            return Err(unchanged(open, &change, &report).await?);
+            return Err(unchanged(open, &change, report).await?);
         }
-        self.print(&operation, &report)?;
+        self.print(&operation, &done)?;
         if report.more {
-            output::hint(more(change.action, &report));
+            output::hint(more(change.action, report));
+        } else if let Some(before) = done.unseen_before {
+            output::hint(&format!(
+                "older failures were not looked at: name those received before {before} with --until {before}"
+            ));
         }
         Ok(())
     }
@@ -102,10 +108,11 @@ impl ChangeArgs {
         })
     }
 
-    fn print(&self, operation: &Operation, report: &Report) -> Result<()> {
+    fn print(&self, operation: &Operation, done: &Done) -> Result<()> {
         if self.json {
-            return output::json(&view::Report::of(report, operation));
+            return output::json(&view::Report::done(done, operation));
         }
+        let report = &done.report;
         output::data(&lines(operation, report))?;
         for reason in stays::reasons(report) {
             output::note(&reason);
@@ -129,14 +136,15 @@ fn dry(operation: &Operation) -> Operation {
     }
 }
 
-async fn operate(open: &OpenInbox, operation: Operation, group: Option<&str>) -> Result<Report> {
+async fn operate(open: &OpenInbox, operation: Operation, group: Option<&str>) -> Result<Done> {
     Ok(semel_admin::messages::operate(open.inbox.as_ref(), operation, group).await?)
 }
 
 /// Rounds until nothing is left of what stood there when the command began. A replayed message may be done and match again before the next round,
 /// so replays are not repeated.
-async fn all(open: &OpenInbox, operation: &Operation, group: Option<&str>) -> Result<Report> {
-    let mut total = operate(open, operation.clone(), group).await?;
+async fn all(open: &OpenInbox, operation: &Operation, group: Option<&str>) -> Result<Done> {
+    let mut done = operate(open, operation.clone(), group).await?;
+    let total = &mut done.report;
     let repeats = !operation.dry_run && !matches!(operation.action, Action::Replay { .. });
     let mut changed = 0;
     for _ in 1..ROUNDS_MAX {
@@ -146,6 +154,8 @@ async fn all(open: &OpenInbox, operation: &Operation, group: Option<&str>) -> Re
         }
         changed = total.changed;
         let next = operate(open, operation.clone(), group).await?;
+        done.unseen_before = next.unseen_before;
+        let next = next.report;
         total.matched += next.changed;
         total.changed += next.changed;
         total.conflicts += next.conflicts;
@@ -157,7 +167,7 @@ async fn all(open: &OpenInbox, operation: &Operation, group: Option<&str>) -> Re
         total.gone = next.gone;
         total.more = next.more;
     }
-    Ok(total)
+    Ok(done)
 }
 
 fn confirm(operation: &Operation, report: &Report) -> Result<()> {
