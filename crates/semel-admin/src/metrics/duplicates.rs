@@ -1,9 +1,8 @@
 //! What came again, by scope: how late, from where, and what it saved. Doors and engines report it as [`Duplicate`]s.
 
 use std::array;
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -13,16 +12,16 @@ use prometheus_client::registry::Registry;
 use semel_core::duplicate::{Duplicate, Origin};
 use semel_core::{Clock, Scope, SystemClock, Timestamp};
 
+use super::bounded::Bounded;
 use super::histogram::Histogram;
-use super::requests::{OTHER, SCOPES_MAX};
+use super::requests::SCOPES_MAX;
 use crate::duplicates::is_near_end;
 use crate::view::millis;
 
 #[derive(Debug)]
 pub(super) struct Duplicates {
     series: Series,
-    /// A std lock, not an async one: it is held to look one entry up, never over an await.
-    scopes: RwLock<HashMap<Scope, Arc<PerScope>>>,
+    scopes: Bounded<Scope, PerScope>,
     since: Timestamp,
 }
 
@@ -99,13 +98,15 @@ impl Duplicates {
         );
         Self {
             series,
-            scopes: RwLock::default(),
+            scopes: Bounded::new(SCOPES_MAX),
             since: SystemClock::new().now(),
         }
     }
 
     pub(super) fn count(&self, duplicate: &Duplicate<'_>) {
-        let scope = self.scope(duplicate.scope);
+        let name = || duplicate.scope.to_string();
+        let make = |label| self.series.of(label);
+        let scope = self.scopes.get(duplicate.scope, name, make);
         scope.origins[duplicate.origin as usize].inc();
         if !duplicate.origin.is_suppressed() {
             return;
@@ -135,36 +136,11 @@ impl Duplicates {
 
     /// What was counted, by scope.
     pub(super) fn rows(&self) -> Vec<Counted> {
-        let known = self.scopes.read().unwrap_or_else(PoisonError::into_inner);
-        let mut rows: Vec<Counted> = known.values().map(|scope| scope.counted()).collect();
+        let known = self.scopes.all();
+        let mut rows: Vec<Counted> = known.iter().map(|scope| scope.counted()).collect();
         rows.sort_by(|one, other| one.scope.cmp(&other.scope));
         rows
     }
-
-    fn scope(&self, scope: &Scope) -> Arc<PerScope> {
-        let known = self.scopes.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known.get(scope) {
-            return found.clone();
-        }
-        drop(known);
-        self.meet(scope)
-    }
-
-    /// Makes room for a scope that was not seen before.
-    fn meet(&self, scope: &Scope) -> Arc<PerScope> {
-        let mut known = self.scopes.write().unwrap_or_else(PoisonError::into_inner);
-        let (name, label) = match known.len() >= SCOPES_MAX {
-            true if !known.contains_key(scope) => (&other_scope(), Arc::from(OTHER)),
-            _ => (scope, scope.to_string().into()),
-        };
-        let new = || Arc::new(self.series.of(label));
-        known.entry(name.clone()).or_insert_with(new).clone()
-    }
-}
-
-/// Under which the rest is kept; what has this name itself is counted with it.
-fn other_scope() -> Scope {
-    Scope::new(OTHER, 1).expect("a short name is valid")
 }
 
 impl Series {
@@ -208,6 +184,7 @@ impl PerScope {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bounded::OTHER;
     use super::*;
 
     fn duplicate(scope: &Scope, origin: Origin) -> Duplicate<'_> {

@@ -2,8 +2,8 @@
 //! Prometheus cannot be read back.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
 use semel_core::Scope;
 use semel_core::inbox::{Receipt, State};
@@ -12,6 +12,7 @@ use semel_http::event::{Event, What};
 use semel_http::problem::Type;
 use semel_inbox::AttemptEnd;
 
+use super::bounded::Bounded;
 use super::inbox::CONSUMERS_MAX;
 use super::requests::SCOPES_MAX;
 
@@ -177,70 +178,42 @@ impl Flow {
 }
 
 /// Counters by name; what comes beyond the limit shares the name `other`.
-///
-/// A std lock, not an async one: it is held to look one entry up, never over an await.
 #[derive(Debug)]
-struct Named<const N: usize> {
-    max: usize,
-    known: RwLock<BTreeMap<Scope, Arc<Counters<N>>>>,
-    other: Arc<Counters<N>>,
-}
+struct Named<const N: usize>(Bounded<Scope, Counters<N>>);
 
 #[derive(Debug)]
-struct Counters<const N: usize>([AtomicU64; N]);
-
-impl<const N: usize> Default for Counters<N> {
-    fn default() -> Self {
-        Self(std::array::from_fn(|_| AtomicU64::new(0)))
-    }
+struct Counters<const N: usize> {
+    name: Arc<str>,
+    counts: [AtomicU64; N],
 }
 
 impl<const N: usize> Counters<N> {
+    fn new(name: Arc<str>) -> Self {
+        let counts = std::array::from_fn(|_| AtomicU64::new(0));
+        Self { name, counts }
+    }
+
     fn read(&self) -> [u64; N] {
-        std::array::from_fn(|at| self.0[at].load(Ordering::Relaxed))
+        std::array::from_fn(|at| self.counts[at].load(Ordering::Relaxed))
     }
 }
 
 impl<const N: usize> Named<N> {
     fn new(max: usize) -> Self {
-        Self {
-            max,
-            known: RwLock::default(),
-            other: Arc::default(),
-        }
+        Self(Bounded::new(max))
     }
 
     fn count(&self, name: &Scope, kinds: impl Iterator<Item = usize>) {
-        let counters = self.of(name);
+        let counters = self.0.get(name, || name.to_string(), Counters::new);
         for kind in kinds {
-            counters.0[kind].fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    fn of(&self, name: &Scope) -> Arc<Counters<N>> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known.get(name) {
-            return found.clone();
-        }
-        drop(known);
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        match known.len() >= self.max && !known.contains_key(name) {
-            true => self.other.clone(),
-            false => known.entry(name.clone()).or_default().clone(),
+            counters.counts[kind].fetch_add(1, Ordering::Relaxed);
         }
     }
 
     fn read(&self) -> BTreeMap<String, [u64; N]> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let named = known
-            .iter()
-            .map(|(name, counters)| (name.to_string(), counters.read()));
-        let mut all: BTreeMap<_, _> = named.collect();
-        let other = self.other.read();
-        if other != [0; N] {
-            all.insert("other".to_owned(), other);
-        }
-        all
+        let all = self.0.all().into_iter();
+        all.map(|counters| (counters.name.to_string(), counters.read()))
+            .collect()
     }
 }
 

@@ -1,7 +1,6 @@
 //! What limits of tenants refused. Tenants are no label: there may be millions.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -10,7 +9,8 @@ use prometheus_client::registry::Registry;
 use semel_core::Scope;
 use semel_http::quota::Limit;
 
-use super::requests::{OTHER, SCOPES_MAX};
+use super::bounded::Bounded;
+use super::requests::SCOPES_MAX;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -21,8 +21,7 @@ struct Labels {
 #[derive(Debug)]
 pub(super) struct Limited {
     total: Family<Labels, Counter>,
-    /// A std lock, not an async one: it is held to look one entry up, never over an await.
-    scopes: Mutex<HashMap<Scope, Arc<str>>>,
+    labels: Bounded<Scope, Arc<str>>,
 }
 
 impl Limited {
@@ -35,21 +34,16 @@ impl Limited {
         );
         Self {
             total,
-            scopes: Mutex::default(),
+            labels: Bounded::new(SCOPES_MAX),
         }
     }
 
     pub(super) fn limited(&self, limit: Limit, scope: &Scope) {
-        let (limit, scope) = (limit.name(), self.label(scope));
-        self.total.get_or_create(&Labels { limit, scope }).inc();
-    }
-
-    fn label(&self, scope: &Scope) -> Arc<str> {
-        let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
-        if scopes.len() >= SCOPES_MAX && !scopes.contains_key(scope) {
-            return OTHER.into();
-        }
-        let label = scopes.entry(scope.clone());
-        label.or_insert_with(|| scope.to_string().into()).clone()
+        let label = self.labels.get(scope, || scope.to_string(), |label| label);
+        let labels = Labels {
+            limit: limit.name(),
+            scope: Arc::clone(&label),
+        };
+        self.total.get_or_create(&labels).inc();
     }
 }

@@ -1,11 +1,12 @@
 //! Numbers for a metrics server, in the OpenMetrics text form that Prometheus reads.
 //!
 //! Neither a key nor a tenant is ever a label, and the numbers of scopes, consumers and event types that are is bounded by
-//! [`SCOPES_MAX`], [`CONSUMERS_MAX`] and [`EVENT_TYPES_MAX`]. Counting touches atomics and, for requests, one read lock; nothing is allocated
-//! for a label set that was seen before.
+//! [`SCOPES_MAX`], [`CONSUMERS_MAX`] and [`EVENT_TYPES_MAX`]. Counting touches atomics, behind a few read locks that are held to look one entry up:
+//! by name, and by labels where these are more than a name. Only a name or a set of labels that was not seen before is written and allocated.
 
 mod alerts;
 mod beneath;
+mod bounded;
 mod budgets;
 mod counts;
 mod described;

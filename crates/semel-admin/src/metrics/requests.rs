@@ -1,8 +1,7 @@
 //! What doors report: requests by scope and by what became of them.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::http::Method;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -13,6 +12,7 @@ use semel_core::Scope;
 use semel_http::event::{Event, What};
 use semel_http::problem::Type;
 
+use super::bounded::{Bounded, OTHER};
 use super::histogram::Histogram;
 
 /// The most scopes that are told apart; the rest share the label `other`. A metrics server keeps
@@ -21,16 +21,13 @@ pub const SCOPES_MAX: usize = 256;
 
 /// The methods that are told apart among requests that no route guards.
 const METHODS: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
-/// The label of scopes beyond [`SCOPES_MAX`].
-pub(super) const OTHER: &str = "other";
 
 #[derive(Debug)]
 pub(super) struct Requests {
     total: Family<Labels, Counter>,
     seconds: Family<ByScope, Histogram, fn() -> Histogram>,
     unguarded: Family<ByMethod, Counter>,
-    /// A std lock, not an async one: it is held to look one entry up, never over an await.
-    scopes: RwLock<HashMap<Scope, PerScope>>,
+    scopes: Bounded<Scope, PerScope>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -51,11 +48,11 @@ struct ByMethod {
 }
 
 /// What would have to be looked up or allocated again for each request.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct PerScope {
     label: Arc<str>,
     seconds: Histogram,
-    traffic: Arc<Traffic>,
+    traffic: Traffic,
 }
 
 /// What alerts judge of a scope, beside the series.
@@ -99,20 +96,19 @@ impl Requests {
             total,
             seconds,
             unguarded,
-            scopes: RwLock::default(),
+            scopes: Bounded::new(SCOPES_MAX),
         }
     }
 
     pub(super) fn saw(&self, event: &Event<'_>) {
-        let PerScope {
-            label,
-            seconds,
-            traffic,
-        } = self.scope(event.scope);
-        seconds.took(event.took);
-        traffic.saw(event.what);
+        let make = |label| self.labelled(label);
+        let scope = self
+            .scopes
+            .get(event.scope, || event.scope.to_string(), make);
+        scope.seconds.took(event.took);
+        scope.traffic.saw(event.what);
         let labels = Labels {
-            scope: label,
+            scope: scope.label.clone(),
             outcome: event.what.name(),
             status: class(event.status),
         };
@@ -126,14 +122,13 @@ impl Requests {
 
     /// Requests and the duplicates among them, by scope; what shares the label `other` is left out.
     pub(super) fn traffic(&self) -> Vec<(Arc<str>, u64, u64)> {
-        let known = self.scopes.read().unwrap_or_else(PoisonError::into_inner);
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let of = |scope: &PerScope| {
+        let of = |scope: &Arc<PerScope>| {
             let traffic = &scope.traffic;
             let (all, duplicates) = (read(&traffic.requests), read(&traffic.duplicates));
             (scope.label.clone(), all, duplicates)
         };
-        known.values().map(of).collect()
+        self.scopes.named().iter().map(of).collect()
     }
 
     /// Requests with a key that no route guards.
@@ -143,29 +138,12 @@ impl Requests {
         known.map(of).sum()
     }
 
-    fn scope(&self, scope: &Scope) -> PerScope {
-        let known = self.scopes.read().unwrap_or_else(PoisonError::into_inner);
-        let found = known.get(scope).cloned();
-        drop(known);
-        found.unwrap_or_else(|| self.meet(scope))
-    }
-
-    /// Makes room for a scope that was not seen before.
-    fn meet(&self, scope: &Scope) -> PerScope {
-        let mut known = self.scopes.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= SCOPES_MAX && !known.contains_key(scope) {
-            return self.labelled(OTHER.into());
-        }
-        let new = || self.labelled(scope.to_string().into());
-        known.entry(scope.clone()).or_insert_with(new).clone()
-    }
-
     fn labelled(&self, label: Arc<str>) -> PerScope {
         let scope = label.clone();
         PerScope {
             label,
             seconds: self.seconds.get_or_create_owned(&ByScope { scope }),
-            traffic: Arc::default(),
+            traffic: Traffic::default(),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What the services behind the gateway answer, by the route's scope.
 
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -12,8 +11,8 @@ use semel_core::Scope;
 use semel_http::event::Answered;
 
 use super::SCOPES_MAX;
+use super::bounded::Bounded;
 use super::histogram::Histogram;
-use super::requests::OTHER;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByScope {
@@ -30,8 +29,7 @@ struct ByStatus {
 pub(super) struct Upstream {
     seconds: Family<ByScope, Histogram, fn() -> Histogram>,
     answers: Family<ByStatus, Counter>,
-    /// A std lock, not an async one: it is held to look one entry up, never over an await.
-    scopes: RwLock<HashMap<Scope, (Arc<str>, Histogram)>>,
+    scopes: Bounded<Scope, (Arc<str>, Histogram)>,
 }
 
 impl Upstream {
@@ -39,7 +37,7 @@ impl Upstream {
         let upstream = Self {
             seconds: Family::new_with_constructor(Histogram::seconds),
             answers: Family::default(),
-            scopes: RwLock::default(),
+            scopes: Bounded::new(SCOPES_MAX),
         };
         registry.register(
             "semel_upstream_seconds",
@@ -55,26 +53,15 @@ impl Upstream {
     }
 
     pub(super) fn saw(&self, scope: &Scope, answered: Answered, took: Duration) {
-        let (scope, seconds) = self.scope(scope);
+        let make = |label| self.labelled(label);
+        let found = self.scopes.get(scope, || scope.to_string(), make);
+        let (label, seconds) = &*found;
         seconds.took(took);
-        let status = answered.name();
-        self.answers
-            .get_or_create(&ByStatus { scope, status })
-            .inc();
-    }
-
-    fn scope(&self, scope: &Scope) -> (Arc<str>, Histogram) {
-        let known = self.scopes.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known.get(scope) {
-            return found.clone();
-        }
-        drop(known);
-        let mut known = self.scopes.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= SCOPES_MAX && !known.contains_key(scope) {
-            return self.labelled(OTHER.into());
-        }
-        let new = || self.labelled(scope.to_string().into());
-        known.entry(scope.clone()).or_insert_with(new).clone()
+        let labels = ByStatus {
+            scope: label.clone(),
+            status: answered.name(),
+        };
+        self.answers.get_or_create(&labels).inc();
     }
 
     fn labelled(&self, label: Arc<str>) -> (Arc<str>, Histogram) {

@@ -10,15 +10,14 @@ use semel_core::Scope;
 use semel_core::inbox::{Cause, Message, Receipt, State};
 use semel_inbox::AttemptEnd;
 
-use super::labels::{
-    ByPolicy, ByReason, ByStatus, ByType, CONSUMERS_MAX, EVENT_TYPES_MAX, Met, NONE,
-};
+use super::labels::{ByPolicy, ByReason, ByStatus, ByType, CONSUMERS_MAX, EVENT_TYPES_MAX, NONE};
+use crate::metrics::bounded::Bounded;
 use crate::metrics::histogram::Histogram;
 
 #[derive(Debug)]
 pub(in crate::metrics) struct Counted {
     series: Series,
-    consumers: Met<Scope, Consumer>,
+    consumers: Bounded<Scope, Consumer>,
 }
 
 #[derive(Debug, Default)]
@@ -44,7 +43,7 @@ impl Default for Seconds {
     }
 }
 
-/// What would have to be looked up or allocated again for each message of a consumer.
+/// The series of a consumer that are the same for all its messages, so that they are not looked up by their labels each time.
 #[derive(Debug)]
 struct Consumer {
     label: Arc<str>,
@@ -54,11 +53,11 @@ struct Consumer {
     reclaimed: Counter,
     late: Counter,
     settled_elsewhere: Counter,
-    /// Messages that failed for good because of what they are: their handler refused them, or they cannot be read.
+    /// Messages that their handler refused for good.
     terminal: AtomicU64,
     /// Replays against the policy.
     forced: AtomicU64,
-    types: Met<String, EventType>,
+    types: Bounded<String, EventType>,
 }
 
 /// What alerts judge of a consumer: how much of it there was since the process began.
@@ -97,7 +96,7 @@ impl Series {
             settled_elsewhere: claims("settled-elsewhere"),
             terminal: AtomicU64::new(0),
             forced: AtomicU64::new(0),
-            types: Met::new(EVENT_TYPES_MAX),
+            types: Bounded::new(EVENT_TYPES_MAX),
             label,
         }
     }
@@ -124,7 +123,7 @@ impl Counted {
         series.register(registry);
         Self {
             series,
-            consumers: Met::new(CONSUMERS_MAX),
+            consumers: Bounded::new(CONSUMERS_MAX),
         }
     }
 
@@ -237,7 +236,7 @@ impl Counted {
         event_type.suppressed.inc_by(intents as u64);
     }
 
-    /// What alerts judge of each consumer.
+    /// What alerts judge of each consumer, those beyond the limit as one.
     pub(in crate::metrics) fn watched(&self) -> Vec<WatchedConsumer> {
         let of = |consumer: &Consumer| WatchedConsumer {
             consumer: consumer.label.clone(),
@@ -245,11 +244,8 @@ impl Counted {
             terminal: consumer.terminal.load(Ordering::Relaxed),
             forced: consumer.forced.load(Ordering::Relaxed),
         };
-        self.consumers
-            .all()
-            .iter()
-            .map(|consumer| of(consumer))
-            .collect()
+        let all = self.consumers.all();
+        all.iter().map(|consumer| of(consumer)).collect()
     }
 }
 
