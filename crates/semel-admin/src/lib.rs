@@ -39,6 +39,7 @@ pub mod records;
 mod refused;
 mod router;
 pub mod secret;
+mod sweeps;
 pub mod tokens;
 pub mod view;
 pub mod when;

@@ -203,7 +203,7 @@ impl Engine {
         loop {
             match self.turn(interval, last).await {
                 Ok(Turn::Taken(share)) => {
-                    let more = self.sweep_step(&self.buckets_of(share)).await;
+                    let more = self.sweep_step(share.number).await;
                     last = Some((share, more));
                 }
                 // However many shares and processes there are, each asks a few times per interval only.
@@ -213,20 +213,21 @@ impl Engine {
                 }
                 Err(_) => {
                     // A server without memory cannot say whose turn it is, and must be swept all the same.
-                    let buckets: Vec<Bucket> = self.keys.buckets().collect();
-                    while self.sweep_step(&buckets).await {}
+                    let all = (0..self.shares_count())
+                        .map(|share| async move { while self.sweep_step(share).await {} });
+                    join_all(all).await;
                     return interval;
                 }
             }
         }
     }
 
-    /// One step, which those who watch hear of; whether there is more to do. A store that cannot answer now is swept
-    /// next time; callers hear of it by themselves.
-    async fn sweep_step(&self, buckets: &[Bucket]) -> bool {
-        let swept = self.sweep_buckets(buckets, STEP).await;
+    /// One step of a share, which those who watch hear of; whether there is more to do. A store that cannot answer now is
+    /// swept next time; callers hear of it by themselves.
+    async fn sweep_step(&self, share: usize) -> bool {
+        let swept = self.sweep_buckets(&self.buckets_of(share), STEP).await;
         if let Some(watch) = &self.watch {
-            watch.swept(swept.as_ref());
+            watch.swept_share(share, swept.as_ref());
         }
         matches!(swept, Ok(swept) if swept.more)
     }
@@ -263,8 +264,8 @@ impl Engine {
         self.keys.count().min(SHARES)
     }
 
-    fn buckets_of(&self, share: Share) -> Vec<Bucket> {
-        let buckets = self.keys.buckets().skip(share.number);
+    fn buckets_of(&self, share: usize) -> Vec<Bucket> {
+        let buckets = self.keys.buckets().skip(share);
         buckets.step_by(self.shares_count()).collect()
     }
 }

@@ -4,15 +4,16 @@
 //! A gateway that took itself out of the load balancer because a broker is away would turn one outage into two, so by default none of them counts.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use semel_core::store::Swept;
-use semel_core::{Error, duration};
+use semel_core::duration;
 use semel_inbox::source::{SourceState, SourceView};
 use tokio::time::Instant;
 
 use super::{Health, Names, PartReadiness, Said};
+use crate::metrics::Metrics;
+use crate::sweeps::{Moment, Standing, Sweeps, WHOLE};
 
 /// So many steps in a row may fail: a store that was away for a moment is swept at the next one.
 const STEPS_FAILED_MAX: u32 = 3;
@@ -51,7 +52,7 @@ type Look<T> = Box<dyn Fn() -> Vec<T> + Send + Sync>;
 #[derive(Default)]
 pub(super) struct Looks {
     counts: Mutex<Beside>,
-    sweep: Mutex<Option<Sweep>>,
+    sweeps: Mutex<Option<Arc<Sweeps>>>,
     sources: Mutex<Option<Look<SourceView>>>,
     upstreams: Mutex<Option<Look<Upstream>>>,
 }
@@ -78,17 +79,9 @@ impl Health {
         *locked(&self.0.beside.upstreams) = Some(look);
     }
 
-    /// A step of the sweep has ended.
-    pub fn swept(&self, step: Result<&Swept, &Error>) {
-        let mut sweep = locked(&self.0.beside.sweep);
-        sweep.get_or_insert_default().step(step, Instant::now());
-    }
-
-    /// Other processes of the store have swept it, and nothing was left to do here.
-    pub fn swept_elsewhere(&self) {
-        let mut sweep = locked(&self.0.beside.sweep);
-        let sweep = sweep.get_or_insert_default();
-        (sweep.behind, sweep.ended) = (None, Some(Instant::now()));
+    /// Looks at the sweeps that these metrics hear of from now on.
+    pub fn watch_sweeps(&self, metrics: &Metrics) {
+        *locked(&self.0.beside.sweeps) = Some(metrics.sweeps());
     }
 }
 
@@ -100,9 +93,9 @@ impl Looks {
         names: Names,
     ) -> (Vec<PartReadiness>, Vec<PartReadiness>) {
         let counts = *locked(&self.counts);
-        let sweep = locked(&self.sweep)
-            .as_ref()
-            .map(|sweep| part("sweep", sweep.said(now), counts.sweep));
+        let sweeps = locked(&self.sweeps).clone();
+        let sweep = sweeps.and_then(|sweeps| swept(&sweeps.standing(), now));
+        let sweep = sweep.map(|said| part("sweep", said, counts.sweep));
         let sources = locked(&self.sources).as_ref().map(|look| look());
         let sources = sources.into_iter().flatten().take(SHOWN_MAX).enumerate();
         let sources = sources.map(|(at, view)| {
@@ -158,57 +151,47 @@ fn reached(unreached: u32) -> Said {
     }
 }
 
-/// How the sweep goes.
-#[derive(Debug, Default)]
-struct Sweep {
-    /// Steps that failed since one did not.
-    failed: u32,
-    /// The kind of the last error.
-    kind: &'static str,
-    /// Since when every step left something.
-    behind: Option<Instant>,
-    /// When the last step ended.
-    ended: Option<Instant>,
+/// The worst of what there is to say about the sweeps of a store's parts; nothing if it has none.
+fn swept(parts: &[(&'static str, Standing)], now: Instant) -> Option<Said> {
+    let said = |why: fn(&Standing, Instant) -> Option<String>| {
+        let mut parts = parts.iter();
+        parts.find_map(|(part, standing)| {
+            let why = why(standing, now)?;
+            Some(match *part {
+                WHOLE => why,
+                part => format!("{part}: {why}"),
+            })
+        })
+    };
+    let why = [fails, stands_still, is_behind].into_iter().find_map(said);
+    let said = why.map_or(Said::Ready, |why| Said::NotReady(Cow::Owned(why)));
+    (!parts.is_empty()).then_some(said)
 }
 
-impl Sweep {
-    fn step(&mut self, step: Result<&Swept, &Error>, now: Instant) {
-        self.ended = Some(now);
-        match step {
-            Ok(swept) => {
-                self.failed = 0;
-                self.behind = swept.more.then(|| self.behind.unwrap_or(now));
-            }
-            Err(error) => {
-                self.failed = self.failed.saturating_add(1);
-                self.kind = error.kind().name();
-            }
-        }
-    }
+fn fails(sweep: &Standing, _: Instant) -> Option<String> {
+    let Standing { failed, kind, .. } = sweep;
+    (*failed >= STEPS_FAILED_MAX).then(|| format!("the last {failed} steps failed: {kind}"))
+}
 
-    fn said(&self, now: Instant) -> Said {
-        let since = |at: Option<Instant>| at.map(|at| now.saturating_duration_since(at));
-        let (behind, still) = (since(self.behind), since(self.ended));
-        let why = match (self.failed, behind, still) {
-            (failed, ..) if failed >= STEPS_FAILED_MAX => {
-                format!("the last {failed} steps failed: {}", self.kind)
-            }
-            (_, _, Some(still)) if still >= STEP_MAX => {
-                format!("no step has ended for {}", duration::show(still))
-            }
-            (_, Some(behind), _) if behind >= BEHIND_MAX => format!(
-                "behind for {}: more ends its retention than is swept",
-                duration::show(behind)
-            ),
-            _ => return Said::Ready,
-        };
-        Said::NotReady(Cow::Owned(why))
-    }
+fn stands_still(sweep: &Standing, now: Instant) -> Option<String> {
+    let still = since(sweep.ended, now);
+    (still >= STEP_MAX).then(|| format!("no step has ended for {}", duration::show(still)))
+}
+
+fn is_behind(sweep: &Standing, now: Instant) -> Option<String> {
+    let behind = duration::show(since(sweep.behind?, now));
+    (since(sweep.behind?, now) >= BEHIND_MAX)
+        .then(|| format!("behind for {behind}: more ends its retention than is swept"))
+}
+
+fn since(at: Moment, now: Instant) -> Duration {
+    now.saturating_duration_since(at.instant)
 }
 
 #[cfg(test)]
 mod tests {
-    use semel_core::Kind;
+    use semel_core::store::Swept;
+    use semel_core::{Error, Kind};
 
     use super::*;
 
@@ -219,40 +202,75 @@ mod tests {
         }
     }
 
+    /// What is said of the sweeps of these parts after so many seconds.
+    fn heard(sweeps: &Sweeps, began: Moment, seconds: u64) -> Option<String> {
+        let now = began.instant + Duration::from_secs(seconds);
+        let said = swept(&sweeps.standing(), now).unwrap();
+        why(&said).map(str::to_owned)
+    }
+
+    fn after(began: Moment, seconds: u64) -> Moment {
+        Moment {
+            instant: began.instant + Duration::from_secs(seconds),
+            ..began
+        }
+    }
+
     #[test]
     fn a_sweep_that_fails_again_and_again_or_is_long_behind_is_named() {
-        let now = Instant::now();
-        let later = now + Duration::from_secs(61);
-        let (mut sweep, away) = (Sweep::default(), Error::new(Kind::Unavailable, "x"));
+        let began = Moment::now();
+        let (sweeps, away) = (Sweeps::new(began), Error::new(Kind::Unavailable, "x"));
+        let whole = (WHOLE, 0);
+        assert!(swept(&sweeps.standing(), began.instant).is_none());
         for _ in 0..2 {
-            sweep.step(Err(&away), now);
+            sweeps.stepped(whole, Err(&away), began);
         }
-        assert_eq!(why(&sweep.said(now)), None);
-        sweep.step(Err(&away), now);
-        let said = sweep.said(now);
-        assert_eq!(why(&said), Some("the last 3 steps failed: unavailable"));
+        assert_eq!(heard(&sweeps, began, 0), None);
+        sweeps.stepped(whole, Err(&away), began);
+        let failed = Some("the last 3 steps failed: unavailable".to_owned());
+        assert_eq!(heard(&sweeps, began, 0), failed);
         let more = Swept {
             more: true,
             ..Swept::default()
         };
-        sweep.step(Ok(&more), now);
-        assert_eq!(why(&sweep.said(now)), None);
-        sweep.step(Ok(&more), later);
-        assert!(why(&sweep.said(later)).is_some_and(|why| why.starts_with("behind for 1m")));
-        sweep.step(Ok(&Swept::default()), later);
-        assert_eq!(why(&sweep.said(later)), None);
+        sweeps.stepped(whole, Ok(&more), began);
+        assert_eq!(heard(&sweeps, began, 0), None);
+        sweeps.stepped(whole, Ok(&more), after(began, 61));
+        assert!(heard(&sweeps, began, 61).is_some_and(|why| why.starts_with("behind for 1m")));
+        sweeps.stepped(whole, Ok(&Swept::default()), after(began, 61));
+        assert_eq!(heard(&sweeps, began, 61), None);
     }
 
     #[test]
-    fn a_sweep_that_stands_still_is_named() {
-        let now = Instant::now();
-        let mut sweep = Sweep::default();
-        sweep.step(Ok(&Swept::default()), now);
-        assert_eq!(why(&sweep.said(now + Duration::from_secs(299))), None);
-        let said = sweep.said(now + STEP_MAX);
-        assert_eq!(why(&said), Some("no step has ended for 5m"));
-        sweep.step(Ok(&Swept::default()), now + STEP_MAX);
-        assert_eq!(why(&sweep.said(now + STEP_MAX)), None);
+    fn a_sweep_that_stands_still_is_named_also_in_its_first_step() {
+        let began = Moment::now();
+        let sweeps = Sweeps::new(began);
+        sweeps.expect(WHOLE, began);
+        for ended in [0, 1_000] {
+            sweeps.stepped((WHOLE, 0), Ok(&Swept::default()), after(began, ended));
+            assert_eq!(heard(&sweeps, began, ended + 299), None);
+            let still = Some("no step has ended for 5m".to_owned());
+            assert_eq!(heard(&sweeps, began, ended + 300), still);
+        }
+        let sweeps = Sweeps::new(began);
+        sweeps.expect(WHOLE, began);
+        assert_eq!(heard(&sweeps, began, 299), None);
+        assert!(heard(&sweeps, began, 300).is_some());
+    }
+
+    #[test]
+    fn a_part_that_fails_or_stands_still_is_named_though_another_is_well() {
+        let began = Moment::now();
+        let (sweeps, away) = (Sweeps::new(began), Error::new(Kind::Unavailable, "x"));
+        for _ in 0..3 {
+            sweeps.stepped(("outcomes", 0), Err(&away), began);
+            sweeps.stepped(("claims", 0), Ok(&Swept::default()), began);
+        }
+        let failed = "outcomes: the last 3 steps failed: unavailable".to_owned();
+        assert_eq!(heard(&sweeps, began, 0), Some(failed));
+        sweeps.stepped(("outcomes", 0), Ok(&Swept::default()), after(began, 400));
+        let still = "claims: no step has ended for 6m 40s".to_owned();
+        assert_eq!(heard(&sweeps, began, 400), Some(still));
     }
 
     #[test]

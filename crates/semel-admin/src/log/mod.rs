@@ -117,8 +117,8 @@ pub(crate) fn swept(swept: &Swept) {
     }
 }
 
-pub(crate) fn sweep_failed(error: &Error) {
-    tracing::warn!(target: "semel::state", event = "sweep-failed", error = %error);
+pub(crate) fn sweep_failed(part: &'static str, error: &Error) {
+    tracing::warn!(target: "semel::state", event = "sweep-failed", part, error = %error);
 }
 
 /// The clock has jumped ahead of the store's time and nothing explains it, or that is over.

@@ -1,5 +1,6 @@
 //! What a store does beneath its verbs: commits that carry many calls, ended leases, its sweep, its clock.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -11,9 +12,10 @@ use prometheus_client::registry::Registry;
 use semel_core::clock::Doubt;
 use semel_core::record::UnknownCause;
 use semel_core::store::Swept;
-use semel_core::{Clock as _, SystemClock, Timestamp};
+use semel_core::{Error, Timestamp};
 
 use super::histogram::Histogram;
+use crate::sweeps::{Moment, Sweeps};
 
 /// For a series that is not there from the beginning.
 type NoLabels = Vec<(&'static str, &'static str)>;
@@ -37,11 +39,11 @@ pub(super) struct Beneath {
     archived: Counter,
     events_deleted: Counter,
     sweeps_failed: Counter,
-    /// When the sweep last took a step; no series before the first attempt.
+    sweeps: Arc<Sweeps>,
+    /// When the sweep last took a step; no series for a store without one.
     swept_at: Family<NoLabels, Gauge<f64, AtomicU64>>,
     /// Since when each step left something; no series while none is left.
     behind_since: Family<NoLabels, Gauge<f64, AtomicU64>>,
-    began: Timestamp,
     unknowns: Family<ByCause, Counter>,
     clock_jump: Gauge,
 }
@@ -58,9 +60,9 @@ impl Beneath {
             archived: step("archived"),
             events_deleted: step("events-deleted"),
             sweeps_failed: Counter::default(),
+            sweeps: Arc::new(Sweeps::new(Moment::now())),
             swept_at: Family::default(),
             behind_since: Family::default(),
-            began: SystemClock::new().now(),
             unknowns: Family::default(),
             clock_jump: Gauge::default(),
         };
@@ -87,13 +89,14 @@ impl Beneath {
         );
         registry.register(
             "semel_sweep_last_timestamp_seconds",
-            "When the store's own sweep last took a step, here or in another process that shares the work, in Unix time; while all have failed, when \
-             the process began; nothing where the store expires records by itself",
+            "When the store's own sweep last took a step, here or in another process that shares the work, in Unix time; before the first that \
+             succeeds, when the process began; of a store with several parts or shares, that which has waited longest",
             beneath.swept_at.clone(),
         );
         registry.register(
             "semel_sweep_behind_timestamp_seconds",
-            "Since when each step of the store's own sweep has left something, in Unix time; nothing while it keeps up",
+            "Since when each step of the store's own sweep, or of that of one of its parts or shares, has left something, in Unix time; nothing while \
+             it keeps up",
             beneath.behind_since.clone(),
         );
         registry.register(
@@ -125,30 +128,46 @@ impl Beneath {
         self.unknowns.get_or_create(&ByCause { cause }).inc();
     }
 
-    /// The store's own sweep took a step at this moment, and left something or did not.
-    pub(super) fn stepped(&self, is_behind: bool, now: Timestamp) {
-        let none = NoLabels::new();
-        self.swept_at.get_or_create(&none).set(seconds(now));
-        match is_behind {
-            true if self.behind_since().is_some() => {}
-            true => {
-                let since = self.behind_since.get_or_create(&none);
-                since.set(seconds(now));
-            }
-            false => {
-                self.behind_since.remove(&none);
+    /// How the store's own sweeps go.
+    pub(super) const fn sweeps(&self) -> &Arc<Sweeps> {
+        &self.sweeps
+    }
+
+    /// A step of the store's own sweep has ended, in this part and share of the store.
+    pub(super) fn stepped(&self, place: (&'static str, usize), step: Result<&Swept, &Error>) {
+        self.sweeps.stepped(place, step, Moment::now());
+        match step {
+            Ok(swept) => self.swept(swept),
+            Err(_) => {
+                self.sweeps_failed.inc();
             }
         }
     }
 
     /// Since when each step has left something, in Unix time.
     pub(super) fn behind_since(&self) -> Option<f64> {
-        self.behind_since.get(&NoLabels::new()).map(|at| at.get())
+        self.sweeps.behind_since().map(seconds)
     }
 
     /// When the store's own sweep last took a step, in Unix time.
     pub(super) fn last_swept(&self) -> Option<f64> {
-        self.swept_at.get(&NoLabels::new()).map(|at| at.get())
+        self.sweeps.last_swept().map(seconds)
+    }
+
+    pub(super) fn refresh(&self) {
+        let show = |series: &Family<NoLabels, Gauge<f64, AtomicU64>>, at: Option<f64>| {
+            let none = NoLabels::new();
+            match at {
+                Some(at) => {
+                    series.get_or_create(&none).set(at);
+                }
+                None => {
+                    series.remove(&none);
+                }
+            }
+        };
+        show(&self.swept_at, self.last_swept());
+        show(&self.behind_since, self.behind_since());
     }
 
     /// How many steps of the sweep failed.
@@ -172,46 +191,9 @@ impl Beneath {
         self.clock_jump
             .set(i64::try_from(seconds).unwrap_or(i64::MAX));
     }
-
-    /// A step failed. If none has succeeded yet, the age of the last one counts from the beginning of the process.
-    pub(super) fn sweep_failed(&self) {
-        self.sweeps_failed.inc();
-        if self.last_swept().is_none() {
-            let at = self.swept_at.get_or_create(&NoLabels::new());
-            at.set(seconds(self.began));
-        }
-    }
 }
 
 /// Unix time in seconds.
 fn seconds(at: Timestamp) -> f64 {
     at.as_millis() as f64 / 1e3
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sweep_is_behind_since_the_first_step_that_left_something() {
-        let beneath = Beneath::register(&mut Registry::default());
-        let at = |seconds: i64| Timestamp::from_millis(seconds * 1_000);
-        assert_eq!((beneath.last_swept(), beneath.behind_since()), (None, None));
-        beneath.stepped(true, at(10));
-        beneath.stepped(true, at(20));
-        assert_eq!(beneath.behind_since(), Some(10.0));
-        assert_eq!(beneath.last_swept(), Some(20.0));
-        beneath.stepped(false, at(30));
-        assert_eq!(beneath.behind_since(), None);
-    }
-
-    #[test]
-    fn a_sweep_that_never_succeeds_is_as_old_as_the_process() {
-        let beneath = Beneath::register(&mut Registry::default());
-        beneath.sweep_failed();
-        assert_eq!(beneath.last_swept(), Some(seconds(beneath.began)));
-        beneath.stepped(false, Timestamp::from_millis(7_000));
-        beneath.sweep_failed();
-        assert_eq!(beneath.last_swept(), Some(7.0));
-    }
 }

@@ -24,6 +24,7 @@ mod spans;
 mod upstream;
 mod verbs;
 
+pub use crate::sweeps::WHOLE;
 pub use described::{Described, described};
 pub(crate) use duplicates::Counted;
 pub(crate) use inbox::WatchedConsumer;
@@ -33,6 +34,7 @@ pub use requests::SCOPES_MAX;
 pub(crate) use verbs::Met;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
@@ -42,11 +44,12 @@ use semel_core::clock::Doubt;
 use semel_core::duplicate::Duplicate;
 use semel_core::record::{Claim, UnknownCause};
 use semel_core::store::{self, Swept};
-use semel_core::{Budget, Clock as _, Error, Scope, SystemClock, Timestamp};
+use semel_core::{Budget, Error, Scope, Timestamp};
 use semel_http::event::Answered;
 use semel_inbox::CircuitState;
 use semel_inbox::source::SourceView;
 
+use crate::sweeps::{Moment, Sweeps};
 use crate::tokens::Tokens;
 use crate::{log, view};
 use alerts::Alerts;
@@ -144,6 +147,7 @@ impl Metrics {
 
     /// All series as text.
     pub fn text(&self) -> String {
+        self.beneath.refresh();
         self.budgets.refresh();
         self.counts.refresh();
         self.ports.refresh();
@@ -243,6 +247,28 @@ impl Metrics {
         self.duplicates.count(duplicate);
     }
 
+    /// A part of the store sweeps itself from now on; until its first step has ended, its last one is now.
+    pub fn expect_sweep(&self, part: &'static str) {
+        self.beneath.sweeps().expect(part, Moment::now());
+    }
+
+    /// A step of the sweep of a part of the store has ended, in this share of it.
+    pub fn swept_part(&self, place: (&'static str, usize), step: Result<&Swept, &Error>) {
+        self.beneath.stepped(place, step);
+        if let Err(error) = step {
+            log::sweep_failed(place.0, error);
+        }
+    }
+
+    /// Other processes have swept a part of the store, and nothing is left to do.
+    pub fn swept_part_elsewhere(&self, part: &'static str) {
+        self.beneath.sweeps().swept_elsewhere(part, Moment::now());
+    }
+
+    pub(crate) fn sweeps(&self) -> Arc<Sweeps> {
+        self.beneath.sweeps().clone()
+    }
+
     /// Counts what a step of the sweep did.
     pub(crate) fn count_swept(&self, swept: &Swept) {
         self.beneath.swept(swept);
@@ -296,21 +322,16 @@ impl store::StoreObserver for Metrics {
         log::lease_ended(claim);
     }
 
+    fn swept_share(&self, share: usize, step: Result<&Swept, &Error>) {
+        self.swept_part((WHOLE, share), step);
+    }
+
     fn swept(&self, step: Result<&Swept, &Error>) {
-        match step {
-            Ok(swept) => {
-                self.beneath.swept(swept);
-                self.beneath.stepped(swept.more, SystemClock::new().now());
-            }
-            Err(error) => {
-                self.beneath.sweep_failed();
-                log::sweep_failed(error);
-            }
-        }
+        self.swept_share(0, step);
     }
 
     fn swept_elsewhere(&self) {
-        self.beneath.stepped(false, SystemClock::new().now());
+        self.swept_part_elsewhere(WHOLE);
     }
 
     fn clock_doubted(&self, doubt: Option<Doubt>) {

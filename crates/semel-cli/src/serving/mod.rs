@@ -229,6 +229,7 @@ impl Process {
     ) -> Result<Self> {
         let (metrics, health) = (Arc::new(Metrics::new()), Health::default());
         traces.show(&metrics);
+        health.watch_sweeps(&metrics);
         let watch = Arc::new(StoreWatch {
             metrics: metrics.clone(),
             health: health.clone(),

@@ -13,6 +13,8 @@ use semel_http::event::Answered;
 use semel_http::observe::Report;
 use semel_http::{Event, RequestObserver};
 
+use crate::stores;
+
 /// All who watch. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Watchers {
@@ -78,7 +80,28 @@ pub(super) struct StoreWatch {
     pub(super) health: Health,
 }
 
-impl store::StoreObserver for StoreWatch {
+impl stores::Watch for StoreWatch {
+    fn part(&self, part: &'static str) -> Arc<dyn store::StoreObserver> {
+        Arc::new(PartWatch {
+            metrics: self.metrics.clone(),
+            health: self.health.clone(),
+            part,
+        })
+    }
+
+    fn sweeps(&self, part: &'static str) {
+        self.metrics.expect_sweep(part);
+    }
+}
+
+/// The same for one part of the store.
+struct PartWatch {
+    metrics: Arc<Metrics>,
+    health: Health,
+    part: &'static str,
+}
+
+impl store::StoreObserver for PartWatch {
     fn committed(&self, calls: usize, took: Duration) {
         self.metrics.committed(calls, took);
     }
@@ -88,13 +111,15 @@ impl store::StoreObserver for StoreWatch {
     }
 
     fn swept(&self, step: Result<&Swept, &Error>) {
-        self.metrics.swept(step);
-        self.health.swept(step);
+        self.swept_share(0, step);
+    }
+
+    fn swept_share(&self, share: usize, step: Result<&Swept, &Error>) {
+        self.metrics.swept_part((self.part, share), step);
     }
 
     fn swept_elsewhere(&self) {
-        self.metrics.swept_elsewhere();
-        self.health.swept_elsewhere();
+        self.metrics.swept_part_elsewhere(self.part);
     }
 
     fn clock_doubted(&self, doubt: Option<Doubt>) {

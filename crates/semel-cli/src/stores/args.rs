@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 use semel_core::duration;
-use semel_core::store::StoreObserver;
 use semel_policy::File;
 use semel_policy::value::{Engine, StoreUrl};
 use semel_seal::Kek;
 
-use super::{Opened, Opening, Purpose, postgres, url};
+use super::{Opened, Opening, Purpose, Watch, postgres, url};
 use crate::discovery::ConfigPath;
 use crate::error::{Error, Result};
 use crate::exit::Exit;
@@ -157,7 +156,7 @@ impl StoreArgs {
     }
 
     /// Opens a store to work with it: it is created if need be, and swept.
-    pub(crate) async fn open_serving(&self, watch: Arc<dyn StoreObserver>) -> Result<Opened> {
+    pub(crate) async fn open_serving(&self, watch: Arc<dyn Watch>) -> Result<Opened> {
         let keks = self.keks.read()?;
         let opened = super::open(&self.url()?, &self.opening(Purpose::Serve(watch))).await?;
         let opened = opened.sealed(keks)?;

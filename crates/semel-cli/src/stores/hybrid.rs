@@ -9,7 +9,7 @@ use semel_policy::value::{Address, Engine};
 use semel_sqlite::SqliteStore;
 
 use super::opened::Server;
-use super::{Opened, Opening, postgres, redis, sqlite, url};
+use super::{CLAIMS, OUTCOMES, Opened, Opening, postgres, redis, sqlite, url};
 use crate::error::Result;
 
 /// The store that keeps outcomes.
@@ -26,7 +26,7 @@ pub(super) async fn open(
     opening: &Opening,
 ) -> Result<Opened> {
     let durable = durable(outcomes, opening).await?;
-    let fast = redis::open(claims, opening).await?;
+    let fast = redis::open(claims, opening, CLAIMS).await?;
     let mut servers = vec![Server::Redis(fast.store.clone())];
     servers.extend(durable.server);
     Ok(Opened {
@@ -42,7 +42,7 @@ pub(super) async fn open(
 async fn durable(outcomes: &Address, opening: &Opening) -> Result<Durable> {
     match outcomes.engine() {
         Engine::Sqlite => {
-            let part = sqlite::open(outcomes, opening)?;
+            let part = sqlite::open(outcomes, opening, OUTCOMES)?;
             Ok(Durable {
                 store: part.store.clone(),
                 clock: part.clock,
@@ -51,7 +51,7 @@ async fn durable(outcomes: &Address, opening: &Opening) -> Result<Durable> {
             })
         }
         Engine::Postgres => {
-            let part = postgres::open(outcomes, opening).await?;
+            let part = postgres::open(outcomes, opening, OUTCOMES).await?;
             Ok(Durable {
                 store: part.store.clone(),
                 clock: part.clock,

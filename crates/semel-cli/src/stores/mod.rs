@@ -18,6 +18,7 @@ pub(crate) use sqlite::version as sqlite_version;
 use std::sync::Arc;
 use std::time::Duration;
 
+use semel_admin::metrics::WHOLE;
 use semel_core::store::StoreObserver;
 use semel_core::{Clock, Kind};
 use semel_policy::value::{Address, Engine, StoreUrl};
@@ -34,9 +35,32 @@ struct Opening {
 /// What a store is opened for.
 enum Purpose {
     /// To work with it: it is created if need be, swept, and watched.
-    Serve(Arc<dyn StoreObserver>),
+    Serve(Arc<dyn Watch>),
     /// To look into it: nothing is created and nothing is swept.
     Look,
+}
+
+/// Watches a store part by part. A store has one, [`WHOLE`]; a hybrid has [`CLAIMS`] and [`OUTCOMES`], and each of them sweeps itself.
+pub(crate) trait Watch: Send + Sync {
+    /// What watches this part.
+    fn part(&self, part: &'static str) -> Arc<dyn StoreObserver>;
+
+    /// This part is open and sweeps itself.
+    fn sweeps(&self, part: &'static str);
+}
+
+/// The parts of a hybrid.
+const CLAIMS: &str = "claims";
+const OUTCOMES: &str = "outcomes";
+
+impl Opening {
+    /// What watches a part of a store that is opened to work with it.
+    fn watch(&self, part: &'static str) -> Option<Arc<dyn StoreObserver>> {
+        match &self.purpose {
+            Purpose::Serve(watch) => Some(watch.part(part)),
+            Purpose::Look => None,
+        }
+    }
 }
 
 /// One store, and the clock that it judges by.
@@ -46,17 +70,26 @@ struct Part<S> {
 }
 
 async fn open(url: &StoreUrl, opening: &Opening) -> Result<Opened> {
-    match url {
-        StoreUrl::One(address) => open_one(address, opening).await,
-        StoreUrl::Hybrid { claims, outcomes } => hybrid::open(claims, outcomes, opening).await,
+    let (opened, parts): (_, &[_]) = match url {
+        StoreUrl::One(address) => (open_one(address, opening).await?, &[WHOLE]),
+        StoreUrl::Hybrid { claims, outcomes } => {
+            let opened = hybrid::open(claims, outcomes, opening).await?;
+            (opened, &[CLAIMS, OUTCOMES])
+        }
+    };
+    if let Purpose::Serve(watch) = &opening.purpose {
+        parts.iter().for_each(|part| watch.sweeps(part));
     }
+    Ok(opened)
 }
 
 async fn open_one(address: &Address, opening: &Opening) -> Result<Opened> {
     match address.engine() {
-        Engine::Sqlite => Ok(sqlite::open(address, opening)?.into()),
-        Engine::Postgres => Ok(postgres::open(address, opening).await?.into()),
-        Engine::Redis | Engine::RedisCluster => Ok(redis::open(address, opening).await?.into()),
+        Engine::Sqlite => Ok(sqlite::open(address, opening, WHOLE)?.into()),
+        Engine::Postgres => Ok(postgres::open(address, opening, WHOLE).await?.into()),
+        Engine::Redis | Engine::RedisCluster => {
+            Ok(redis::open(address, opening, WHOLE).await?.into())
+        }
         _ => Err(url::elsewhere(address.scheme())),
     }
 }

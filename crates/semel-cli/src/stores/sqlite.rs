@@ -7,19 +7,23 @@ use semel_core::SystemClock;
 use semel_policy::value::Address;
 use semel_sqlite::{Config, SqliteStore};
 
-use super::{Opening, Part, Purpose};
+use super::{Opening, Part};
 use crate::error::{Error, Result};
 use crate::exit::Exit;
 
-pub(super) fn open(address: &Address, opening: &Opening) -> Result<Part<SqliteStore>> {
+pub(super) fn open(
+    address: &Address,
+    opening: &Opening,
+    part: &'static str,
+) -> Result<Part<SqliteStore>> {
     let path = Path::new(address.path().unwrap_or_default());
     let clock = Arc::new(SystemClock::new());
     let config = Config::new(path)
         .clock(clock.clone())
         .busy_timeout(opening.busy_timeout);
-    let config = match &opening.purpose {
-        Purpose::Serve(watch) => config.watch(watch.clone()),
-        Purpose::Look => {
+    let config = match opening.watch(part) {
+        Some(watch) => config.watch(watch),
+        None => {
             must_be_a_file(path)?;
             config.readers(1).sweep_every(None).must_exist()
         }

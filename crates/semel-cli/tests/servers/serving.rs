@@ -14,12 +14,17 @@ fn gateway(place: &TestStore, shop: &Shop) -> Semel {
 
 /// Readiness as soon as it has this status: the store is asked on a timer.
 fn readiness(server: &Semel, status: u16) -> Answer {
+    readiness_as(server, &status.to_string(), |ready| ready.status == status)
+}
+
+/// The same as soon as it is as wanted.
+fn readiness_as(server: &Semel, wanted: &str, is: impl Fn(&Answer) -> bool) -> Answer {
     let mut asked = (0..3_000).map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
         server.get("/readyz")
     });
-    let found = asked.find(|ready| ready.status == status);
-    found.unwrap_or_else(|| panic!("readiness is never {status}"))
+    let found = asked.find(is);
+    found.unwrap_or_else(|| panic!("readiness is never {wanted}"))
 }
 
 /// Readiness, requests and replays while a server of the store is away and when it is back.
@@ -87,4 +92,19 @@ fn either_half_of_a_hybrid_that_goes_away_is_told_and_found_again() {
         let postgres = with(&outcomes.url(), &format!("timeout=2s&schema=s{number}"));
         tells_the_truth_about(store, &TestStore::at(&format!("{redis}+{postgres}")));
     }
+}
+
+#[test]
+fn the_sweep_of_a_half_that_is_away_is_named_though_the_other_half_is_swept() {
+    let claims = Server::start("redis", &[]);
+    let mut place = TestStore::at(&with(&claims.url(), "timeout=1s"));
+    place.url += "+sqlite:semel.db";
+    let shop = Shop::open();
+    let server = gateway(&place, &shop);
+    let fails = "claims: the last";
+    assert!(!server.get("/readyz").body.contains(fails));
+    claims.kill();
+    readiness_as(&server, fails, |ready| ready.body.contains(fails));
+    claims.restart();
+    readiness_as(&server, "well again", |ready| !ready.body.contains(fails));
 }

@@ -25,6 +25,11 @@ pub trait StoreObserver: Send + Sync + 'static {
     /// The store's own sweep took a step, or could not.
     fn swept(&self, step: Result<&Swept, &Error>);
 
+    /// The same of one share of the store, by its number, where the sweep goes share by share: what became of one says nothing about the others.
+    fn swept_share(&self, _share: usize, step: Result<&Swept, &Error>) {
+        self.swept(step);
+    }
+
     /// Nothing was left for the store's own sweep, because other processes of the same store have swept it lately. Only a store whose processes
     /// share the work says so.
     fn swept_elsewhere(&self) {}

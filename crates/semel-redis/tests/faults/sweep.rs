@@ -1,7 +1,8 @@
 //! The sweep is shared by all processes of a store, and outlives each of them.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use semel_core::record::Claim;
@@ -199,6 +200,60 @@ async fn a_bucket_that_cannot_be_read_does_not_keep_the_others_from_being_swept(
         swept >= keys.len() - 2
     })
     .await;
+}
+
+/// What came of the steps of each share: how many succeeded, and how many failed.
+#[derive(Default)]
+struct Shares(Mutex<BTreeMap<usize, (usize, usize)>>);
+
+impl StoreObserver for Shares {
+    fn committed(&self, _: usize, _: Duration) {}
+
+    fn lease_ended(&self, _: &Claim) {}
+
+    fn swept(&self, _: Result<&Swept, &Error>) {
+        panic!("expected the share of a step");
+    }
+
+    fn swept_share(&self, share: usize, step: Result<&Swept, &Error>) {
+        let mut shares = self.0.lock().unwrap();
+        let (done, failed) = shares.entry(share).or_default();
+        match step {
+            Ok(_) => *done += 1,
+            Err(_) => *failed += 1,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_share_that_fails_is_reported_apart_from_the_others() {
+    let server = Server::start("redis-cluster", &[]);
+    // One bucket, which belongs to the first share.
+    let damaged = "{semel:b000}:running";
+    let damage = |node: &mut redis::Connection| {
+        let mut set = redis::cmd("SET");
+        set.arg(damaged).arg("no index").query::<()>(node).is_ok()
+    };
+    let mut nodes = nodes(&server.url());
+    assert!(nodes.iter_mut().any(damage), "one node has the bucket");
+    let shares = Arc::new(Shares::default());
+    let config = Config::from_url(&server.url()).unwrap();
+    let config = config.timeout(Duration::from_secs(1));
+    let config = config.sweep_every(Some(Duration::from_millis(50)));
+    let _sweeping = config.watch(shares.clone()).connect().await.unwrap();
+    let seen = || shares.0.lock().unwrap().clone();
+    until(async || {
+        let seen = seen();
+        seen.len() > 1 && seen.values().all(|(done, failed)| done + failed >= 3)
+    })
+    .await;
+    for (share, (done, failed)) in seen() {
+        assert_eq!(
+            (done == 0, failed == 0),
+            (share == 0, share != 0),
+            "{share}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
