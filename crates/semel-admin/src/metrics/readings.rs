@@ -69,3 +69,6 @@ impl Metrics {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
