@@ -159,13 +159,10 @@ fn the_prometheus_of_the_compose_file_judges_the_alerts() {
     let compose = yaml(COMPOSE);
     let mounted = texts(&compose["services"]["prometheus"]["volumes"]);
     let inside = |file: &str| {
-        let of = |volume: &&str| {
-            volume
-                .strip_prefix(file)?
-                .strip_prefix(':')?
-                .strip_suffix(":ro")
-        };
-        mounted.iter().find_map(of).unwrap()
+        let mut volumes = mounted.iter().map(|volume| volume.split(':'));
+        let found =
+            volumes.find_map(|mut parts| (parts.next() == Some(file)).then(|| parts.next()));
+        found.flatten().unwrap()
     };
     let settings = inside("./packaging/compose/prometheus.yml");
     let command = texts(&compose["services"]["prometheus"]["command"]);
