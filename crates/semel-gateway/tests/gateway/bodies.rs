@@ -108,6 +108,26 @@ async fn chunks_and_trailers_are_part_of_the_exchange() {
 }
 
 #[tokio::test]
+async fn a_trailer_that_is_redacted_reaches_the_first_client_only() {
+    let answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum, X-Secret\r\n\r\n\
+                  3\r\nabc\r\n0\r\nX-Sum: 7\r\nX-Secret: 4111\r\n\r\n";
+    let upstream = Upstream::answering(answer).await;
+    let gateway = start(guarding(upstream.url(), |rules| {
+        rules.stored.without_headers = vec!["x-secret".parse().unwrap()];
+    }));
+    let request = "POST /pay HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nTE: trailers\r\nContent-Length: 2\r\n\r\n{}";
+    let first = gateway.call(request).await;
+    let sum = ("x-sum".to_owned(), "7".to_owned());
+    let secret = ("x-secret".to_owned(), "4111".to_owned());
+    assert_eq!(first.trailers, [sum.clone(), secret]);
+    let second = gateway.call(request).await;
+    assert_eq!((second.text().as_str(), second.is_replay()), ("abc", true));
+    assert_eq!(second.trailers, [sum]);
+    assert_eq!(second.header("semel-redacted"), Some("headers"));
+    assert_eq!(upstream.effects(), 1);
+}
+
+#[tokio::test]
 async fn how_a_body_is_cut_does_not_matter() {
     let upstream = Upstream::answering(OK).await;
     let gateway = start(guarding(upstream.url(), |_| {}));

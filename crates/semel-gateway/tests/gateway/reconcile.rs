@@ -62,6 +62,34 @@ async fn what_happened_is_settled_with_the_answer_and_not_run_again() {
 }
 
 #[tokio::test]
+async fn what_the_route_redacts_is_taken_out_of_the_providers_answer_too() {
+    let body = "{\"card\":\"4111\",\"id\":7}";
+    let provider = Upstream::answering(reply("200 OK", "X-Secret: 4111\r\n", body)).await;
+    let upstream = dying().await;
+    let mut config = asking(&upstream, &provider);
+    let stored = &mut config.routes[0].rules.stored;
+    stored.without = vec!["$.card".parse().unwrap()];
+    stored.without_headers = vec!["x-secret".parse().unwrap()];
+    let gateway = start(config);
+    let first = gateway.post("/pay", "k/1", "{}").await;
+    assert_eq!(first.problem(), (502, "upstream-failed".to_owned()));
+    let replay = gateway.post("/pay", "k/1", "{}").await;
+    assert_eq!((replay.status(), replay.is_replay()), (200, true));
+    assert_eq!(replay.text(), body.replace("4111", "[redacted]"));
+    assert_eq!(replay.header("x-secret"), None);
+    assert_eq!(replay.header("semel-redacted"), Some("body, headers"));
+    let identity = record(&gateway).await.identity;
+    let record = gateway.store.look_up_one(identity).await.unwrap().unwrap();
+    let semel_core::State::Settled(settled) = &record.state else {
+        panic!("it is settled: {record:?}");
+    };
+    let kept = String::from_utf8_lossy(settled.outcome.body.kept().unwrap());
+    assert!(!kept.contains("4111"), "{kept}");
+    let has_secret = |(_, value): (&str, &bytes::Bytes)| value.as_ref() == b"4111";
+    assert!(!settled.outcome.headers.iter().any(has_secret));
+}
+
+#[tokio::test]
 async fn what_did_not_happen_is_run_again() {
     for status in ["404 Not Found", "410 Gone"] {
         let provider = Upstream::answering(reply(status, "", "")).await;
