@@ -14,6 +14,7 @@ mod discovering;
 mod endings;
 mod handler;
 mod known;
+mod limited;
 mod messages;
 mod notified;
 mod observing;
