@@ -138,6 +138,8 @@ pub struct Report {
     pub changed: u64,
     /// Records that changed between the look and the decision, and were left alone.
     pub refused: u64,
+    /// Records without an outcome, which an erasure leaves as they are.
+    pub unsettled: u64,
     /// Some of those that matched, at most [`SAMPLE_MAX`].
     pub sample: Vec<Record>,
     /// Where the next call goes on, if there is more to look at.
@@ -150,6 +152,7 @@ impl Report {
         self.matched += next.matched;
         self.changed += next.changed;
         self.refused += next.refused;
+        self.unsettled += next.unsettled;
         let room = SAMPLE_MAX.saturating_sub(self.sample.len());
         self.sample.extend(next.sample.into_iter().take(room));
         self.next = next.next;

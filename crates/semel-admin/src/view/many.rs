@@ -21,6 +21,10 @@ pub struct Many {
     changed: u64,
     /// Records that changed between the look and the decision, and were left alone.
     refused: u64,
+    /// For `erase`: running and unknown records that the selection names, as far as this call has counted them, which it does after all others. They keep
+    /// what they hold. A record past its retention that was not swept yet is in no list, and so not among them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsettled: Option<u64>,
     /// What became unknown or was settled after this moment is left alone; as `older_than`, it decides what a dry run has shown.
     until: String,
     /// Some of those that matched, at most 10.
@@ -43,6 +47,7 @@ impl Many {
             matched: report.matched,
             changed: report.changed,
             refused: report.refused,
+            unsettled: (action == "erase").then_some(report.unsettled),
             until: until.to_string(),
             sample: report
                 .sample

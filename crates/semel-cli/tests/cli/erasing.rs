@@ -173,6 +173,8 @@ fn erase_of_a_tenant_shows_first_and_needs_a_reason() {
     dry run, nothing was changed: this would erase headers, body and request of 2 records for good; duplicates would get the status
     hint: to do it: semel keys erase --all --tenant public --older-than <time> --reason WHY --yes
           what is settled after that moment is left alone
+    3 records are running or unknown, and keep what they hold
+    hint: semel keys list --state unknown --tenant public and --state running show them: decide what is unknown, wait for what runs, and erase again
 
     exit: 0
     "#);
@@ -188,11 +190,18 @@ fn erase_of_a_tenant_shows_first_and_needs_a_reason() {
     erased      2
     left alone  0
 
+    stderr:
+    3 records are running or unknown, and keep what they hold
+    hint: semel keys list --state unknown --tenant public and --state running show them: decide what is unknown, wait for what runs, and erase again
+    hint: what is past its retention and not swept yet is not among these: semel keys purge --expired sweeps it
+
     exit: 0
     "#);
     assert_snapshot!(store.semel("keys erase --all --tenant public").shown(), @r#"
     stderr:
     no settled or archived record with contents matches
+    3 records are running or unknown, and keep what they hold
+    hint: semel keys list --state unknown --tenant public and --state running show them: decide what is unknown, wait for what runs, and erase again
 
     exit: 0
     "#);

@@ -164,7 +164,8 @@ impl EraseManyInput {
 }
 
 /// Erases the contents of many settled and archived records, or says what that would be about. One call erases those of at
-/// most 1000 and looks at no more than 10000; while `next` is not null, there is more.
+/// most 1000 and looks at no more than 10000; while `next` is not null, there is more. Running and unknown records keep what they
+/// hold; `unsettled` counts them.
 #[utoipa::path(post, path = "/api/v1/records/erase-many", tag = "records", operation_id = "erase_many", request_body = EraseManyInput,
     responses(
         (status = 200, description = "What was erased, or would be", body = view::Many),

@@ -130,13 +130,10 @@ impl Args {
             let at = (selection.until, opened.now());
             return output::json(&view::Many::of(&report, "erase", self.is_dry(), at));
         }
-        if report.matched == 0 {
-            output::note("no settled or archived record with contents matches");
-            return Ok(());
-        }
-        match self.is_dry() {
-            true => self.forecast(&report, &selection, opened, store)?,
-            false => output::data(&text::counted(&[
+        match (report.matched, self.is_dry()) {
+            (0, _) => output::note("no settled or archived record with contents matches"),
+            (_, true) => self.forecast(&report, &selection, opened, store)?,
+            (_, false) => output::data(&text::counted(&[
                 ("erased", report.changed, ""),
                 ("left alone", report.refused, "they changed in the meantime"),
             ]))?,
@@ -144,7 +141,32 @@ impl Args {
         if report.next.is_some() {
             output::hint("there are more; run the command again");
         }
+        self.say_what_stays(report.unsettled, store);
         Ok(())
+    }
+
+    /// Records without an outcome are not erased, and those past their retention are in no list.
+    fn say_what_stays(&self, unsettled: u64, store: &StoreArgs) {
+        let (within, store) = (which::places(&self.within), store.option());
+        if unsettled > 0 {
+            let (count, verb) = match unsettled {
+                1 => ("1 record is".to_owned(), "keeps what it holds"),
+                many => (
+                    format!("{} records are", text::count(many)),
+                    "keep what they hold",
+                ),
+            };
+            output::note(&format!("{count} running or unknown, and {verb}"));
+            output::hint(&format!(
+                "semel keys list --state unknown{within}{store} and --state running show them: decide what is unknown, wait for what runs, \
+                 and erase again"
+            ));
+        }
+        if !self.is_dry() {
+            output::hint(&format!(
+                "what is past its retention and not swept yet is not among these: semel keys purge --expired{store} sweeps it"
+            ));
+        }
     }
 
     fn decision(&self) -> Result<Decision> {

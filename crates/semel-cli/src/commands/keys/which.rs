@@ -90,18 +90,25 @@ impl Which {
 
 /// The options that select the same once more, however much later.
 pub(crate) fn options(selection: &Selection) -> String {
-    let option = |name: &str, value: Option<String>| {
-        value.map_or(String::new(), |value| {
-            format!(" --{name} {}", text::word(&value))
-        })
-    };
     [
         " --all".to_owned(),
-        option("scope", selection.scope.as_ref().map(ToString::to_string)),
-        option("tenant", selection.tenant.as_ref().map(ToString::to_string)),
-        option("method", selection.method.as_ref().map(ToString::to_string)),
-        option("key", selection.key.as_ref().map(ToString::to_string)),
-        option("older-than", Some(selection.until.to_string())),
+        option("scope", selection.scope.as_ref()),
+        option("tenant", selection.tenant.as_ref()),
+        option("method", selection.method.as_ref()),
+        option("key", selection.key.as_ref()),
+        option("older-than", Some(&selection.until)),
     ]
     .concat()
+}
+
+/// The options that name the same places.
+pub(super) fn places(within: &Within) -> String {
+    let scope = option("scope", within.scope.as_ref());
+    scope + &option("tenant", within.tenant.as_ref())
+}
+
+fn option(name: &str, value: Option<&impl ToString>) -> String {
+    value.map_or(String::new(), |value| {
+        format!(" --{name} {}", text::word(&value.to_string()))
+    })
 }
