@@ -14,7 +14,7 @@ use crate::api::fields::BY_BYTES_MAX;
 use crate::input::{check_utf8, refuse_field};
 use crate::refused::Refused;
 use crate::router::Shared;
-use crate::tokens::{Caller, Needs};
+use crate::tokens::{Caller, Needs, UNCHECKED_BYTES_MAX};
 
 /// Who asks for a page, and with which parameters.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ impl Ask {
             None => html! {
                 label.field {
                     span { "Who decides" }
-                    input name="by" required maxlength=(ui::typed_max(BY_BYTES_MAX)) value=[self.by.as_deref()];
+                    input name="by" required maxlength=(ui::typed_max(BY_BYTES_MAX.min(UNCHECKED_BYTES_MAX))) value=[self.by.as_deref()];
                 }
             },
         }

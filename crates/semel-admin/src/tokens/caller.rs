@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use semel_core::Identity;
+use semel_core::identity::PART_BYTES_MAX;
 use semel_core::store::Actor;
 use semel_http::problem::{Problem, Type};
 
@@ -15,6 +16,11 @@ use super::token::{Grant, Token};
 use crate::input::{self, Input, refuse_field};
 use crate::refused::Refused;
 use crate::router::Shared;
+
+/// What stands in front of names that came without a token. No token's name has a colon, so none of them passes for a token's.
+const NO_TOKEN: &str = "no-token:";
+/// The most bytes of such a name.
+pub(crate) const UNCHECKED_BYTES_MAX: usize = PART_BYTES_MAX - NO_TOKEN.len();
 
 /// The caller of a request that passed the gate.
 #[derive(Debug, Clone)]
@@ -74,10 +80,10 @@ impl Caller {
     }
 
     /// Who decides, for the audit. The name of a token always stands first, so that its holder can say on whose behalf it acts and cannot
-    /// pass for another.
+    /// pass for another. Where there are no tokens, the name is marked as one that nothing has checked.
     pub(crate) fn actor(&self, by: Option<Actor>) -> Result<Actor, Refused> {
         let named = match (self.name(), by) {
-            (None, Some(by)) => return Ok(by),
+            (None, Some(by)) => format!("{NO_TOKEN}{}", by.as_str()),
             (None, None) => {
                 let why = "expected who decides, found nothing; only a token has a name to take";
                 return Err(refuse_field("by", why));

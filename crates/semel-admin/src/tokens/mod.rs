@@ -11,7 +11,7 @@ mod reach;
 mod role;
 mod token;
 
-pub(crate) use caller::{About, Caller, Reached, admit};
+pub(crate) use caller::{About, Caller, Reached, UNCHECKED_BYTES_MAX, admit};
 pub use reach::{Reach, SCOPES_MAX, ScopePrefix};
 pub(crate) use role::Needs;
 pub use role::Role;

@@ -47,7 +47,7 @@ async fn an_edited_message_runs_again_and_its_original_is_kept() {
     let kept = &after["edits"][0];
     assert_eq!(
         (&kept["by"], &kept["reason"]),
-        (&json!("ada"), &json!("INC-7"))
+        (&json!("no-token:ada"), &json!("INC-7"))
     );
     assert_eq!(kept["payload"]["text"], "mended");
     // Other headers stay.
@@ -66,7 +66,7 @@ async fn an_edited_message_runs_again_and_its_original_is_kept() {
     let line = &audit["audit"][0];
     assert_eq!(
         (&line["action"], &line["by"]),
-        (&json!("edit"), &json!("ada"))
+        (&json!("edit"), &json!("no-token:ada"))
     );
     // What is sent again is the original, and a duplicate.
     server.arrive("parked").await;

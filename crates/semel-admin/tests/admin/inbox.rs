@@ -348,7 +348,7 @@ async fn a_dry_run_changes_nothing_and_a_retry_leaves_a_line_in_the_audit() {
         {
           "action": "retry",
           "at": "2026-11-16T00:00:00.000Z",
-          "by": "ada",
+          "by": "no-token:ada",
           "changed": 1,
           "reason": "INC-7",
           "scope": "mailer@1",

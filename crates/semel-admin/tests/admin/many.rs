@@ -78,7 +78,7 @@ async fn many_are_looked_at_unless_the_call_says_otherwise() {
     {
       "action": "release",
       "at": "2026-11-16T00:00:04.000Z",
-      "by": "ada",
+      "by": "no-token:ada",
       "changed": 1,
       "reason": "INC-7",
       "scope": "payments@1",

@@ -99,7 +99,7 @@ async fn many_are_retried_after_a_look_at_what_it_would_do() {
         ),
         (
             &json!("dashboard retry"),
-            &json!("ada"),
+            &json!("no-token:ada"),
             &json!("INC-7"),
             &json!(4)
         )
@@ -423,7 +423,7 @@ async fn a_payload_is_edited_after_a_look_at_the_difference() {
         "<dt>Content-Type</dt><dd>none → <strong>text/plain</strong></dd>",
         "<dt>Key for the provider</dt><dd>the one that it has</dd>",
         "<dt>Reason</dt><dd>the address was cut off</dd>",
-        "<dt>Decided by</dt><dd>ada</dd>",
+        "<dt>Decided by</dt><dd>no-token:ada</dd>",
     ] {
         assert!(look.body.contains(text), "{text}: {}", look.body);
     }
@@ -439,7 +439,7 @@ async fn a_payload_is_edited_after_a_look_at_the_difference() {
     for text in [
         "Original",
         "secret parked",
-        "Edit 1 by ada",
+        "Edit 1 by no-token:ada",
         "mended\nby hand",
         "text/plain",
     ] {

@@ -27,7 +27,7 @@ async fn a_paused_consumer_receives_and_runs_nothing_until_it_is_resumed() {
     let pause = &counts["consumers"][0]["paused"];
     assert_eq!(
         (&pause["by"], &pause["reason"]),
-        (&json!("ada"), &json!("INC-7"))
+        (&json!("no-token:ada"), &json!("INC-7"))
     );
     let stats = server.get("/api/v1/stats").await.json();
     assert_eq!(stats["paused_consumers"], json!(["mailer@1"]));

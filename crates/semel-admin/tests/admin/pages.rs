@@ -180,7 +180,7 @@ async fn a_key_alone_is_found_and_its_page_tells_its_whole_story() {
     let story = browser.page(&address("order-17")).await;
     for part in [
         "became unknown",
-        "resolved by ada (INC-7): it did not happen",
+        "resolved by no-token:ada (INC-7): it did not happen",
         "the next request runs",
     ] {
         assert!(story.contains(part), "{part}: {story}");
@@ -244,7 +244,7 @@ async fn an_unknown_outcome_is_resolved_once_it_was_said_what_clients_get() {
     let line = &server.audited().await[0];
     assert_eq!(
         (&line["by"], &line["reason"]),
-        (&json!("ada"), &json!("INC-7"))
+        (&json!("no-token:ada"), &json!("INC-7"))
     );
     // What a person decided is corrected, then purged.
     let correct = [("how", "correct"), ("verdict", "failed"), ("status", "402")];
@@ -351,7 +351,7 @@ async fn an_archived_record_shows_its_outcome_and_is_erased() {
     browser.decide("/keys/one", &erase).await;
     let page = browser.page(&address("k")).await;
     assert!(
-        page.contains("contents erased by ada") && !page.contains("Erase its contents"),
+        page.contains("contents erased by no-token:ada") && !page.contains("Erase its contents"),
         "{page}"
     );
 }
@@ -479,7 +479,7 @@ async fn contents_are_erased_and_the_record_goes_on_suppressing() {
         .page(&format!("{}&contents=true", address("k")))
         .await;
     assert!(
-        !page.contains("SECRET") && page.contains("contents erased by ada"),
+        !page.contains("SECRET") && page.contains("contents erased by no-token:ada"),
         "{page}"
     );
     assert_eq!(server.claim("k").await.status, 200);

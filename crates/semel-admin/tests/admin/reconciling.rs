@@ -164,7 +164,7 @@ async fn what_happened_is_on_record_with_who_asked_and_why() {
       {
         "action": "resolve",
         "at": "2026-11-16T00:00:01.000Z",
-        "by": "ada",
+        "by": "no-token:ada",
         "changed": 1,
         "reason": "reconciled: INC-7",
         "scope": "payments@1",

@@ -175,7 +175,7 @@ async fn a_person_decides_about_an_unknown_record() {
         .map(|e| &e["event"])
         .collect();
     assert_eq!(events, ["became-unknown", "resolved", "erased"]);
-    assert_eq!(history[1]["by"], "ada");
+    assert_eq!(history[1]["by"], "no-token:ada");
 }
 
 #[tokio::test]

@@ -251,6 +251,20 @@ async fn only_an_admin_erases_and_an_operator_decides() {
 }
 
 #[tokio::test]
+async fn a_name_without_a_token_does_not_pass_for_one() {
+    let server = Server::start().await;
+    for by in ["operate", "operate/ada"] {
+        let pause = json!({ "consumer": "indexer@1", "by": by });
+        let paused = server.post("/api/v1/inbox/pause", pause).await;
+        assert_eq!(paused.status, 200, "{paused:?}");
+        let audit = server.get("/api/v1/audit").await.json();
+        assert_eq!(audit["audit"][0]["by"], format!("no-token:{by}"));
+        let resume = json!({ "consumer": "indexer@1", "by": by });
+        server.post("/api/v1/inbox/resume", resume).await;
+    }
+}
+
+#[tokio::test]
 async fn the_audit_names_the_token_whatever_its_holder_says() {
     let server = serve(each_role()).await;
     let pause = |by: Option<&str>| {

@@ -4,6 +4,9 @@ use semel_core::store::Actor;
 
 use crate::error::Result;
 
+/// What stands in front of names that were said on a command line. No token's name has a colon, so none of them passes for a token's.
+const MARK: &str = "cli:";
+
 /// Who decides, for the audit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct By {
@@ -19,7 +22,14 @@ impl By {
         Self { by: None }
     }
 
+    /// The name as the audit keeps it: marked as one that nothing has checked.
     pub(crate) fn actor(&self) -> Result<Actor> {
+        let name = self.name()?;
+        Ok(Actor::new(format!("{MARK}{}", name.as_str()))?)
+    }
+
+    /// The name alone, for an admin side that says itself what it knows of its caller.
+    pub(crate) fn name(&self) -> Result<Actor> {
         let by = self.by.clone().map(Ok);
         Ok(by.unwrap_or_else(|| {
             let user = std::env::var("USER").unwrap_or_default();

@@ -33,7 +33,7 @@ fn release_makes_an_unknown_record_absent() {
     let decided = &store.history("order-3 --scope payments")[1];
     assert_eq!(
         (&decided["by"], &decided["how"]),
-        (&json!("alice"), &json!("released"))
+        (&json!("cli:alice"), &json!("released"))
     );
 }
 
@@ -48,7 +48,7 @@ fn release_takes_a_record_whose_lease_has_just_ended() {
     );
     let history = store.history("order-4 --scope payments");
     assert_eq!(history[0]["event"], "became-unknown");
-    assert_eq!(history[1]["by"], "bob");
+    assert_eq!(history[1]["by"], "cli:bob");
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn purge_erases_a_settled_record_and_says_who_did_it() {
     let erased = &store.history("order-1 --scope payments")[0];
     assert_eq!(
         (&erased["event"], &erased["by"]),
-        (&json!("erased"), &json!("bob"))
+        (&json!("erased"), &json!("cli:bob"))
     );
 }
 
@@ -280,7 +280,7 @@ fn who_decides_is_the_user_or_an_operator() {
     assert!(command.env_remove("USER").status().unwrap().success());
     assert_eq!(
         store.history("order-3 --scope payments")[1]["by"],
-        "operator"
+        "cli:operator"
     );
     let ran = store.run(&[
         "keys",

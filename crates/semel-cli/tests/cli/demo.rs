@@ -219,7 +219,9 @@ fn behind_its_dashboard_the_demo_shows_all_that_operators_meet() {
         paused && named("intent:mail@1").is_some()
     });
     demo.shows("/api/v1/audit", |found| {
-        list(found, "audit").iter().any(|line| line["by"] == "ada")
+        list(found, "audit")
+            .iter()
+            .any(|line| line["by"] == "no-token:ada")
     });
     assert!(demo.file.exists(), "{}", demo.file.display());
     demo.signal("INT");

@@ -29,7 +29,7 @@ fn erase_takes_the_contents_of_a_record_and_leaves_the_record() {
     assert_eq!(shown["outcome"]["status"], 201);
     assert_eq!(shown["outcome"]["headers"], json!([]));
     assert_eq!(shown["history"][0]["event"], "contents-erased");
-    assert_eq!(shown["history"][0]["by"], "bob");
+    assert_eq!(shown["history"][0]["by"], "cli:bob");
     let audit = store.semel("audit --json").json();
     assert_eq!(audit["audit"][0]["verb"], "keys erase");
     assert_snapshot!(store.semel("keys show refund-7").shown(), @r#"
@@ -51,7 +51,7 @@ fn erase_takes_the_contents_of_a_record_and_leaves_the_record() {
       blake3   a01e246758531e2d9069ac1a976dcfe000bff6da11b1cebe8c242a618c69737e
 
     history
-      <time>  fence 3  contents erased by bob (asked)
+      <time>  fence 3  contents erased by cli:bob (asked)
 
     exit: 0
     "#);

@@ -192,7 +192,7 @@ fn an_absent_record_is_found_by_its_history() {
 
     history
       <time>  fence 1  became unknown: 504 from the upstream after 1m
-      <time>  fence 1  resolved by alice (INC-7): it did not happen
+      <time>  fence 1  resolved by cli:alice (INC-7): it did not happen
 
     stderr:
     error: there is no record with the key order-17

@@ -46,9 +46,9 @@ fn many_are_released_only_after_a_look_with_a_reason_and_a_yes() {
     let left = left["records"].as_array().unwrap();
     assert_eq!((left.len(), &left[0]["scope"]), (1, &json!("refunds@2")));
     assert_snapshot!(store.semel("audit").shown(), @r#"
-    WHEN      BY     VERB          SCOPE       CHANGED  WHICH                                 REASON
-    just now  alice  keys release  payments@1        1  key order-17; tenant acme; fence 1    INC-7
-    just now  alice  keys release  payments@1        1  key order-18; tenant globex; fence 2  INC-7
+    WHEN      BY         VERB          SCOPE       CHANGED  WHICH                                 REASON
+    just now  cli:alice  keys release  payments@1        1  key order-17; tenant acme; fence 1    INC-7
+    just now  cli:alice  keys release  payments@1        1  key order-18; tenant globex; fence 2  INC-7
 
     exit: 0
     "#);
@@ -143,9 +143,9 @@ fn the_audit_says_that_it_is_empty_only_if_it_is() {
     store.semel("keys resolve order-17 --succeeded --yes");
     store.semel("keys purge Order-19 --yes --reason tests --by bob");
     assert_snapshot!(store.semel("audit").shown(), @r#"
-    WHEN      BY     VERB          SCOPE       CHANGED  WHICH                                             REASON
-    just now  bob    keys purge    payments@1        1  key Order-19; tenant acme; fence 4                tests
-    just now  alice  keys resolve  payments@1        1  key order-17; tenant acme; fence 1; as succeeded  -
+    WHEN      BY         VERB          SCOPE       CHANGED  WHICH                                             REASON
+    just now  cli:bob    keys purge    payments@1        1  key Order-19; tenant acme; fence 4                tests
+    just now  cli:alice  keys resolve  payments@1        1  key order-17; tenant acme; fence 1; as succeeded  -
 
     exit: 0
     "#);

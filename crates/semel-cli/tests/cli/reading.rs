@@ -273,7 +273,7 @@ fn show_of_an_absent_record_still_tells_its_history() {
 
     history
       <time>  fence 6  became unknown: the run could not tell whether it took effect
-      <time>  fence 6  resolved by alice: it did not happen
+      <time>  fence 6  resolved by cli:alice: it did not happen
 
     stderr:
     error: there is no record with the key order-3 in the scope payments@1

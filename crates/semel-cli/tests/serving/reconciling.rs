@@ -134,7 +134,7 @@ fn an_operator_asks_about_one_payment_at_a_time() {
     for line in &lines {
         assert_eq!(
             (line["by"].as_str(), line["reason"].as_str()),
-            (Some("ada"), Some("reconciled: INC-7"))
+            (Some("no-token:ada"), Some("reconciled: INC-7"))
         );
     }
 }

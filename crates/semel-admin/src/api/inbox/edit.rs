@@ -53,7 +53,7 @@ pub(crate) struct EditInput {
     new_key: bool,
     /// The newest edit that was looked at, as its `version`, and 0 if there was none: if there is a newer one by now, nothing is changed.
     seen_version: Option<u32>,
-    /// Who decides, for the audit. With a token this may be left out, and the token's name stands in front of it.
+    /// Who decides, for the audit. With a token this may be left out, and the token's name stands in front of it; without one `no-token:` does.
     #[serde(default, deserialize_with = "fields::actor_or_none")]
     #[schema(value_type = Option<String>, example = "ada")]
     by: Option<Actor>,

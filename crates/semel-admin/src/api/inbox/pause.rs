@@ -29,7 +29,7 @@ pub(crate) struct PauseInput {
     #[serde(deserialize_with = "fields::text")]
     #[schema(value_type = String, example = "mailer@1")]
     consumer: Scope,
-    /// Who decides, for the audit. With a token this may be left out, and the token's name stands in front of it.
+    /// Who decides, for the audit. With a token this may be left out, and the token's name stands in front of it; without one `no-token:` does.
     #[serde(default, deserialize_with = "fields::actor_or_none")]
     #[schema(value_type = Option<String>, example = "ada")]
     by: Option<Actor>,

@@ -38,7 +38,7 @@ pub(crate) struct EraseInput {
     #[serde(deserialize_with = "fields::fence")]
     #[schema(value_type = u64, example = 1)]
     fence: Fence,
-    /// Who decides, for the audit. With a token this may be left out, and the token's name stands in front of it.
+    /// Who decides, for the audit. With a token this may be left out, and the token's name stands in front of it; without one `no-token:` does.
     #[serde(default, deserialize_with = "fields::actor_or_none")]
     #[schema(value_type = Option<String>, example = "ada")]
     by: Option<Actor>,
@@ -117,7 +117,7 @@ pub(crate) struct EraseManyInput {
     #[serde(default, deserialize_with = "fields::text_or_none")]
     #[schema(value_type = Option<String>)]
     before: Option<Cursor>,
-    /// Who decides, for the audit. With a token this may be left out, and the token's name stands in front of it.
+    /// Who decides, for the audit. With a token this may be left out, and the token's name stands in front of it; without one `no-token:` does.
     #[serde(default, deserialize_with = "fields::actor_or_none")]
     #[schema(value_type = Option<String>, example = "ada")]
     by: Option<Actor>,

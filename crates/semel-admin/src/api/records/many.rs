@@ -66,7 +66,7 @@ pub(crate) struct ResolveManyInput {
     #[serde(default, deserialize_with = "fields::text_or_none")]
     #[schema(value_type = Option<String>)]
     before: Option<Cursor>,
-    /// Who decides, for the audit. With a token this may be left out, and the token's name stands in front of it.
+    /// Who decides, for the audit. With a token this may be left out, and the token's name stands in front of it; without one `no-token:` does.
     #[serde(default, deserialize_with = "fields::actor_or_none")]
     #[schema(value_type = Option<String>, example = "ada")]
     by: Option<Actor>,

@@ -126,7 +126,7 @@ impl Question<'_> {
             "older_than": self.until.clone().or(given),
             "dry_run": self.is_dry,
             "before": before,
-            "by": self.args.decider.by.actor()?.as_str(),
+            "by": self.args.decider.by.name()?.as_str(),
             "reason": reason,
         }))
     }

@@ -35,7 +35,7 @@ fn retry_runs_a_message_again() {
       <time>  FAILED_RETRYABLE  retryable: 503 Service Unavailable: the mail server is being updated
       <time>  IN_PROGRESS       host-1
       <time>  PARKED            attempts-exhausted: 503 Service Unavailable: the mail server is being updated
-      <time>  RECEIVED          operator: alice
+      <time>  RECEIVED          operator: cli:alice
 
     attempts that did not complete
       1  fence 2 by host-1, took 0ms: FAILED_RETRYABLE
@@ -51,14 +51,14 @@ fn retry_runs_a_message_again() {
     exit: 0
     "#);
     assert_snapshot!(store.semel("audit").shown(), @r#"
-    WHEN      BY     VERB         SCOPE     CHANGED  WHICH     REASON
-    just now  alice  inbox retry  mailer@1        1  id evt-2  INC-7
+    WHEN      BY         VERB         SCOPE     CHANGED  WHICH     REASON
+    just now  cli:alice  inbox retry  mailer@1        1  id evt-2  INC-7
 
     exit: 0
     "#);
     let audit = store.semel("audit --json").json();
     assert_eq!(audit["audit"][0]["reason"], "INC-7");
-    assert_eq!(audit["audit"][0]["by"], "alice");
+    assert_eq!(audit["audit"][0]["by"], "cli:alice");
 }
 
 #[test]
@@ -308,7 +308,9 @@ fn an_edit_that_changes_nothing_or_comes_too_early_is_refused() {
     );
     let shown = store.semel("inbox show mailer evt-2");
     assert!(
-        shown.stdout.contains("edited       1 time, last by alice"),
+        shown
+            .stdout
+            .contains("edited       1 time, last by cli:alice"),
         "{shown:?}"
     );
     let again = edit("evt-2", "--header x:1");

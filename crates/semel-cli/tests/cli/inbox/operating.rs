@@ -17,7 +17,7 @@ fn a_consumer_is_paused_and_resumed_and_everything_shows_it() {
     assert_snapshot!(store.semel("inbox counts").shown(), @r"
     CONSUMER   RECEIVED  IN PROGRESS  RETRYABLE  TERMINAL  PARKED  SKIPPED  OLDEST PENDING  NOTE
     indexer@1         0            0          0         0       3        0  -
-    mailer@1          1            1          1         1       2        0  2h ago          paused just now by alice: INC-7
+    mailer@1          1            1          1         1       2        0  2h ago          paused just now by cli:alice: INC-7
 
     stderr:
     hint: 6 messages are parked or failed for good: semel dlq list
@@ -28,7 +28,7 @@ fn a_consumer_is_paused_and_resumed_and_everything_shows_it() {
     assert!(
         stats
             .stderr
-            .contains("consumer mailer@1 was paused just now by alice"),
+            .contains("consumer mailer@1 was paused just now by cli:alice"),
         "{stats:?}"
     );
     let json = store.semel("stats --json").json();

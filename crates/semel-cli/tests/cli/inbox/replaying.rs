@@ -38,8 +38,8 @@ fn dead_letters_run_again_with_the_same_id_and_headers() {
     assert_eq!(after["arrived"], before["arrived"]);
     assert_eq!(store.semel("dlq list mailer").stdout, "");
     assert_snapshot!(store.semel("audit").shown(), @r#"
-    WHEN      BY     VERB        SCOPE     CHANGED  WHICH                          REASON
-    just now  alice  dlq replay  mailer@1        3  state FAILED_TERMINAL, PARKED  INC-7
+    WHEN      BY         VERB        SCOPE     CHANGED  WHICH                          REASON
+    just now  cli:alice  dlq replay  mailer@1        3  state FAILED_TERMINAL, PARKED  INC-7
 
     exit: 0
     "#);
@@ -102,8 +102,8 @@ fn a_consumer_without_a_policy_is_replayed_only_by_force_and_with_a_reason() {
     "#);
     assert_eq!(store.state("mailer", "evt-1"), "RECEIVED");
     assert_snapshot!(store.semel("audit").shown(), @r#"
-    WHEN      BY     VERB    SCOPE     CHANGED  WHICH     REASON
-    just now  alice  replay  mailer@1        1  id evt-1  INC-7
+    WHEN      BY         VERB    SCOPE     CHANGED  WHICH     REASON
+    just now  cli:alice  replay  mailer@1        1  id evt-1  INC-7
 
     exit: 0
     "#);
