@@ -235,6 +235,26 @@ async fn signing_out_ends_the_session_and_takes_its_form() {
 }
 
 #[tokio::test]
+async fn a_stream_ends_with_the_session_that_opened_it() {
+    let server = guarded().await;
+    let mut browser = Browser::at(&server);
+    browser.sign_in(READER).await;
+    let page = browser.get("/").await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let headers = browser.headers();
+    let request = format!("GET /live?page=%2F HTTP/1.1\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut received = String::new();
+    read_until(&mut stream, &mut received, "event: live").await;
+    let own = format!("Origin: http://{}\r\n", server.address);
+    let form = format!("form_token={}", form_token(&page));
+    assert_eq!(browser.post("/sign-out", &form, &own).await.status, 303);
+    read_until(&mut stream, &mut received, "event: over").await;
+    // The chunk that ends the answer.
+    read_until(&mut stream, &mut received, "\r\n0\r\n\r\n").await;
+}
+
+#[tokio::test]
 async fn a_session_is_as_good_as_its_token() {
     let server = guarded().await;
     let mut browser = Browser::at(&server);
