@@ -103,3 +103,54 @@ fn failed(address: &Address, error: semel_core::Error) -> Error {
         _ => said,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use semel_core::record::Claim;
+    use semel_core::store::Swept;
+
+    use super::*;
+
+    /// Notes which parts are watched and which sweep themselves.
+    #[derive(Default)]
+    struct Noted(Mutex<Vec<String>>);
+
+    struct Nothing;
+
+    impl StoreObserver for Nothing {
+        fn committed(&self, _: usize, _: Duration) {}
+
+        fn lease_ended(&self, _: &Claim) {}
+
+        fn swept(&self, _: std::result::Result<&Swept, &semel_core::Error>) {}
+    }
+
+    impl Watch for Noted {
+        fn part(&self, part: &'static str) -> Arc<dyn StoreObserver> {
+            self.0.lock().unwrap().push(format!("{part} is watched"));
+            Arc::new(Nothing)
+        }
+
+        fn sweeps(&self, part: &'static str) {
+            self.0.lock().unwrap().push(format!("{part} sweeps"));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_sweep_is_expected_of_a_store_once_it_is_open_to_work_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", dir.path().join("semel.db").display());
+        let noted = Arc::new(Noted::default());
+        for purpose in [Purpose::Serve(noted.clone()), Purpose::Look] {
+            let opening = Opening {
+                busy_timeout: Duration::from_secs(1),
+                purpose,
+            };
+            open(&url::read(&url).unwrap(), &opening).await.unwrap();
+        }
+        let noted = noted.0.lock().unwrap();
+        assert_eq!(*noted, ["store is watched", "store sweeps"]);
+    }
+}
