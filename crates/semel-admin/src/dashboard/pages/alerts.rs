@@ -87,7 +87,7 @@ fn active_row(rule: &Rule, alike: &[Active], ask: &Ask) -> ui::Row {
     let oldest = alike.iter().map(|alert| alert.since).min();
     let about = html! {
         ul.about {
-            @for alert in alike.iter().take(SUBJECTS_SHOWN) { li { (subject(rule, alert)) } }
+            @for alert in alike.iter().take(SUBJECTS_SHOWN) { (subject(rule, alert)) }
             @if alike.len() > SUBJECTS_SHOWN { li.hint { "and " (ui::count((alike.len() - SUBJECTS_SHOWN) as u64)) " more" } }
         }
     };
@@ -104,15 +104,18 @@ fn active_row(rule: &Rule, alike: &[Active], ask: &Ask) -> ui::Row {
 /// What an alert is about, and its value where the rule has one; a consumer leads to its messages.
 fn subject(rule: &Rule, alert: &Active) -> Markup {
     let value = alert.threshold.map(|_| rule.unit.show(alert.value));
-    let about = match &alert.subject {
-        Some(Subject { kind, name }) if *kind == "consumer" => {
-            let link = ui::link_to(super::inbox::PATH, &[("consumer", name)]);
-            html! { "consumer " a class=[ui::whole(name)] href=(link) { (name) } }
-        }
-        Some(subject) => html! { (subject) },
-        None => html! { (rule.about.name()) },
+    let (kind, name) = match &alert.subject {
+        Some(Subject { kind, name }) => (*kind, &**name),
+        None => (rule.about.name(), ""),
     };
-    html! { (about) @if let Some(value) = value { ": " strong { (value) } } }
+    let link = (kind == "consumer").then(|| ui::link_to(super::inbox::PATH, &[(kind, name)]));
+    html! {
+        li class=[ui::whole(name)] {
+            (kind)
+            @if !name.is_empty() { " " @if let Some(link) = link { a href=(link) { (name) } } @else { (name) } }
+            @if let Some(value) = value { ": " strong { (value) } }
+        }
+    }
 }
 
 fn severity(severity: Severity) -> Markup {

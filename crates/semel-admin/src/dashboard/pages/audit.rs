@@ -111,8 +111,8 @@ fn lines(shown: &[&AuditEntry], now: Timestamp) -> Markup {
     let row = |line: &&AuditEntry| {
         ui::Row::new(&line.encode())
             .cell(ui::time(line.at, now))
-            .text(&line.by)
-            .text(verb(line))
+            .name(&line.by)
+            .name(verb(line))
             .name(line.scope.to_string())
             .text(ui::count(line.changed))
             .text(&line.selection)

@@ -51,19 +51,19 @@ fn counted(mut found: Duplicates) -> Markup {
         .scopes
         .sort_by_key(|row| std::cmp::Reverse((row.retention.is_too_short(), row.suppressed)));
     let rows = found.scopes.iter();
-    let (told, untold): (Vec<_>, Vec<_>) = rows.partition(|row| row.retention.rests_on > 0);
+    let (advised, silent): (Vec<_>, Vec<_>) = rows.partition(|row| row.retention.rests_on > 0);
     html! {
         p.hint {
             "Counted by this process since " time datetime=(found.since) { (found.since) } ". A run that a duplicate did not repeat is saved."
         }
         (ui::section("By scope and consumer", summary(&found.scopes)))
-        @for row in told.iter().take(DRAWN_MAX) { (ui::section(&row.scope, scope(row))) }
-        @if told.len() > DRAWN_MAX {
+        @for row in advised.iter().take(DRAWN_MAX) { (ui::section(&row.scope, scope(row))) }
+        @if advised.len() > DRAWN_MAX {
             p.hint { "The table has all; " (DRAWN_MAX) " are drawn. " code { "semel duplicates --json" } " has the ages of the rest." }
         }
-        @if !untold.is_empty() {
+        @if !silent.is_empty() {
             p.hint {
-                "What came again of " (names(&untold)) " says nothing about their retention: none of it came after its first had settled."
+                "What came again of " (names(&silent)) " says nothing about their retention: none of it came after its first had settled."
             }
         }
     }
@@ -123,7 +123,7 @@ fn scope(row: &ScopeDuplicates) -> Markup {
         (ui::facts(&[
             ("Retention needed", html! { (needed) " for " (duplicates) }),
             ("Retention in force", html! { (in_force) }),
-            ("Advice", html! { (ui::badge(tone, &advice.verdict)) " " (advice.advice) " " a href=(SETTING) rel="noreferrer" { "The setting" } }),
+            ("Advice", html! { (ui::badge(tone, &advice.verdict)) " " (advice.advice) " " a.whole href=(SETTING) rel="noreferrer" { "The setting" } }),
         ]))
         (ages(row))
     }

@@ -95,7 +95,8 @@ fn summary(line: &Line<'_>, unit: &str) -> String {
 /// A number with as many digits as one reads at a glance.
 pub(crate) fn shown(value: f32) -> String {
     match value {
-        value if value >= 10.0 || value == value.trunc() => format!("{value:.0}"),
+        // What would be rounded to ten is one of two digits, too.
+        value if value >= 9.95 || value == value.trunc() => format!("{value:.0}"),
         value => format!("{value:.1}"),
     }
 }
@@ -179,6 +180,15 @@ mod tests {
             (120.0, 200.0),
         ] {
             assert_eq!(round_up(highest), scale, "{highest}");
+        }
+        for (value, said) in [
+            (0.0, "0"),
+            (1.25, "1.2"),
+            (9.9, "9.9"),
+            (9.96, "10"),
+            (11.4, "11"),
+        ] {
+            assert_eq!(shown(value), said);
         }
         let drawn = pieces(
             &every(5, &[Some(0.0), Some(5.0), Some(10.0)]),

@@ -1,7 +1,7 @@
 //! Keys whose messages wait: for versions that are missing, or behind what holds them up.
 
 use maud::{Markup, html};
-use semel_core::inbox::{Cause, Gap, Inbox, WaitingLane};
+use semel_core::inbox::{Gap, Inbox, WaitingLane};
 use semel_core::{Scope, Tenant, Timestamp};
 
 use super::{gaps, list};
@@ -77,7 +77,6 @@ fn table(lanes: &[WaitingLane], is_of_all: bool, now: Timestamp) -> Markup {
         .column("First in line")
         .column("State")
         .column("Why")
-        .column("Error")
         .number("Wait behind it")
         .column("Oldest waits since");
     let row = |lane: &WaitingLane| {
@@ -91,8 +90,7 @@ fn table(lanes: &[WaitingLane], is_of_all: bool, now: Timestamp) -> Markup {
         }
         row.cell(html! { a.mono href=(list::address(identity)) { (identity.key()) } })
             .cell(ui::state(head.state.name()))
-            .name(head.cause.map_or("", Cause::name))
-            .text(list::short(head.error.as_deref().unwrap_or_default()))
+            .cell(list::why(head))
             .text(ui::count(lane.waiting))
             .cell(ui::ago(lane.oldest, now))
     };

@@ -1,7 +1,7 @@
 //! Messages in a list.
 
 use maud::{Markup, html};
-use semel_core::inbox::{Cause, Entry, Page};
+use semel_core::inbox::{Entry, Page};
 use semel_core::{Identity, Tenant, Timestamp};
 
 use crate::dashboard::ui;
@@ -45,7 +45,6 @@ pub(in crate::dashboard::pages) fn table(
     table = table
         .column("State")
         .column("Why")
-        .column("Error")
         .column("Key")
         .number("Attempts")
         .column("Received");
@@ -62,13 +61,21 @@ pub(in crate::dashboard::pages) fn table(
             row = row.name(identity.tenant().as_str());
         }
         row.cell(ui::state(entry.state.name()))
-            .name(entry.cause.map_or("", Cause::name))
-            .text(short(entry.error.as_deref().unwrap_or_default()))
+            .cell(why(entry))
             .name(place(entry))
             .text(ui::count(entry.attempts.into()))
             .cell(ui::ago(entry.received_at, now))
     };
     table.rows(page.entries.iter().map(row)).or(empty)
+}
+
+/// Why a message stands where it does, and the beginning of its error.
+pub(super) fn why(entry: &Entry) -> Markup {
+    let error = entry.error.as_deref().map(short);
+    html! {
+        @if let Some(cause) = entry.cause { span.whole { (cause.name()) } }
+        @if let Some(error) = error { @if entry.cause.is_some() { br; } span.hint { (error) } }
+    }
 }
 
 /// A lane, and the place in it.

@@ -203,7 +203,7 @@ pub(super) fn charts(now: &Now<'_>) -> Markup {
                     line("received", "a", Line::Received),
                     line("duplicates", "b", Line::Repeated),
                     line("completed", "d", Line::Completed),
-                    line("failed attempts", "c", Line::Failed),
+                    line("failures", "c", Line::Failed),
                 ]))
                 (chart("chart-backlog", "Waiting messages", "at once", &[
                     line("backlog", "a", Line::Backlog),

@@ -37,7 +37,7 @@ pub(super) fn attempts(detail: &Detail, ask: &Ask, answers: bool) -> Markup {
             .cell(ui::time(attempt.began_at, now))
             .text(ui::duration(attempt.ended_at.since(attempt.began_at)))
             .cell(html! { (ui::state(attempt.state.name())) @if attempt.late { " too late: it changed nothing" } })
-            .text(attempt.worker.as_deref().unwrap_or_default())
+            .name(attempt.worker.as_deref().unwrap_or_default())
             .text(attempt.fence.to_string())
             .cell(html! { (attempt.error.as_deref().or(attempt.cause.map(Cause::name)).unwrap_or_default()) (answer(attempt, answers)) })
     };
