@@ -22,6 +22,9 @@ const SIZES = {
   dark: { viewport: { width: 1280, height: 800 }, colorScheme: "dark" },
 };
 
+// What comes and goes, and should be in the picture of a page.
+const PASSING = { "/inbox": "Versions that keys wait for" };
+
 const [task, url, ...rest] = process.argv.slice(2);
 const options = Object.fromEntries(rest.map((option) => option.split(/=(.*)/s).slice(0, 2)));
 
@@ -83,6 +86,46 @@ async function until(page, address, text) {
   assert.fail(`${address} never said ${text}: ${await page.locator("main").innerText()}`);
 }
 
+// Waits until a tile of the overview says so, by live updates alone.
+async function tile(page, name, value) {
+  const says = ([name, value]) => {
+    const tiles = [...document.querySelectorAll(".figures > div")];
+    return tiles.some((tile) => tile.querySelector("dt").innerText === name && tile.querySelector("dd").innerText === value);
+  };
+  const said = await page.waitForFunction(says, [name, value]).catch(() => null);
+  assert.ok(said, `the tile ${name} never said ${value}: ${await page.locator(".figures").innerText()}`);
+}
+
+// Nothing is wider than the window.
+async function fits(page, address, size) {
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(wide <= 0, `${address} is ${wide} px wider than the ${size}`);
+}
+
+// A record whose key is one long word, as digests are; gives the address of its page.
+async function longKey() {
+  const about = { tenant: "acme", scope: "exports@1", key: "0123456789abcdef".repeat(4) };
+  const post = async (path, body) => {
+    const headers = { "Content-Type": "application/json" };
+    const answer = await fetch(`${url}api/v1/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+    assert.ok(answer.ok, `${path}: ${answer.status}`);
+    return answer.json();
+  };
+  const { fence } = await post("claims", about);
+  await post("claims/settle", { ...about, fence, verdict: "succeeded", body: "done" });
+  return `/keys/one?${new URLSearchParams(about)}`;
+}
+
+// Charts are taken when they have something to show: a sample is taken every five seconds.
+async function drawn(page) {
+  await page.goto(url);
+  const hasPoints = () => {
+    const line = document.querySelector("#chart-requests .line");
+    return (line?.getAttribute("d").match(/[ML]/g) ?? []).length > 10;
+  };
+  await page.waitForFunction(hasPoints, undefined, { timeout: 90000 });
+}
+
 // A picture of the page from its top, at most so high.
 async function picture(page, file, height) {
   const whole = await page.evaluate(() => document.documentElement.scrollHeight);
@@ -118,12 +161,13 @@ const tasks = {
   // Each page at each size: no complaint, one heading, nothing wider than the window; a picture of each.
   async renders(browser) {
     const shots = options.screenshots;
-    fs.mkdirSync(shots, { recursive: true });
+    const long = await longKey();
     for (const [size, settings] of Object.entries(SIZES)) {
       const page = await open(browser, settings);
       const addresses = await pages(page);
+      await drawn(page);
       // One record, one message: what lists lead to, such as a person has to look at.
-      for (const [list, prefix] of [["unknown", "/keys/one?"], ["dead-letters", "/inbox/one?"]]) {
+      for (const [list, prefix] of [["unknown", "/keys/one?"], ["dead-letters?cause=attempts-exhausted", "/inbox/one?"]]) {
         await page.goto(url + list);
         addresses.push(await page.locator(`main a[href*="${prefix}"]`).first().getAttribute("href"));
       }
@@ -134,13 +178,21 @@ const tasks = {
           return !pulse || pulse.dataset.state === "live";
         });
         assert.equal(await page.locator("main h1").count(), 1, address);
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        assert.ok(wide <= 0, `${address} is ${wide} px wider than the ${size}`);
+        await fits(page, address, size);
+        if (size === "desktop" && PASSING[address]) await page.waitForSelector(`text=${PASSING[address]}`, { timeout: 90000 });
         await inZoneOfTheViewer(page, address);
         const name = (address.slice(1).split("?")[0] || "overview").replaceAll("/", "-");
         const file = path.join(shots, size === "desktop" ? `${name}.png` : `${name}-${size}.png`);
         await picture(page, file, size === "dark" ? 800 : 1600);
       }
+      await page.goto(url + long.slice(1));
+      await fits(page, long, size);
+      const [paper, ink] = await page.evaluate(() => {
+        const { backgroundColor, color } = getComputedStyle(document.body);
+        return [backgroundColor, color].map((colour) => Math.max(...colour.match(/\d+/g).map(Number)));
+      });
+      const [dark, light] = size === "dark" ? [paper, ink] : [ink, paper];
+      assert.ok(dark < 64 && light > 192, `the ${size}: paper ${paper}, ink ${ink}`);
       quiet(page);
       await page.context().close();
     }
@@ -152,7 +204,8 @@ const tasks = {
     for (const address of await pages(page)) {
       await page.goto(url + address.slice(1));
       const text = await page.locator("main").innerText();
-      assert.ok(text.length > 40, `${address} says nothing: ${text}`);
+      const rows = await page.locator(address === "/configuration" ? "main pre" : "main tbody tr").count();
+      assert.ok(rows > 0, `${address} shows nothing: ${text}`);
     }
     const zone = await page.locator("#zone").innerText();
     assert.equal(zone, "in UTC");
@@ -269,12 +322,17 @@ const tasks = {
     assert.equal(await page.evaluate(() => window.foreign), undefined);
   },
 
-  // A handler fails, messages wait for a person, an alert fires; the operator finds out why, mends it, retries all of them, and finds it in the audit.
+  // A handler fails, messages are parked, an alert fires; the operator finds out why, mends it, retries all of them, sees the backlog drain, and finds
+  // it in the audit.
   async story(browser) {
     let isMended = false;
+    let drain = null;
+    const drained = new Promise((resolve) => (drain = resolve));
     const handler = http.createServer((request, response) => {
-      request.resume().on("end", () => {
-        response.statusCode = isMended ? 200 : 422;
+      request.resume().on("end", async () => {
+        // The backlog stands for as long as the operator has not seen it.
+        if (isMended) await drained;
+        response.statusCode = isMended ? 200 : 500;
         response.end(isMended ? "sent" : "there is no template order-paid");
       });
     });
@@ -287,20 +345,23 @@ const tasks = {
     }
 
     const page = await open(browser, SIZES.desktop);
-    const failed = `${url}inbox?consumer=mailer%401&state=FAILED_TERMINAL`;
-    await page.goto(failed);
+    const parked = `${url}inbox?consumer=mailer%401&state=PARKED`;
+    await page.goto(parked);
     await signIn(page, options.token);
-    assert.equal(page.url(), failed);
+    assert.equal(page.url(), parked);
     await until(page, `${url}alerts`, /firing[\s\S]*parked[\s\S]*consumer mailer@1/);
-    await until(page, failed, /evt-[\s\S]*evt-[\s\S]*evt-/);
+    await page.goto(url);
+    await tile(page, "Dead letters", "3");
+    await tile(page, "Backlog", "0");
+    await until(page, parked, /evt-[\s\S]*evt-[\s\S]*evt-/);
     await follow(page, "main a[href*='/inbox/one?']");
     await follow(page, "text=Show what the handler answered");
     const said = await page.locator("main").innerText();
-    assert.match(said, /422/);
+    assert.match(said, /the handler answered 500/);
     assert.match(said, /there is no template order-paid/);
 
     isMended = true;
-    await page.goto(failed);
+    await page.goto(parked);
     const form = page.locator("form.act").filter({ has: page.locator("select[name=verb]") });
     await form.locator("select[name=verb]").selectOption("retry");
     await form.locator("input[name=reason]").fill("the template is there now");
@@ -311,8 +372,12 @@ const tasks = {
     await follow(page, "button:has-text('3 messages')");
     assert.match(await page.locator(".notice").innerText(), /3/);
 
+    await page.goto(url);
+    await tile(page, "Dead letters", "0");
+    await tile(page, "Backlog", "3");
+    drain();
+    await tile(page, "Backlog", "0");
     await until(page, `${url}inbox?consumer=mailer%401&state=COMPLETED`, /evt-[\s\S]*evt-[\s\S]*evt-/);
-    await until(page, url, /Parked\s+0/);
     await page.goto(`${url}audit`);
     const audit = await page.locator("main").innerText();
     assert.match(audit, /oli[\s\S]*retry[\s\S]*mailer@1[\s\S]*the template is there now/);

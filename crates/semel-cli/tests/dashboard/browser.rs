@@ -28,18 +28,22 @@ fn workspace() -> PathBuf {
     crates.parent().unwrap().to_owned()
 }
 
-fn screenshots() -> PathBuf {
-    workspace().join("target/screenshots")
+/// Where a task leaves its pictures: each its own, so that none is read by another before it is whole.
+fn screenshots(task: &str) -> PathBuf {
+    workspace().join("target/screenshots").join(task)
 }
 
 /// Does one task of the script at a dashboard.
 pub(crate) fn drive(task: &str, url: &str, options: &[&str]) {
-    std::fs::create_dir_all(screenshots()).unwrap();
+    let pictures = screenshots(task);
+    // What an earlier run left is not of this one.
+    let _ = std::fs::remove_dir_all(&pictures);
+    std::fs::create_dir_all(&pictures).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dashboard/browser.js");
     let mut node = Command::new("node");
     node.env("NODE_PATH", installed().join("node_modules"));
     node.arg(script).args([task, url]).args(options);
-    node.arg(format!("screenshots={}", screenshots().display()));
+    node.arg(format!("screenshots={}", pictures.display()));
     node.arg(format!("chromium={}", chromium().display()));
     let run = node
         .output()
@@ -49,12 +53,12 @@ pub(crate) fn drive(task: &str, url: &str, options: &[&str]) {
 }
 
 /// Pictures of other sizes that the documentation shows.
-const OTHERS: [&str; 2] = ["overview-dark.png", "overview-phone.png"];
+const OTHERS: [&str; 3] = ["overview-dark.png", "overview-phone.png", "inbox-phone.png"];
 
-/// Looks whether the documentation has each picture that was taken, and replaces it if that is asked for.
-pub(crate) fn publish() {
+/// Looks whether the documentation has each picture that a task took, and replaces it if that is asked for.
+pub(crate) fn publish(task: &str) {
     let is_asked = std::env::var_os("SEMEL_UPDATE_SCREENSHOTS").is_some();
-    for entry in std::fs::read_dir(screenshots()).unwrap() {
+    for entry in std::fs::read_dir(screenshots(task)).unwrap() {
         let taken = entry.unwrap().path();
         let name = taken.file_name().unwrap().to_str().unwrap();
         let is_other = ["-dark.png", "-phone.png"]

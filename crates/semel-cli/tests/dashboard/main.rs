@@ -16,12 +16,14 @@ fn every_page_renders_on_a_desk_on_a_phone_and_in_the_dark() {
     let demo = Demo::start();
     demo.is_full_of_life();
     drive("renders", &demo.url, &[]);
-    browser::publish();
+    browser::publish("renders");
 }
 
 #[test]
 fn every_page_is_complete_without_the_script() {
-    drive("plain", &Demo::start().url, &[]);
+    let demo = Demo::start();
+    demo.is_full_of_life();
+    drive("plain", &demo.url, &[]);
 }
 
 #[test]
@@ -44,7 +46,7 @@ fn people_sign_in_and_out_and_no_page_elsewhere_acts_for_them() {
     let served = Guarded::start();
     let token = format!("token={READER}");
     drive("sessions", &served.url, &[&token, "name=rita"]);
-    browser::publish();
+    browser::publish("sessions");
 }
 
 #[test]
@@ -62,7 +64,7 @@ fn an_operator_finds_mends_and_retries_what_failed() {
         &served.url,
         &served.options().each_ref().map(String::as_str),
     );
-    browser::publish();
+    browser::publish("story");
 }
 
 #[test]
@@ -73,5 +75,5 @@ fn an_operator_corrects_a_message_and_the_original_stays() {
         &served.url,
         &served.options().each_ref().map(String::as_str),
     );
-    browser::publish();
+    browser::publish("edits");
 }

@@ -112,7 +112,8 @@ impl Guarded {
              \x20   - {{ name: rita, role: read, token: {READER} }}\n\
              \x20   - {{ name: oli, role: operate, token: {OPERATOR} }}\n\
              inbox: {{ listen: 127.0.0.1:0 }}\n\
-             consumers:\n  mailer: {{ source: http, deliver: \"http://127.0.0.1:{handler}/mail\" }}\n"
+             consumers:\n  mailer:\n    source: http\n    deliver: http://127.0.0.1:{handler}/mail\n\
+             \x20   inbox: {{ retry: {{ maxAttempts: 2, first: 10ms }} }}\n"
         );
         drop(free);
         std::fs::write(dir.path().join("semel.yaml"), file).unwrap();
