@@ -26,7 +26,8 @@ fn fuzzer() -> Command {
          `eval \"$(cargo xtask services up schemathesis)\"` before them",
     );
     let mut command = Command::new(python);
-    command.args(["-I", "-m", "schemathesis.cli"]);
+    // Without `-B` it writes the hooks, compiled, beside them.
+    command.args(["-I", "-B", "-m", "schemathesis.cli"]);
     command
 }
 
