@@ -38,9 +38,9 @@ pub fn refusal(outcome: &Outcome) -> Option<String> {
             let why = String::from_utf8_lossy(why);
             Some(format!("the late outcome is sealed and {why}"))
         }
-        None if outcome.headers.are_sealed() => Some(format!(
-            "the late outcome is sealed, and the tenant's data key was destroyed"
-        )),
+        None if outcome.headers.are_sealed() => {
+            Some("the late outcome is sealed, and the tenant's data key was destroyed".to_owned())
+        }
         None => None,
     }
 }
