@@ -120,6 +120,23 @@ async fn a_claim_goes_by_index_and_to_one_month() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_count_that_has_reached_its_limit_is_the_least_there_may_be() {
+    const COUNTS: &str = include_str!("../../src/sql/inbox/counts.sql");
+    let schema = Schema::new();
+    let store = schema.open().await;
+    park(&store, &ids(3)).await;
+    received(&store, &plan(), &["waits".to_owned()]).await;
+    let sql = COUNTS.replace("{now}", "0::bigint");
+    let sql = sql.replace("{s}", &format!("{}.", schema.name));
+    let client = schema.client().await;
+    for (limit, parked, at_least) in [(4_i64, 3_i64, 0_i64), (3, 3, 1), (2, 2, 1)] {
+        let row = client.query_one(&sql, &[&limit]).await.unwrap();
+        let found: (i64, i64) = (row.get(6), row.get(12));
+        assert_eq!(found, (parked, at_least), "{limit}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_completed_leaves_no_work_behind() {
     let schema = Schema::new();
     let store = schema.open().await;

@@ -197,6 +197,7 @@ pub async fn counts_tell_states_and_the_oldest_that_waits(s: Subject) {
     );
     assert_eq!((counts.failed_retryable, counts.failed_terminal), (1, 1));
     assert_eq!((counts.parked, counts.skipped, counts.pending()), (1, 1, 4));
+    assert_eq!((counts.dead(), counts.at_least), (2, false));
     let oldest = s.entry("later").await.received_at;
     assert_eq!(counts.oldest_pending, Some(oldest));
 }
