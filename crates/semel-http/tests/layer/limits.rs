@@ -22,6 +22,17 @@ fn by<'a>(tenant: &'a str, key: &'a str) -> Asked<'a> {
     Asked::pay(key, "1").with("X-Tenant", tenant)
 }
 
+/// A service that takes three new keys, and lets duplicates wait in this budget.
+async fn with_three_keys() -> (Service, Budget) {
+    let budgets = Budgets::default();
+    let waiting = budgets.places.waiting().clone();
+    let change = |rules: &mut semel_http::Rules| {
+        rules.in_progress.wait = Duration::from_secs(60);
+        rules.quota.new_keys = Some(Rate::new(3, HOUR));
+    };
+    (Service::within(change, budgets).await, waiting)
+}
+
 async fn until_waiting(waiting: &Budget, callers: usize) {
     while waiting.used() < callers {
         tokio::task::yield_now().await;
@@ -84,13 +95,7 @@ async fn a_storm_of_new_keys_is_refused_while_replays_go_on() {
 
 #[tokio::test]
 async fn duplicates_that_wait_leave_the_new_keys_to_others() {
-    let budgets = Budgets::default();
-    let waiting = budgets.places.waiting().clone();
-    let change = |rules: &mut semel_http::Rules| {
-        rules.in_progress.wait = Duration::from_secs(60);
-        rules.quota.new_keys = Some(Rate::new(3, HOUR));
-    };
-    let service = Service::within(change, budgets).await;
+    let (service, waiting) = with_three_keys().await;
     let slow = Asked::pay("slow", "").at("/slow");
     let duplicates = async {
         service.shop.began.acquire().await.unwrap().forget();
@@ -113,13 +118,7 @@ async fn duplicates_that_wait_leave_the_new_keys_to_others() {
 
 #[tokio::test]
 async fn a_duplicate_that_runs_after_all_is_charged_its_key() {
-    let budgets = Budgets::default();
-    let waiting = budgets.places.waiting().clone();
-    let change = |rules: &mut semel_http::Rules| {
-        rules.in_progress.wait = Duration::from_secs(60);
-        rules.quota.new_keys = Some(Rate::new(3, HOUR));
-    };
-    let service = Service::within(change, budgets).await;
+    let (service, waiting) = with_three_keys().await;
     let slow = Asked::pay("slow", "").at("/slow");
     let nothing = slow.with("X-Outcome", "retryable");
     let duplicate = async {
